@@ -64,6 +64,8 @@ class StoredPair:
             await asyncio.gather(*pumps, return_exceptions=True)
 
     def _end_event(self, number: int) -> LoggedEvent:
+        """Return the event that ends a pair: the ids of its conversation, comparison and
+        messages."""
         comparison = comparison_of(None, self.comparison_id)
         message_ids = {
             branch: _trace_column(comparison, branch, "message_id") for branch in BRANCHES
@@ -195,6 +197,7 @@ def _trace_column(comparison: ABComparison, branch: str, column: str) -> Any:
 
 
 def _to_vote(preference: str, a: str, b: str) -> Vote:
+    """Return a preference for branch a or b as a vote between the profiles `a` and `b`."""
     if preference == Preference.B:
         return Vote(b, a)
     return Vote(a, b, tie=preference == Preference.TIE)
@@ -217,6 +220,7 @@ async def _store_and_start(store: "partial[StoredPair]") -> StoredPair:
 async def _forward_events(
     trace_id: UUID, branch: str, queue: "asyncio.Queue[LoggedEvent | Exception | None]"
 ) -> None:
+    """Put one run's events into the queue, marked with its branch; None ends it, an error too."""
     try:
         async with aclosing(follow(trace_id)) as events:
             async for event in events:

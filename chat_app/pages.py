@@ -54,6 +54,7 @@ def leaderboard_page(request: HttpRequest) -> HttpResponse:
     low, high = _chart_bounds(ranks)
 
     def to_chart(score: float) -> float:
+        """Return the horizontal position of a score on the chart."""
         return (score - low) / (high - low) * _CHART_WIDTH
 
     # The positions of each rank's bar and of its mark on the chart.

@@ -75,6 +75,7 @@ def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank
 
 
 def _sort_tie(vote: Vote) -> Vote:
+    """Return a tie with its profiles in alphabetical order, so that equal ties count as one."""
     if vote.tie and vote.loser < vote.winner:
         return Vote(vote.loser, vote.winner, tie=True)
     return vote

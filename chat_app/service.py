@@ -111,6 +111,7 @@ async def _store_and_start(incoming: IncomingMessage) -> StreamHandle:
 
 
 async def _public_events(log: RunLog[run_events.RunEvent]) -> AsyncIterator[run_events.StreamEvent]:
+    """Yield a run's events without those that only its log needs."""
     async for event in log.sources():
         if not isinstance(event, run_events.ToolStarted | run_events.ToolEnded):
             yield event

@@ -175,6 +175,7 @@ def _error_line(error: Exception) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that caused it."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

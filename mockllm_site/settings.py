@@ -40,6 +40,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 # ── Django ──
 def _full_server_only(*names: str) -> tuple[str, ...]:
+    """Return the names, or none in light mode."""
     return () if _VALUES["MOCKLLM_LIGHT"] else names
 
 

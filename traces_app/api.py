@@ -49,6 +49,7 @@ class _EventSerializer(Shape):
 
 
 def _type_field(name: str) -> serializers.ChoiceField:
+    """Return a field that holds this type alone."""
     return serializers.ChoiceField((name,))
 
 

@@ -72,6 +72,7 @@ class Feed(Generic[T]):
 
 
 def _wake(future: "asyncio.Future[None]") -> None:
+    """Let the task go on that waits for this future, unless it was woken or cancelled."""
     if not future.done():
         future.set_result(None)
 

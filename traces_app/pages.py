@@ -57,6 +57,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
         failed: bool,
         first: datetime | None = None,
     ) -> Bar:
+        """Return a bar with its position and length in percent of the run."""
         begin, end = (_milliseconds_between(start, time) for time in times)
         lasted = max(end - begin, 0.0)
         width = max(lasted / length * CHART_WIDTH, _MIN_BAR_WIDTH)

@@ -35,6 +35,8 @@ class Id(Text):
 
 
 class ClientBody(Shape):
+    """A request of a client."""
+
     client_id = Text(
         max_length=MAX_CHARS, help_text="The client. Conversations of others are not found."
     )
@@ -56,6 +58,8 @@ class SendBody(ClientBody):
 
 
 class StreamQuery(ClientBody):
+    """From which event on a stream is sent."""
+
     after = Whole(
         required=False,
         digits=True,
@@ -82,17 +86,23 @@ class CancelBody(ClientBody):
 
 
 class CancelledBody(Shape):
+    """The run that was cancelled."""
+
     status = serializers.ChoiceField(("cancelled",))
     trace_id = serializers.UUIDField()
 
 
 class LimitQuery(ClientBody):
+    """How many entries a list has at most."""
+
     limit = Whole(
         required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
     )
 
 
 class ListQuery(LimitQuery):
+    """Which conversations are listed."""
+
     q = Text(
         **OPTIONAL_TEXT,
         max_length=MAX_CHARS,
@@ -101,6 +111,8 @@ class ListQuery(LimitQuery):
 
 
 class ConversationBody(Shape):
+    """A conversation in a list, without its messages."""
+
     conversation_id = serializers.UUIDField()
     title = Text(allow_blank=True)
     created_at = serializers.DateTimeField()
@@ -108,10 +120,14 @@ class ConversationBody(Shape):
 
 
 class ConversationsBody(Shape):
+    """A client's conversations."""
+
     conversations = ConversationBody(many=True)
 
 
 class ToolCallBody(Shape):
+    """A tool call with its result."""
+
     id = Text()
     name = Text(allow_blank=True)
     arguments = serializers.JSONField()
@@ -149,22 +165,30 @@ class MessageBody(Shape):
 
 
 class LoadedBody(Shape):
+    """A conversation with its messages."""
+
     conversation_id = serializers.UUIDField()
     title = Text(allow_blank=True)
     messages = MessageBody(many=True)
 
 
 class NewBody(ClientBody):
+    """A conversation to create."""
+
     title = Text(
         **OPTIONAL_TEXT, max_length=MAX_CHARS, help_text="Default: taken from the first message."
     )
 
 
 class NewConversationBody(Shape):
+    """The id of the new conversation."""
+
     conversation_id = serializers.UUIDField()
 
 
 class RenameBody(ConversationIdBody):
+    """A conversation's new title."""
+
     title = Text(max_length=MAX_CHARS, **NOT_BLANK)
 
     def validate_title(self, title: str) -> str:
@@ -174,18 +198,26 @@ class RenameBody(ConversationIdBody):
 
 
 class RewindBody(ConversationIdBody):
+    """The message from which on a conversation is removed."""
+
     message_id = Id(help_text="A message of the user's.")
 
 
 class RewoundBody(Shape):
+    """The conversation was rewound."""
+
     status = serializers.ChoiceField(("rewound",))
 
 
 class DeletedBody(Shape):
+    """The conversation was deleted."""
+
     status = serializers.ChoiceField(("deleted",))
 
 
 class FeedbackBody(ClientBody):
+    """Feedback on an answer."""
+
     message_id = Id()
     feedback = serializers.ChoiceField(
         Feedback.choices,
@@ -197,6 +229,8 @@ class FeedbackBody(ClientBody):
 
 
 class FeedbackGivenBody(Shape):
+    """The stored feedback."""
+
     message_id = serializers.UUIDField()
     feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
 
@@ -205,6 +239,8 @@ _MAX_SEED = 2**63 - 1
 
 
 class PairBody(ClientBody):
+    """A message that two profiles answer."""
+
     message = Text(allow_blank=True, **NOT_BLANK)
     conversation_id = Text(**CONVERSATION)
     profile_a = Text(**PROFILE)
@@ -231,6 +267,8 @@ class PreferenceField(serializers.ChoiceField):
 
 
 class VoteBody(ClientBody):
+    """Which of two answers is better."""
+
     comparison_id = Text()
     preference = PreferenceField(
         Preference.choices,
@@ -244,17 +282,23 @@ class VoteBody(ClientBody):
 
 
 class ProfilesBody(Shape):
+    """The names of the profiles behind a and b."""
+
     a = Text()
     b = Text()
 
 
 class VotedBody(Shape):
+    """The stored vote, and the profiles, which are shown from now on."""
+
     status = serializers.ChoiceField(("recorded",))
     preference = serializers.ChoiceField(Preference.choices)
     profiles = ProfilesBody()
 
 
 class ClientQuery(Shape):
+    """The client that requests a comparison."""
+
     client_id = Text(
         required=False, max_length=MAX_CHARS, help_text="If given, it must be the owner's."
     )
@@ -279,6 +323,8 @@ class ComparisonBody(Shape):
 
 
 class PendingBody(Shape):
+    """Comparisons without a vote."""
+
     comparisons = ComparisonBody(many=True)
 
 
@@ -296,4 +342,6 @@ class RankBody(Shape):
 
 
 class LeaderboardBody(Shape):
+    """The profiles by rank."""
+
     profiles = RankBody(many=True)

@@ -126,6 +126,7 @@ def _provider_message(error: BaseException) -> str:
 
 
 def _find_message(sent: object) -> str:
+    """Return the message in a provider's error body, or ""."""
     match sent:
         case {"error": dict() | str() as inner}:
             return _find_message(inner)

@@ -235,6 +235,7 @@ def _sdk_client(base_url: str) -> "Client":
 
 @cache
 def _unused_http_client() -> httpx2.Client:
+    """Return a client that sends nothing: the SDK wants a synchronous one as well."""
     return httpx2.Client(transport=httpx2.BaseTransport(), trust_env=False)
 
 

@@ -139,6 +139,7 @@ class ChoiceReader(EventReader):
             yield from self._pop_waiting(self._current)
 
     def _pop_waiting(self, index: int) -> list[ProviderEvent]:
+        """Return the queued events of a choice and empty its queue."""
         waiting = self._waiting.get(index, [])
         events = waiting[:]
         waiting.clear()

@@ -127,6 +127,7 @@ class PromptInputs:
         return estimate_tokens(prompt_texts("", (), turns)) > self.tokens_of_limit(SUMMARY_PERCENT)
 
     def _cut_to_tokens(self, text: str, tokens: int) -> str:
+        """Return the text with its middle cut out until its estimate is at most `tokens`."""
         length, text_cut = len(text), text
         while (tokens_now := estimate_tokens([text_cut])) > tokens and length > len(_CUT_MARK):
             length = max(min(length * tokens // tokens_now, length - 1), len(_CUT_MARK))

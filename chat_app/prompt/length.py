@@ -96,4 +96,5 @@ def _cut_result(text: str, length: int) -> str:
 
 
 def _replace_middle(mark: str, text: str, *, room: int) -> str:
+    """Return the text with a mark in place of its middle; `room` characters of it stay."""
     return text[: room - room // 3] + mark + text[len(text) - room // 3 :]

@@ -121,6 +121,7 @@ def prompt_messages(
 
 
 def turns_of(messages: Iterable[PromptMessage]) -> tuple[llm.Turn, ...]:
+    """Return the turns of all messages in order."""
     return tuple(chain.from_iterable(message.turns for message in messages))
 
 
@@ -164,6 +165,7 @@ def _select_messages(
 def _preferred_branch(
     branches: Mapping[str, PastMessage], preference: str
 ) -> Iterator[PastMessage]:
+    """Yield the answer that the conversation goes on with: the preferred one, else a, else b."""
     for branch in (preference, "a", "b"):
         if branch in branches:
             yield branches[branch]

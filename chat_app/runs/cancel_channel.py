@@ -109,6 +109,7 @@ def _log_failure(problem: str, error: Exception) -> None:
 
 
 def _shared_channel_layer() -> Any:
+    """Return the channel layer that other processes share, or None."""
     layer = get_channel_layer()
     return None if isinstance(layer, InMemoryChannelLayer) else layer
 

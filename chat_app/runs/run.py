@@ -93,6 +93,8 @@ class ChatRun:
             self._publish_end(endings.ENDED_BY_PROCESS)
 
     async def _wait_for_answer(self) -> None:
+        """Wait until the answer is complete or a stop is requested; then release the provider and
+        tools."""
         stop_requested = asyncio.create_task(self._stop_requested.wait())
         await asyncio.wait({self._task, stop_requested}, return_when=asyncio.FIRST_COMPLETED)
         stop_requested.cancel()
@@ -206,6 +208,7 @@ class ChatRun:
         return end.status
 
     def _answer_columns(self, end: endings.RunEnd) -> dict[str, Any]:
+        """Return the columns of the message that the answer is stored as."""
         complete, profile = self._generator.pipeline.complete(), self._opened.profile
         return {
             "content": complete.text,

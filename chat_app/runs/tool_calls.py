@@ -134,6 +134,8 @@ def replace_report_calls(
 def _substitute_report(
     parts: Sequence[AssistantPart], report_parts: Sequence[AssistantPart]
 ) -> Iterator[AssistantPart]:
+    """Yield the parts with the first valid report call replaced, and without further report
+    calls."""
     is_replaced = False
     for part in parts:
         if not isinstance(part, run_events.ToolCall) or part.name != REPORT_TOOL:

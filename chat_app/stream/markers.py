@@ -45,6 +45,7 @@ class MarkdownCode:
         self._run_begins_line = False
 
     def feed(self, piece: str) -> None:
+        """Read the next piece of text."""
         for token in _MARKDOWN.findall(piece):
             if token[0] in "`~":
                 self._extend_marker_run(token)
@@ -105,6 +106,7 @@ class MarkParser:
         return stretches
 
     def _read_text(self, text: str, at: int, stretches: list[Stretch]) -> int:
+        """Add the text from `at` up to the next mark to the stretches; return where to go on."""
         mark = _MARK.search(text, at)
         if mark is None:
             end = text.rfind("<", max(at, len(text) - len(OPEN)))
@@ -124,6 +126,8 @@ class MarkParser:
         return mark.end()
 
     def _read_thinking(self, text: str, at: int, stretches: list[Stretch]) -> int:
+        """Add the thinking from `at` up to its closing tag to the stretches; return where to go
+        on."""
         tag = _CLOSE.search(text, at)
         if tag is not None:
             self._thinking = False

@@ -169,6 +169,7 @@ async def open_connection(
     are possible; `changed` when the list of tools has changed."""
 
     async def handle_message(message: IncomingMessage) -> None:
+        """Report a change of the server's list of tools."""
         if isinstance(message, ToolListChangedNotification):
             changed()
 

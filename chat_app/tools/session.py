@@ -127,6 +127,8 @@ class Session:
         await asyncio.wait({self._owner})
 
     async def _run_as_child(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
+        """Return the result of work on the connection, run as a task of the session; raise after
+        `seconds`."""
         if self.ended is not None:
             raise SessionEnded(self.ended)
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()

@@ -75,6 +75,8 @@ def parse_ip_address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def classify_address(address: IPv4Address | IPv6Address) -> Reach:
+    """Return from where an address can be reached; one that embeds another is public or
+    forbidden."""
     if any(address in network for network in _EMBEDDING):
         embedded = classify_address(IPv4Address(int(address) & 0xFFFF_FFFF))
         return embedded if embedded is Reach.PUBLIC else Reach.NEVER
@@ -105,6 +107,7 @@ class Endpoint(NamedTuple):
 
 
 def endpoint_at(url: httpx2.URL) -> Endpoint:
+    """Return the scheme, host and port of a URL."""
     port = _PORTS[url.scheme] if url.port is None else url.port
     return Endpoint(url.scheme, url.raw_host.decode("ascii"), port)
 

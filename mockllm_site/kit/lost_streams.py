@@ -20,6 +20,8 @@ _closing: set["asyncio.Task[None]"] = set()
 
 
 class Closable(Protocol):
+    """Something with a `close` method, such as a file or a stream."""
+
     def close(self) -> None: ...
 
 
@@ -91,6 +93,7 @@ def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoo
 
 
 def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
+    """Close an asynchronous stream in a new task."""
     task = asyncio.create_task(_close(stream))
     _closing.add(task)
     task.add_done_callback(_closing.discard)

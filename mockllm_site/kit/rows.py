@@ -158,6 +158,7 @@ def _adapt_uuid(value: UUID | None, db: BaseDatabaseWrapper) -> UUID | str | Non
 
 
 def _adapt_datetime(value: datetime | None, db: BaseDatabaseWrapper) -> Any:
+    """Return a time as the database's driver takes it."""
     if db.vendor == "sqlite" and value is not None and value.tzinfo is db.timezone:
         # As its backend has it, which looks up settings and zones first.
         return str(value.replace(tzinfo=None))

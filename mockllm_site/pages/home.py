@@ -58,7 +58,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "version": __version__,
         "mode": settings.MOCKLLM_ENV,
-        "clients": clients(origin),
+        "clients": sdk_setups(origin),
         "control": control_access(request),
         "addresses": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
     }
@@ -90,9 +90,9 @@ def control_access(request: HttpRequest) -> str:
     return "The control API is closed here: set MOCKLLM_CONTROL_TOKEN to use it with a token."
 
 
-def clients(origin: str) -> list[SdkSetup]:
+def sdk_setups(origin: str) -> list[SdkSetup]:
     """Return the setup of each provider's SDKs for a server at `origin`."""
-    return [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
+    return [sdk for wire in wires_by_name().values() for sdk in wire.sdk_setups(origin)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ def with_database_threads(app: App) -> App:
     """Return the application; requests, probes apart, use the database in these threads."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; its thread-sensitive work runs in one database thread."""
         if scope["path"] in PROBES:
             await app(scope, receive, send)
             return
@@ -91,6 +92,7 @@ def _threads() -> tuple[DatabaseThread, ...]:
 
 
 def _mark_thread() -> None:
+    """Let this thread keep its database connection between requests."""
     _here.connections_stay = True
 
 

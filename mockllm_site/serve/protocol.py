@@ -70,11 +70,13 @@ class GuardedProtocol(SerialProtocol):
     _unread_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the time limit, and note whether the connection is beyond the limit."""
         super().connection_made(transport)
         self._waiting_since = time.monotonic()
         self._beyond = len(self.connections) > self.limits.connections
 
     def _parse(self, data: bytes) -> None:
+        """Parse received bytes, unless a request was refused: nothing after it is answered."""
         if not self._refused:
             super()._parse(data)
 
@@ -101,6 +103,7 @@ class GuardedProtocol(SerialProtocol):
         super()._begin(plain)
 
     def on_message_begin(self) -> None:
+        """Start the time limit of a request's head."""
         super().on_message_begin()
         # What came before it in the same packet may have been answered by now.
         self._idle_since = None
@@ -126,10 +129,12 @@ class GuardedProtocol(SerialProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        """Pass on a piece of a body; bytes between pieces no longer count as trailers."""
         self._head = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """End the time limit of a request; start the idle time if it is answered already."""
         if self._declined:
             return
         self._waiting_since = None
@@ -139,6 +144,7 @@ class GuardedProtocol(SerialProtocol):
             self._idle_since = time.monotonic()
 
     def _declines_upgrade(self) -> bool:
+        """Return True if the client offers an upgrade that the server does not make."""
         if not self.parser.should_upgrade() or self.parser.get_method() == b"CONNECT":
             return False
         return not self._should_upgrade()
@@ -162,8 +168,8 @@ class GuardedProtocol(SerialProtocol):
         super()._feed(head)
 
     def handle_websocket_upgrade(self) -> None:
-        # What comes now is for the protocol that takes over.
         """Open a WebSocket of a provider here; leave any other to the application."""
+        # What comes now is for the protocol that takes over.
         self._refused = True
         if not self._open_websocket():
             super().handle_websocket_upgrade()
@@ -222,10 +228,13 @@ class GuardedProtocol(SerialProtocol):
             self._idle_since = time.monotonic()
         self._parse_next_turn()
 
-    def _is_closed(self) -> bool:
-        return self._refused or super()._is_closed()
+    def _has_ended_parsing(self) -> bool:
+        """Return True if nothing more is parsed: also after a refusal or an upgrade to a WebSocket,
+        though the connection is still open."""
+        return self._refused or super()._has_ended_parsing()
 
     def is_free(self) -> bool:
+        """Return True if the next request can be answered: as its base, and nothing was refused."""
         return not (self._beyond or self._refused) and super().is_free()
 
     def close_if_stalled(self, now: float, *, crowded: bool = False) -> None:

@@ -64,6 +64,7 @@ class SerialProtocol(UvicornProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        """Note that the request is whole; following bytes are of another."""
         self._whole, self._body_left, self._tail = True, 0, b""
         super().on_message_complete()
 
@@ -86,13 +87,13 @@ class SerialProtocol(UvicornProtocol):
             return
         held, self._whole = self._held, False
         for _ in range(PIECES_PER_TURN):
-            if not held or self._whole or self._is_closed():
+            if not held or self._whole or self._has_ended_parsing():
                 break
             size = self._piece_size()
             piece = bytes(held[:size])
             del held[:size]
             self._feed(piece)
-        if self._is_closed():
+        if self._has_ended_parsing():
             self._drop_held()
         elif held:
             self._hold()
@@ -128,10 +129,12 @@ class SerialProtocol(UvicornProtocol):
             self.flow.holding = True
 
     def _parse_next_turn(self) -> None:
+        """Go on with the held bytes in the next turn of the event loop."""
         if self._held and self._turn is None:
             self._turn = self.loop.call_soon(self._parse_held)
 
     def _drop_held(self) -> None:
+        """Forget the held bytes, because they will not be answered."""
         self._held = bytearray()
         self._count_held()
 
@@ -151,6 +154,6 @@ class SerialProtocol(UvicornProtocol):
             self._tail = b"" if data.endswith(HEAD_END) else (self._tail + data[-3:])[-3:]
         super()._parse(data)
 
-    def _is_closed(self) -> bool:
-        """Return True if nothing more is parsed."""
+    def _has_ended_parsing(self) -> bool:
+        """Return True if nothing more is parsed, because the connection is closing."""
         return self.transport.is_closing()

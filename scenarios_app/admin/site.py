@@ -70,7 +70,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context |= {
         "title": "Overview",
         "tiles": tiles,
-        "clients": [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)],
+        "clients": [sdk for wire in wires_by_name().values() for sdk in wire.sdk_setups(origin)],
     }
     if may_see_scenarios(request):
         enabled = Scenario.objects.filter(enabled=True).count()

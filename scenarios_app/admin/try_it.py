@@ -45,11 +45,14 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class StepCard:
+    """A step in the results of a dry run, with a link to it."""
+
     step: ExplainedStep
     url: str | None
 
     @property
     def state(self) -> str:
+        """How the step did, which its CSS class and label show."""
         return "wins" if self.step.wins else "matches" if self.step.matches else "misses"
 
     @property
@@ -126,6 +129,7 @@ def _render_page(
 
 
 def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario) -> dict[str, Any]:
+    """Return the context of the results: what answers the form's request on each API."""
     values = form.cleaned_data
     session = values["session"].strip()
     if form.is_raw:
@@ -221,6 +225,7 @@ def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
 
 
 def _decision_kind(explanation: Explanation) -> str:
+    """Return the word by which the template chooses how it shows the result."""
     decision = explanation.decision
     if decision is None:
         return "computed" if explanation.reply.status < 400 else "refused"

@@ -116,9 +116,11 @@ class Draft:
         return replace(self, _steps=(*self._steps[:-1], step))
 
     def _with_section(self, section: Section, keys: Object) -> Self:
+        """Return a copy whose last step has these keys in a section, such as `match`."""
         return self._set_step(self._last.with_section(section, keys))
 
     def _with_more(self, section: Section, key: str, more: list[object] | Object) -> Self:
+        """Return a copy whose last step has more items or entries at a key of a section."""
         return self._set_step(self._last.with_more(section, key, more))
 
     @property

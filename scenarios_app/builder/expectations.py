@@ -258,12 +258,16 @@ class Expectations(Draft):
         return draft._set_step(replace(draft._last, keys={**draft._last.keys, key: value}))
 
     def _match(self, keys: Object) -> Self:
+        """Return a copy whose next answer needs these keys of `match`."""
         return self._to_match()._with_section("match", keys)
 
     def _match_item(self, key: str, item: object) -> Self:
+        """Return a copy whose next answer needs one more item in a list of `match`."""
         return self._to_match()._with_more("match", key, [item])
 
     def _match_entry(self, key: str, name: str, condition: object) -> Self:
+        """Return a copy whose next answer needs one more named condition in an object of
+        `match`."""
         return self._to_match()._with_more("match", key, {name: condition})
 
 

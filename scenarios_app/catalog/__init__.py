@@ -138,6 +138,7 @@ class Catalog:
             await asyncio.to_thread(self._catch_up, changes)
 
     def _catch_up(self, changes: int) -> None:
+        """Reload if the number of changes in the database is not the one of the last reload."""
         with self._catching_up:
             if changes != self._caught_up:
                 run_through(None, self.reload)
@@ -163,6 +164,7 @@ class Catalog:
         return take_snapshot(self._last)
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
+        """Return the scenarios that a test's open transaction sees, read again after its writes."""
         seen, here = self._in_test, position(connection)
         if seen is None or seen[0] != here:
             self._last = run_through(connection, self._take_snapshot)

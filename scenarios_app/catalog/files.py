@@ -100,6 +100,7 @@ class FileWatcher:
         return reading
 
     def _run(self) -> None:
+        """Watch the files while no other process does; else wait for its end."""
         import fcntl  # not on every system
 
         while not self._stopping.is_set():

@@ -105,6 +105,8 @@ def catalog_number() -> int | None:
 
 
 def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
+    """Return the enabled scenarios, compiled; those that did not change are taken from
+    `rows_before`."""
     enabled = Scenario.objects.filter(enabled=True).order_by("name")
     versions = dict(enabled.values_list("pk", "version"))
     rows: dict[int, CompiledRow] = {}

@@ -155,16 +155,19 @@ class Connections:
             raise StateUnavailable(AWAY)
 
     def _mark_away(self, error: Exception) -> StateUnavailable:
+        """Let requests fail without a try for some seconds; return the error that they get."""
         if time.monotonic() >= self._away_until:
             log.error("Redis does not answer (%s: %s)", type(error).__name__, error)
         self._away_until = time.monotonic() + PAUSE_SECONDS
         return StateUnavailable(AWAY)
 
     def _check_command(self) -> Sequence[Any]:
+        """Return the Redis command that asks if the state is whole."""
         now = int(time.time() * 1_000_000)
         return ("EVAL", LIBRARY + CHECK, 1, self.prefix, now, self.moment, self._name)
 
     def _check_answer(self, whole: Any) -> None:
+        """Count and log a loss if Redis has lost the state since the last check."""
         if not whole:
             self.lost += 1
             self.moment = 0

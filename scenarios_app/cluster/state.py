@@ -46,6 +46,8 @@ class _ConsumedSteps:
 
 
 class _Own(NamedTuple):
+    """A session's own scenarios, as cached by this process."""
+
     revision: int
     documents: Mapping[str, Json]
 

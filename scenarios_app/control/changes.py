@@ -174,6 +174,7 @@ def _state_body(session: str | None) -> dict[str, Any]:
 
 
 def _change_body(change: Change) -> dict[str, Any]:
+    """Return a change as the API writes it."""
     body: dict[str, Any] = {"step": change.step} if change.step else {"answer": change.answer}
     if change.fault is not None:
         body["fault"] = {"kind": change.fault.kind}

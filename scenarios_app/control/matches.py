@@ -93,6 +93,7 @@ class _RowMatcher:
 
     @classmethod
     def of(cls, match: Match, options: Options) -> "_RowMatcher":
+        """Return the matcher for a `match`; `options` name the headers that are stored masked."""
         certain = Match(tuple(c for c in match.conditions if not c.is_masked))
         without_body = Match(tuple(c for c in certain.conditions if not c.needs_body))
         headers = match.of(HeaderCondition)

@@ -117,7 +117,7 @@ class RequestsBody(JournalledBody):
 
 
 class RequestsQuery(SessionQuery):
-    """The filters of the list and the size of its page."""
+    """The filters of the list of journalled requests, and the size of a page."""
 
     provider = Text(required=False, help_text="Only those to this one's API.")
     scenario = Text(required=False, help_text="Only those that it answered.")

@@ -118,8 +118,8 @@ class ScenarioDetailView(ScenarioView):
 
 class ScenarioStepsView(ScenarioView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        # Django decodes a path before routing it: `a%2Fsteps` is the name of a scenario.
         """Handle the path as a scenario's if its slash was encoded: then it belongs to the name."""
+        # Django decodes a path before routing it: `a%2Fsteps` is the name of a scenario.
         if path_of(getattr(request, "scope", {"path": ""})).lower().endswith(_ENCODED):
             name = f"{kwargs['name']}/steps"
             return ScenarioDetailView.as_view()(request, name=name)

@@ -128,6 +128,7 @@ def telling_words(text: str) -> str:
 
 
 def _is_telling(word: str) -> bool:
+    """Return True if a word is long and rare enough to tell one message from another."""
     # Two characters of a script without spaces say as much as a word.
     long = len(word) >= (4 if word.isascii() else 2)
     return long and word.casefold() not in _FILLER_WORDS

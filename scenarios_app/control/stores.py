@@ -65,6 +65,7 @@ def append_step(document: ScenarioDocument, step: Json) -> ScenarioDocument:
 
 
 def _with_step(document: Mapping[str, Json], step: Json) -> ScenarioDocument:
+    """Return the document with one more step; raise DocumentError with places in that step."""
     steps = document.get("steps", [])
     assert isinstance(steps, list)
     try:
@@ -85,6 +86,7 @@ def name_conflict_error(names: list[str]) -> ControlError:
 
 
 def _place_in_step(problem: Problem, number: int) -> Problem:
+    """Return a problem of the document with its place as seen from the step."""
     prefix = f"steps[{number}]"
     if not problem.place.startswith(prefix):
         return problem

@@ -145,6 +145,7 @@ class AnswerChanges:
             self._remove(session)
 
     def _remove(self, session: str | None) -> None:
+        """Forget everything of a session, or of all sessions if None. The lock must be held."""
         self.answers = [one for one in self.answers if session not in (None, one.session)]
         stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._pending, self._used]
         for store in stores:

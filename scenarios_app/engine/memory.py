@@ -23,6 +23,8 @@ from scenarios_app.engine.state import (
 
 @dataclass(slots=True)
 class _State:
+    """The stored state of one session."""
+
     ordinal: int = 0
     consumed: dict[tuple[str, str], StepRef] = field(default_factory=dict)
     attempts: dict[tuple[str, str, str], tuple[AttemptRef, int]] = field(default_factory=dict)
@@ -189,6 +191,7 @@ class MemoryState:
                 _drop_response(state, next(iter(state.responses)))
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
+        """Return the response that was stored under a name, or None."""
         with self._lock:
             return self._states.get(session, _NO_STATE).responses.get(name)
 

@@ -54,7 +54,8 @@ TRIM_PART = 20
 class RecordSource(Protocol):
     """Holds records for a moment; `derive` hands them to the journal."""
 
-    def derive(self) -> None: ...
+    def derive(self) -> None:
+        """Give all held records to the journal."""
 
 
 class AnswerRecord(Protocol):
@@ -70,6 +71,8 @@ class AnswerRecord(Protocol):
 
 
 class _Waiting(msgspec.Struct, frozen=True, gc=False):
+    """A record on its way into the database, with its size in memory."""
+
     record: AnswerRecord
     size: int
     scope: Scope

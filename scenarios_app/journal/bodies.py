@@ -94,6 +94,7 @@ class _Block:
         return part
 
     def store(self, blocks: dict[int, bytes]) -> None:
+        """Add the compressed block to `blocks`."""
         if self.texts:
             blocks[self.id] = compress(b"".join(self.texts))
 

@@ -117,6 +117,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
     secrets = secrets_of(entry.request_headers, entry.query)
 
     def clean(text: str) -> str:
+        """Return a text without secrets, and without NUL, which PostgreSQL refuses."""
         text = redaction.redact_text(text, secrets) if secrets else text
         return text.replace("\0", "\\x00") if "\0" in text else text
 

@@ -68,6 +68,7 @@ class Today:
 
     @property
     def most(self) -> int:
+        """The requests of the busiest hour."""
         return max(hour.total for hour in self.busy)
 
     @property

@@ -49,7 +49,8 @@ def column_of(model: type[models.Model], name: str) -> Column:
 
 @cache
 def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Place]:
-    """Return the places of columns with one value, or with the rest of a section, inner first."""
+    """Return the paths in the document of a model's columns: of those with one value, or with
+    `rest` of those with the other keys of a section, inner sections first."""
     columns = ((field.name, column_of(model, field.name)) for field in model._meta.local_fields)
     places = {
         name: column.place
@@ -63,7 +64,7 @@ def _name_field(verbose: str | None = None, **options: Any) -> Any:
     return models.CharField(verbose, max_length=255, blank=True, default="", **options)
 
 
-def _choice(verbose: str, choices: type[models.TextChoices] | None = None) -> Any:
+def _choice_field(verbose: str, choices: type[models.TextChoices] | None = None) -> Any:
     """Return a field with choices; without `choices` it holds a fault kind, which the engine
     checks."""
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
@@ -90,6 +91,7 @@ def _json_field(verbose: str, default: type[list[Any] | dict[str, Any]] = dict) 
 
 
 def _rest_field(path: str, verbose: str, label: str) -> Any:
+    """Return a column for the keys of a section that have no column of their own."""
     return at(path, _json_field(verbose), label, rest=True)
 
 
@@ -183,7 +185,7 @@ class StepColumns(models.Model):
     expect_temperature = at("expect.temperature", _number_field(), "Expected temperature")
     expect_top_p = at("expect.top_p", _number_field(), "Expected top_p")
     expect_reasoning = at(
-        "expect.reasoning", _choice("reasoning", fields.Reasoning), "Expected reasoning"
+        "expect.reasoning", _choice_field("reasoning", fields.Reasoning), "Expected reasoning"
     )
 
     failures_times = at(
@@ -191,7 +193,7 @@ class StepColumns(models.Model):
         _whole_number_field("attempts that fail", least=1),
         "Number of failing requests (per session)",
     )
-    failures_kind = at("failures.fault.kind", _choice("fail with"), "Failure type")
+    failures_kind = at("failures.fault.kind", _choice_field("fail with"), "Failure type")
     failures_status = at("failures.fault.status", _status_field("status"), "Failure status")
     failures_message = at("failures.fault.message", _script_field("message"), "Failure message")
     failures_retry_after_ms = at(
@@ -217,7 +219,7 @@ class StepColumns(models.Model):
     )
     report_content = at("produce.final_report.report_content", _script_field("final report"))
     answer_finish_reason = at(
-        "produce.finish_reason", _choice("finish reason", fields.FinishReason)
+        "produce.finish_reason", _choice_field("finish reason", fields.FinishReason)
     )
     answer_input_tokens = at("produce.usage.input_tokens", _whole_number_field("input tokens"))
     answer_output_tokens = at("produce.usage.output_tokens", _whole_number_field("output tokens"))
@@ -234,7 +236,7 @@ class StepColumns(models.Model):
     words_per_chunk = at("produce.pacing.words_per_chunk", _whole_number_field(least=1))
     jitter = at("produce.pacing.jitter", _number_field(most=1.0))
 
-    fault_kind = at("produce.fault.kind", _choice("fault"), "Always fail with")
+    fault_kind = at("produce.fault.kind", _choice_field("fault"), "Always fail with")
     fault_after_chunks = at(
         "produce.fault.after_chunks", _whole_number_field("after chunks"), "Fail after chunks"
     )

@@ -18,7 +18,7 @@ from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import AnyScenario, validate
 from scenarios_app.engine.document.scenario import VersionedDocument
 from scenarios_app.engine.document.source_text import decode_text, located
-from scenarios_app.engine.shapes import Document, Finding, expected, quote_json
+from scenarios_app.engine.shapes import Document, KeyProblem, expected, quote_json
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call, read_headers
@@ -118,7 +118,7 @@ class RawRequestDocument(Document):
     body: JsonValue = None
     """JSON; a string is sent unchanged."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if not is_provider_path(path := self.path.partition("?")[0]):
             yield ("path",), f"no provider answers {path}"
 
@@ -140,7 +140,7 @@ class PlayedTurnDocument(Document):
     expect: ExpectedDocument = Field(default_factory=lambda: _ANYTHING)
     """The expected response."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         kinds = (self.user, self.tool_results, self.retry or None, self.request)
         if sum(kind is not None for kind in kinds) != 1:
             yield (), f"expected one of {', '.join(_TURN_KINDS)}"
@@ -164,7 +164,7 @@ class ConversationDocument(Document):
     turns: list[PlayedTurnDocument] = Field(min_length=1)
     """The turns in order."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.provider not in wires_by_name():
             providers = ", ".join(wires_by_name())
             message = f"{quote_json(self.provider)} is not known, expected one of {providers}"

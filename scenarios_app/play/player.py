@@ -109,6 +109,7 @@ class PlayedConversation:
 
     @property
     def failed(self) -> int:
+        """The number of turns that did not pass."""
         return sum(not turn.passed for turn in self.turns)
 
     @property
@@ -193,6 +194,7 @@ class Player:
     def _result_parts(
         self, results: Iterable[PlayedToolResultDocument]
     ) -> Iterator[ToolResultPart]:
+        """Yield the results of a turn, each with the id of the open call of its tool."""
         last_parts = self._history[-1].parts if self._history else ()
         open_calls = [part for part in last_parts if isinstance(part, ToolCallPart)]
         for number, result in enumerate(results, 1):

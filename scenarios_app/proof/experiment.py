@@ -103,7 +103,8 @@ class Experiment:
         fail_on: Sequence[str],
         repeat_command: RepeatCommand,
     ) -> None:
-        """Write the reports for which there is a file."""
+        """Write the reports for which there is a file; they mark the cases whose outcome is in
+        `fail_on`."""
         for name, report in self.reports.items():
             if file := files[name]:
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -87,6 +87,7 @@ def order_cells(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) 
     used: dict[Place, int] = {}
 
     def take(cell: Cell) -> None:
+        """Move a cell to the end of the order."""
         del left[cell]
         ordered.append(cell)
         used[cell.place] = used.get(cell.place, 0) + 1

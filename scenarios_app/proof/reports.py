@@ -198,6 +198,7 @@ def _shorten(text: str | None) -> str:
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
+    """Return the results by session, place and kind of fault, as the matrix shows them."""
     names = [kind.name for kind in KINDS]
 
     def sort_key(result: CellResult) -> tuple[str, int, int]:

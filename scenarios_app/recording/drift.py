@@ -147,6 +147,7 @@ def _drift_of_miss(
 
 
 def _likeness(step: RecordedStep, miss: _MissedRequest) -> float:
+    """Return how much a missed request is like a recorded step's, from 0 to 1."""
     return step.request.likeness(replace(miss.request, exact=step.request.exact))
 
 

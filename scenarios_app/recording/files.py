@@ -30,11 +30,11 @@ def read_paths(
     paths: str | Iterable[str | Path],
     *,
     limits: DocumentLimits = LIMITS,
-    names: Collection[str] = (),
+    used_names: Collection[str] = (),
 ) -> Files:
     """Return the scenarios of all files, merged by name. A recording is named after its file, with
-    a number if that is in `names`. Raises DocumentError, and then nothing is loaded."""
-    return read_all(scenario_files(paths, limits=limits, names=names))
+    a number if that is in `used_names`. Raises DocumentError, and then nothing is loaded."""
+    return read_all(scenario_files(paths, limits=limits, used_names=used_names))
 
 
 def read_all(files: ScenarioFiles) -> Files:
@@ -51,19 +51,21 @@ def scenario_files(
     paths: str | Iterable[str | Path],
     *,
     limits: DocumentLimits = LIMITS,
-    names: Collection[str] = (),
+    used_names: Collection[str] = (),
 ) -> ScenarioFiles:
-    """Return a reader of the files at these paths, recordings included, that can be read again."""
-    return ScenarioFiles(paths, limits=limits, others=_Recordings(names))
+    """Return a reader of the files at these paths, recordings included, that can be read again.
+    Recordings are named as by `read_paths`."""
+    return ScenarioFiles(paths, limits=limits, others=_Recordings(used_names))
 
 
-def read_upload(data: bytes, *, source: str, names: Collection[str] = ()) -> Files | None:
-    """Return the scenario of an uploaded recording, None for another file; raises DocumentError."""
+def read_upload(data: bytes, *, source: str, used_names: Collection[str] = ()) -> Files | None:
+    """Return the scenario of an uploaded recording, None for another file; raises DocumentError.
+    It is named after the file `source`, with a number if that is in `used_names`."""
     source_recording = decode_recording(data, source=source)
     if source_recording is None:
         return None
     name = scenario_name(source)
-    free_name = unique_name(name, names)
+    free_name = unique_name(name, used_names)
     conversion = source_recording.convert(free_name)
     notes = (*_conversion_notes(conversion, source), *_rename_note(name, free_name, source))
     document = _checked_document(conversion, source)

@@ -173,6 +173,7 @@ def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
 
 
 def _random_pieces(secret: str) -> Iterator[str]:
+    """Yield the pieces of a secret that look random, so that a text holds them by leak alone."""
     pieces = (secret[start : start + _PIECE] for start in range(len(secret) - _PIECE + 1))
     return filter(_RANDOM.fullmatch, pieces)
 

@@ -132,6 +132,8 @@ class StepSelection(msgspec.Struct, frozen=True):
         return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
     async def _first_free(self, start: Candidates) -> Decision | None:
+        """Return the decision for the first candidate from `start` on whose use is not taken, or
+        None."""
         _, candidate, candidates = start
         while candidate is not None:
             decision = await self._try_candidate(candidate, "match")
@@ -254,6 +256,8 @@ class StepSelection(msgspec.Struct, frozen=True):
         )
 
     async def _side_effects(self, step: Step) -> tuple[str, ...]:
+        """Increment the step's counter and check its asserts; return those that failed, which are
+        recorded."""
         effects = step.side_effects
         if effects.counter is not None:
             await self.state.increment(self.session, effects.counter)

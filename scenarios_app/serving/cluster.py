@@ -100,6 +100,7 @@ class Cluster:
         self._query_all("whole", sessions)
 
     def _query_all(self, word: str, about: Any = None) -> list[Any]:
+        """Return the answers of all processes to a query, this one's first."""
         if self._bus is None:
             return [self._answers[word](about)]
         return self._bus.ask(word, about)

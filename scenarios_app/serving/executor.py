@@ -87,6 +87,7 @@ async def _raise_error(error: Exception) -> NoReturn:
 
 @types.coroutine
 def _continue(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+    """Run a coroutine to its end that was begun by hand and now waits for `waits_for`."""
     while True:
         try:
             sent = yield waits_for

@@ -141,6 +141,8 @@ async def explain(
 
 
 def _respond_as(exchange: Exchange, *, stream: bool) -> Reply | None:
+    """Return the reply as the client would get it with or without streaming, or None without a
+    decision."""
     if exchange.request is None or exchange.decision is None:
         return None
     request = replace(exchange.request, stream=stream)

@@ -333,6 +333,8 @@ class Pipeline:
     async def _computed_reply(
         self, exchange: Exchange, index: Index, recording: Recording | None
     ) -> Reply:
+        """Return the reply that an endpoint computes from the request; in a recording, the
+        upstream's."""
         endpoint, request = exchange.target.endpoint, exchange.request
         assert endpoint is not None and endpoint.compute is not None and request is not None
         if recording is not None and (recording.records or not endpoint.always_computed):

@@ -54,6 +54,7 @@ class Allowance:
             return True
 
     def free(self, count: int = 1) -> None:
+        """Give back `count` that were reserved."""
         with self._lock:
             self.open -= count
 
@@ -105,6 +106,7 @@ class Player:
         return self._piece(frame.data, next(frames, None), now, stop)
 
     def _first_piece(self, now: float, stop: float) -> bytes:
+        """Return the frames that are due at the beginning, joined."""
         frames = self._frames = iter(self._reply.frames)
         frame = next(frames, None)
         if frame is not None and self._start + frame.at <= now:
@@ -132,6 +134,8 @@ class Player:
     def _join_due_frames(
         self, piece: bytes, after: Frame | None, now: float
     ) -> tuple[bytes, Frame | None]:
+        """Return the piece with the frames from `after` on that are due, and the first that is
+        not."""
         start, size, pieces, frames = self._start, len(piece), [piece], self._frames
         assert frames is not None
         while after is not None and start + after.at <= now and size < PIECE_BYTES:
@@ -141,6 +145,7 @@ class Player:
         return b"".join(pieces), after
 
     def _stop_with_error(self, now: float) -> bytes | None:
+        """End the reply; return the frame of its error event, or None before the head was sent."""
         self.over = True
         if not self._reply.started:
             return None
@@ -168,6 +173,8 @@ async def play(
 
 
 def _end_error(drained: bool, max_seconds: float) -> ErrorAnswer:
+    """Return the error of a stream that the server ends: it shuts down, or the stream is too
+    long."""
     if drained:
         return ErrorAnswer(503, "The server is shutting down.")
     return ErrorAnswer(504, f"The stream was ended: it may last {max_seconds:g} seconds.")

@@ -290,6 +290,7 @@ def count_events(data: bytes) -> int:
 
 
 def _frames_of(body: bytes) -> Frames:
+    """Return a body as frames without delay; a long one is sliced when it is sent."""
     if len(body) > LONG_BYTES:
         starts = range(0, len(body), SLICE_BYTES)
         return LongFrames(lambda: (Frame(0.0, body[at : at + SLICE_BYTES]) for at in starts))

@@ -233,6 +233,7 @@ def _reply_of_step(
     *,
     delay: float,
 ) -> Reply:
+    """Return the reply of the decided step after `delay` seconds, with its fault if any."""
     step = decision.step
     assert step is not None
     response = produced(exchange, decision, request)
@@ -314,6 +315,7 @@ def _reply_without_step(
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
 ) -> Reply:
+    """Return the reply of an answer that no step scripted, such as an automatic one."""
     response = build_response(
         scripted,
         request,
@@ -363,6 +365,7 @@ def _encode_reply(
         return streamed(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
     def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
+        """Return what this response stores for later requests, with its stream as bytes."""
         sent = (stream(None) if fault else reply).body if request.stream else b""
         return archival.record(request, response, sent)
 

@@ -139,6 +139,7 @@ class Services:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self._hand_over)
 
     def _hand_over(self) -> None:
+        """Hand the waiting records to the journal, which writes them soon."""
         self.derive()
         # They have waited for one another already.
         journal.write_soon()
@@ -161,6 +162,7 @@ class Services:
                 journal.record_all(batch)
 
     def _count_entry(self, entry: JournalEntry) -> None:
+        """Count an answer in the metrics and in the coverage of steps."""
         self._tally.count(labels_of(entry), entry.duration_ms, entry.timings.get("head_ms"))
         self._steps.count_answer(
             entry.session,
@@ -256,6 +258,7 @@ PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
 def _scenario() -> Scenario:
+    """Return the scenario that answers the requests of the health check."""
     answer = ScriptedAnswer(choices=(ScriptedChoice((TextPart(TEXT),)),))
     produce = Produce(streaming=answer, non_streaming=answer)
     return Scenario("healthz", (Step("healthz", "1", produce=produce),))
@@ -291,6 +294,7 @@ async def play_built_in(options: Options) -> str | None:
 
 
 def _call(path: str, *, stream: bool) -> Call:
+    """Return a request of the health check."""
     messages = [{"role": "user", "content": "Are you there?"}]
     body = {"model": "healthz", "max_tokens": 1, "messages": messages, "stream": stream}
     return Call("POST", path, {}, HEADERS, json.dumps(body).encode())

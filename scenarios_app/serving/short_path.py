@@ -44,7 +44,7 @@ MAX_BODY_BYTES = 16_384
 
 
 class Catalog(Protocol):
-    """The compiled scenarios."""
+    """Supplies the index of the scenarios that apply to a session."""
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
         """Return the common scenarios, overridden by a session's own documents."""

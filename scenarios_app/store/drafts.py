@@ -265,6 +265,7 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
 
 
 def _state_of(scenario: AnyScenario) -> State:
+    """Return the scenario and its steps as documents, by the steps' keys."""
     steps: dict[StepId, dict[str, Json]] = {
         step.key: step_object(step) for step in scenario.steps.all()
     }
@@ -287,6 +288,7 @@ def _current_keys(base: State, now: State) -> dict[Any, Any]:
 
 
 def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
+    """Return the state with the steps' keys replaced by those of another row."""
     return State(state.scenario, {keys.get(key, key): step for key, step in state.steps.items()})
 
 

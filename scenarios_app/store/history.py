@@ -71,8 +71,8 @@ class ConcurrentChanges:
 
 
 def record_loaded(rows: Iterable[Model], reason: str) -> None:
-    """Add versions of the scenarios and steps that a fixture wrote, since its rows are saved
-    without history. A row that equals its latest version gets no new one."""
+    """Add versions of the scenarios, drafts and steps that a fixture wrote, since its rows are
+    saved without history. A row that equals its latest version gets no new one."""
     keys: dict[Any, list[Any]] = {model: [] for model in (Scenario, Step, Draft, DraftStep)}
     for row in rows:
         if type(row) in keys:
@@ -247,6 +247,7 @@ def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
 
 
 def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
+    """Return the history records of a scenario and its steps that fit the filters."""
     own = type(scenario).history.filter(id=scenario.pk, **those)
     steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
     return [*own.select_related("history_user"), *steps.select_related("history_user")]

@@ -104,6 +104,7 @@ def _copy_extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
 
 
 def _put_at(step: Object, place: Place, value: Json) -> None:
+    """Set a value at a path of keys; missing objects are added."""
     owner = step
     for key in place[:-1]:
         inner = owner.get(key)
@@ -114,6 +115,7 @@ def _put_at(step: Object, place: Place, value: Json) -> None:
 
 
 def _put_first(step: Object, place: Place, items: list[Json]) -> None:
+    """Add items at the beginning of the list at a path; raise DocumentError if it is no list."""
     match = step.get(place[0])
     more = match.get(place[1], []) if isinstance(match, dict) else []
     if not isinstance(more, list):
@@ -161,12 +163,14 @@ def _move_conditions_to_columns(rest: Object, values: Values) -> None:
 
 
 def _model_values(condition: Json) -> Values:
+    """Return the columns for a condition on the model; empty if they cannot hold it."""
     if isinstance(condition, str):
         condition = {TextMode.EQUALS.value: condition}
     return _text("match_model", condition)
 
 
 def _message_values(column: str, role: str, condition: Json) -> Values:
+    """Return the columns for a condition on messages of a role; empty if they cannot hold it."""
     if not isinstance(condition, dict) or condition.get("role") != role:
         return {}
     text = {key: value for key, value in condition.items() if key != "role"}
@@ -190,6 +194,7 @@ def _text(column: str, condition: Json) -> Values:
 
 
 def _get_at(rest: Object, place: Place) -> Json:
+    """Return the value at a path of keys, or None."""
     value: Json = rest
     for key in place:
         value = value.get(key) if isinstance(value, dict) else None
@@ -210,6 +215,7 @@ def _remove(rest: Object, place: Place) -> None:
 
 
 def _remove_first(rest: Object, place: Place) -> None:
+    """Remove the first item of the list at a path, and the list if it is empty then."""
     items = _get_at(rest, place)
     assert isinstance(items, list)
     del items[0]

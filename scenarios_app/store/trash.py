@@ -94,6 +94,7 @@ def erase_expired() -> int:
 
 
 def _oldest_kept() -> datetime:
+    """Return the time before which deleted scenarios cannot be restored."""
     return timezone.now() - timedelta(days=retention_days())
 
 

@@ -45,6 +45,8 @@ class StepCoverage:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioCoverage:
+    """Coverage of one scenario's steps, in order."""
+
     scenario: str
     steps: tuple[StepCoverage, ...]
 

@@ -57,10 +57,12 @@ def _fault(
 
 
 def _alteration_kind(name: str, label: str, signs: tuple[str, ...], **options: Any) -> Kind:
+    """Return the kind of fault for an alteration of the answer's content."""
     return Kind(name, label, {"alteration": name}, signs, **options)
 
 
 def _socket_fault_kind(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
+    """Return the kind of fault for a fault of WebSockets."""
     signs = (*signs, *_CONNECTION_SIGNS)
     return _fault(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
 

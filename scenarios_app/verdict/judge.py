@@ -30,6 +30,7 @@ def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) ->
 
 
 def _hashed_fields(exchange: JudgedExchange) -> Json:
+    """Return the fields of an exchange by which two runs are compared."""
     client_left = exchange.outcome == "client_gone"
     sent: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
     body: list[Json] = [exchange.request_body, exchange.request_bytes]
@@ -38,6 +39,7 @@ def _hashed_fields(exchange: JudgedExchange) -> Json:
 
 
 def _digest(value: Json) -> str:
+    """Return the hash of a value's canonical JSON."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -198,7 +198,8 @@ def _decided_requests(unnumbered: Iterable[JudgedExchange]) -> Iterator[list[Jud
 
 
 def _is_undecided(part: Sequence[JudgedExchange]) -> bool:
-    """True if parallel clients may have sent a part whose requests came one after another."""
+    """Return True if it cannot be known whether one client sent these requests: parallel clients
+    may have sent them, though they came one after another."""
     if len(part) < 2 or _has_several_clients(part) or any(map(_succeeded, part[:-1])):
         return False
     return not _succeeded(part[-1]) or any(one.siblings for one in part[1:])

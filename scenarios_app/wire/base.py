@@ -230,7 +230,7 @@ class Wire(Protocol):
     def sample(self, request: SampleRequest) -> SampleCall:
         """Return the call that this provider's official client would send for a request."""
 
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+    def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
         """Return how to point each SDK at a server of this origin."""
 
     def claims(self, call: Call) -> bool:

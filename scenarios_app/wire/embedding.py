@@ -42,6 +42,7 @@ def unit_vector(text: str, dimensions: int) -> tuple[float, ...]:
 
 
 def _add_feature(vector: list[float], components: Components, weight: float) -> None:
+    """Add a weight at each component of a feature, positive or negative by its last bit."""
     for component in components:
         vector[(component >> 1) % len(vector)] += weight if component & 1 else -weight
 

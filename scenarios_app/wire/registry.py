@@ -190,6 +190,7 @@ def _find_by_path(call: Call) -> Target | None:
 
 
 def _not_found(wire: Wire, message: str) -> Target:
+    """Return a target whose answer is a 404 with the wire's envelope."""
     return Target(wire, None, error=WireError(404, message, code=_UNKNOWN_URL))
 
 
@@ -206,6 +207,8 @@ def find_intended_path(method: str, path: str) -> IntendedPath | None:
 
 
 def _misplaced_target(call: Call, paths: Iterable[IntendedPath]) -> Target | None:
+    """Return a 404 that names the right base URL if the path fits an endpoint elsewhere, or
+    None."""
     candidates = list(paths)
     for candidate in candidates:
         target = _match_call(replace(call, path=candidate.path))
@@ -277,6 +280,7 @@ def _is_under(path: str, prefixes: tuple[str, ...]) -> bool:
 
 @cache
 def _split_prefixes(prefixes: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the prefixes that end with a slash, and those that are whole paths."""
     folders = tuple(prefix for prefix in prefixes if prefix.endswith("/"))
     return folders, frozenset(prefixes).difference(folders)
 

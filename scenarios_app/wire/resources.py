@@ -133,7 +133,8 @@ class ResourceKind(Generic[ResourceT]):
         hooks: ArchiveHooks | None = None,
         **options: Any,
     ) -> Endpoint:
-        """Return an endpoint that shows a resource, and stores it if it is new or changed."""
+        """Return an endpoint that shows what `get_resource` returns, and stores it if it is new or
+        changed."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
             resource, own = get_resource(request, context), request.own
@@ -145,6 +146,8 @@ class ResourceKind(Generic[ResourceT]):
         return Endpoint(method, path, read, compute=compute, archival=archival, **options)
 
     def _read(self, call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+        """Return the request with its fields and the name in its path, or the page if it has no
+        name."""
         own = self.read_fields(call)
         name = params.get(self.parameter)
         own = replace(own, name=name) if name else replace(own, page=self.read_page(call))
@@ -152,11 +155,15 @@ class ResourceKind(Generic[ResourceT]):
 
     @property
     def _hooks(self) -> ArchiveHooks:
+        """The hooks that load the named resource, or those of the endpoint's prefix, for a
+        request."""
         return ArchiveHooks(_referenced_names, self._load_resources)
 
     def _load_resources(
         self, request: CanonicalRequest, archived: ArchivedValues
     ) -> CanonicalRequest:
+        """Return the request with its stored or example resources; those that do not exist are left
+        out."""
         own: ResourceFields = request.own
         names = (own.name,) if own.name else archived
         loaded = [each for name in names if (each := self.find(name, archived)) is not None]
@@ -172,5 +179,6 @@ class ResourceKind(Generic[ResourceT]):
 
 
 def _referenced_names(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
+    """Return the stored name that the request's path has, if any."""
     own: ResourceFields = request.own
     return (own.name,) if own.name else ()

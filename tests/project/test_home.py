@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mockllm_site.pages.home import MAX_UNUSED_SHOWN, clients
+from mockllm_site.pages.home import MAX_UNUSED_SHOWN, sdk_setups
 from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import Step
 from tests.admin.pages import a_scenario
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.django_db
 
 def test_each_sdk_has_an_address_to_copy(client: Client) -> None:
     page = client.get("/").content.decode()
-    for one in clients("http://testserver"):
+    for one in sdk_setups("http://testserver"):
         assert one.name in page
         assert f'data-copy="{one.base_url}"' in page
-    assert "/v1" in clients("http://testserver")[0].base_url
+    assert "/v1" in sdk_setups("http://testserver")[0].base_url
 
 
 def test_figures_are_of_today(client: Client) -> None:

@@ -42,7 +42,7 @@ def cassette(file: Path, name: str, *texts: str) -> Path:
 def test_second_recording_of_a_name_is_noted_with_its_new_name(folder: Path) -> None:
     named, _ = notes_of(folder, folder=folder)
     assert named == "b/login.yaml: its scenario is named login-2, since login is taken"
-    uploaded = read_upload(WEATHER, source="login.yaml", names={"login"})
+    uploaded = read_upload(WEATHER, source="login.yaml", used_names={"login"})
     assert uploaded is not None
     (note,) = uploaded.notes
     assert note.message == "its scenario is named login-2, since login is taken"

@@ -133,7 +133,7 @@ def test_answers_of_one_form_are_known_by_it(way: str) -> None:
 
 def test_sdks_are_pointed_at_the_server() -> None:
     origin = "http://mock.example:8000"
-    sdks = [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
+    sdks = [sdk for wire in wires_by_name().values() for sdk in wire.sdk_setups(origin)]
     assert [sdk.name for sdk in sdks] == ["OpenAI", "Azure OpenAI", "Anthropic", "Gemini", "Ollama"]
     for sdk in sdks:
         assert sdk.base_url.startswith(origin)

@@ -54,6 +54,7 @@ def _operation_context(path: str, method: str, described: Json, schemas: Json) -
 
 
 def _tag(operation: Json) -> str:
+    """Return the heading under which the page lists an operation."""
     return str(operation["tags"][0])
 
 

@@ -41,8 +41,8 @@ def documented(operation: str, **description: Any) -> Callable[[F], F]:
     """Return a decorator that registers a view's method for the OpenAPI document. `operation` is
     its id; `description` has the other fields of `Operation`."""
 
-    def describe(method: F) -> F:
+    def register(method: F) -> F:
         operations.append(Operation(method=method, operation=operation, **description))
         return method
 
-    return describe
+    return register

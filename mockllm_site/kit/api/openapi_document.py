@@ -74,6 +74,8 @@ class _TextSchema(OpenApiSerializerFieldExtension):
 
 
 class _JsonFieldSchema(OpenApiSerializerFieldExtension):
+    """Describes a JsonField by the schema that it was declared with."""
+
     target_class = "mockllm_site.kit.api.shapes.JsonField"
     match_subclasses = True
 

@@ -77,6 +77,7 @@ def failures_summary(form: forms.BaseForm) -> str:
     kinds = FAULT_KINDS
 
     def describe(section: str) -> str:
+        """Return the name and status of the fault that a section of the form chooses."""
         kind, status = form[f"{section}_kind"].value(), form[f"{section}_status"].value()
         label = kinds[kind].label if kind in kinds else kind
         return f"{label} {status}" if status else label

@@ -114,9 +114,9 @@ class ScenarioPage(ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        # Before the transaction of a post, which the journal's writer would wait for.
         """Flush the journal before the page's transaction, for which its writer would have to
         wait."""
+        # Before the transaction of a post, which the journal's writer would wait for.
         journal.flush()
         return super().changeform_view(request, object_id, form_url, extra_context)
 
@@ -231,6 +231,8 @@ class ScenarioPage(ModelAdmin):
     def preview_edits(
         self, preview: str, request: HttpRequest, object_id: str | None = None
     ) -> HttpResponse:
+        """Show what the posted edits would do, as the part `preview` of the page, without
+        saving."""
         return edits_page(request, self, self._edited_row(request, object_id), preview=preview)
 
     def _edited_row(self, request: HttpRequest, object_id: str | None) -> Any:

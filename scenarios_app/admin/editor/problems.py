@@ -192,6 +192,7 @@ def fixes_for(
 
 
 def _fixes_by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterator[Fix]:
+    """Yield changes of values that mend a loop or a step that matches too much."""
     if suspicion.kind == "looping" and suspicion.by:
         yield Fix("Use this step for the first answer only", f"{row}-turn", "1")
     elif suspicion.kind == "looping" and not step.match_tool_result_name:
@@ -206,6 +207,7 @@ def _fixes_by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterato
 
 
 def _fixes_by_order(suspicion: Suspicion, row: str, rows: Sequence[str]) -> Iterator[Fix]:
+    """Yield changes of the order of steps that mend a loop or a hidden step."""
     if suspicion.by and suspicion.by[0] == suspicion.scenario:
         other = rows[suspicion.by[1] - 1]
         if suspicion.kind == "looping":

@@ -33,6 +33,8 @@ _EMPTY_VALUES: tuple[object, ...] = ("", None, False, [], {})
 
 @dataclass(frozen=True, slots=True)
 class CellView:
+    """A form field in the layout, with its errors; `how` chooses how its text is compared."""
+
     cell: Cell
     field: BoundField
     how: BoundField | None
@@ -83,6 +85,8 @@ class CellView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
+    """A group of fields with their values and errors."""
+
     group: Group
     cells: tuple[CellView, ...]
 
@@ -245,6 +249,7 @@ def _groups_to_send(
 
 
 def _title_unless_blank(number: int, step: Step) -> Title:
+    """Return a step's title; of a new step without conditions and answer only the name."""
     try:
         title = title_of(number, step_object(step))
     except DocumentError:

@@ -121,6 +121,7 @@ class StepFormSet(InlineFormSet):
             self.form = whole
 
     def _is_open(self, i: int) -> bool:
+        """Return True if the form of this index has fields, not only a title."""
         if self.is_bound:
             return i in self._posted_rows
         return self.initial_form_count() <= MAX_STEPS_WITH_FIELDS
@@ -182,6 +183,7 @@ class StepFormSet(InlineFormSet):
         return False
 
     def _is_left_out(self, form: ClosedStepForm) -> bool:
+        """Return True for a deleted step and for a new one that was left empty."""
         if self._should_delete_form(form):  # type: ignore[attr-defined]
             return True
         return form.empty_permitted and not form.has_changed()
@@ -196,6 +198,7 @@ def _without_errors(form: ClosedStepForm) -> AnyStep:
 
 
 def _first_key(column: str) -> str:
+    """Return the top-level key of the document that a column is part of."""
     return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
 
 

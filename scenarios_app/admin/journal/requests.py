@@ -287,6 +287,8 @@ VIEW_PERMISSION = "scenarios_app.view_servedrequest"
 
 @dataclass(frozen=True, slots=True)
 class AnswerCount:
+    """How often a step answered, and when last."""
+
     count: int = 0
     last: datetime | None = None
 

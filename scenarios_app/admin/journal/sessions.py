@@ -41,6 +41,8 @@ class JournalCounts:
 
 @dataclass(slots=True)
 class SessionLine:
+    """A session in the list, with counts of the journal and its state."""
+
     name: str
     seen: JournalCounts
     state: SessionState

@@ -51,6 +51,8 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCard:
+    """The verdict as the session's page shows it."""
+
     passed: bool
     requests: int
     groups: Sequence[FindingGroup]

@@ -84,6 +84,7 @@ def report_document_error(request: HttpRequest, error: DocumentError, before: st
 
 
 def _free_copy_name(name: str, names: set[str]) -> str:
+    """Return a name for a copy, such as "a copy 2", that is not among `names`."""
     suffixes = (" copy" if number == 1 else f" copy {number}" for number in count(1))
     candidates = (f"{name[: NAME_LENGTH - len(suffix)]}{suffix}" for suffix in suffixes)
     return next(free for free in candidates if free not in names)

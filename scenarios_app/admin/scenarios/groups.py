@@ -49,6 +49,7 @@ def group_order() -> Concat:
 
 
 def _is_in_group(group: str) -> Exact:
+    """Return the condition on rows whose first tag is this group."""
     # No `startswith`: in SQLite that ignores case.
     begin = json.dumps([group]).removesuffix("]")
     return Exact(Left(_STORED, len(begin)), Value(begin))

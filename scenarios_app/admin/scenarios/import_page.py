@@ -140,7 +140,7 @@ def _parse_upload(data: bytes, filename: str) -> tuple[list[ScenarioDocument], t
     """Parse scenario documents, or convert a recording; also return notes on what could not be
     converted. Raises DocumentError."""
     source = filename or PASTED
-    files = read_upload(data, source=source, names=authored_names())
+    files = read_upload(data, source=source, used_names=authored_names())
     if files is None:
         return load_text(data, source=source, limits=limits()), ()
     if not files.documents:

@@ -99,9 +99,9 @@ class ScenarioList(ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # Before the transaction that saves the list, which the journal's writer would wait for.
         """Flush the journal first, so that the counts are current, and show problems of scenario
         files."""
+        # Before the transaction that saves the list, which the journal's writer would wait for.
         journal.flush()
         context = {**(extra_context or {}), "file_problems": catalog.file_problems}
         return super().changelist_view(request, context)
@@ -229,10 +229,10 @@ class ScenarioList(ModelAdmin):
         messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")
 
 
-def _count_badge(findings: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:
-    """Return a badge with the number of findings and a tooltip with their texts; empty for none."""
-    if not findings:
+def _count_badge(problems: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:
+    """Return a badge with the number of problems and a tooltip with their texts; empty for none."""
+    if not problems:
         return ""
-    tooltip = "\n".join(map(str, findings))
-    count = f"{len(findings)} {noun}{pluralize(len(findings))}"
+    tooltip = "\n".join(map(str, problems))
+    count = f"{len(problems)} {noun}{pluralize(len(problems))}"
     return format_html('<span class="{}" title="{}">{}</span>', style, tooltip, count)

@@ -147,11 +147,12 @@ class BaseMatchDocument(Document):
 
 def match_model() -> type[BaseMatchDocument]:
     """Return the pydantic model of `match` with the keys of all conditions."""
-    return _model(tuple(CONDITION_KINDS))
+    return _make_match_model(tuple(CONDITION_KINDS))
 
 
 @lru_cache(maxsize=4)
-def _model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
+def _make_match_model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
+    """Return the pydantic model of a step's `match`, with a field for each kind of condition."""
     fields: dict[str, Any] = {_field_name(kind): (kind.shape, _make_field(kind)) for kind in kinds}
     model = create_model(
         "MatchDocument",

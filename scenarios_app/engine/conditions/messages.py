@@ -15,7 +15,13 @@ from scenarios_app.engine.conditions.phrases import (
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
+from scenarios_app.engine.shapes import (
+    Document,
+    KeyProblem,
+    dump_as_string,
+    fields,
+    parse_from_string,
+)
 
 _ROLE_NAMES = {
     "tool": "tool result",
@@ -39,7 +45,7 @@ class MessageSelector(Document):
 class MessageConditionDocument(TextConditionDocument, MessageSelector):
     """A condition on the text of a message, or that there is a message of a role."""
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         if not self.has_test and self.role is None:
             yield (), "expected at least one of role, equals, contains, startswith, regex"
 

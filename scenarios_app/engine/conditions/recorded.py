@@ -120,6 +120,8 @@ class RecordedCondition(SubjectTextCondition):
         return sent is not None and to_compared_request(sent, RULE_NAMES).digest == exact.digest
 
     def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
+        """Return the request in the form that is compared with the recorded one, or None if it was
+        not sent over HTTP."""
         sent = reader.request.sent
         return None if sent is None else to_compared_request(sent, self.recorded.exact)
 
@@ -149,6 +151,7 @@ def last_text(body: Json) -> str:
 
 
 def _texts_from_end(message: Json) -> Iterator[str]:
+    """Yield the texts of a message in JSON, the last one first."""
     for key in ("content", "parts", "output"):
         value = get_member(message, key)
         if isinstance(value, str):

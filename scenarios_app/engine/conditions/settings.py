@@ -12,7 +12,7 @@ from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
 from scenarios_app.engine.conditions.phrases import get_short_text
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import quote
-from scenarios_app.engine.shapes import Document, Finding, expected, fields
+from scenarios_app.engine.shapes import Document, KeyProblem, expected, fields
 
 
 class NamedSchemaDocument(Document):
@@ -80,7 +80,7 @@ class RangeDocument(Document):
     max: fields.Whole | None = None
     """The highest number."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.min is None and self.max is None:
             yield (), "expected min, max or both"
         elif self.min is not None and self.max is not None and self.min > self.max:

@@ -14,7 +14,7 @@ from pydantic import (
 from scenarios_app.engine.conditions.texts import TextCondition, check_regex
 from scenarios_app.engine.shapes import (
     Document,
-    Finding,
+    KeyProblem,
     dump_as_string,
     expected,
     fields,
@@ -57,7 +57,7 @@ class TextConditionDocument(Document):
         tests = (self.equals, self.contains, self.startswith, self.regex)
         return any(test is not None for test in tests)
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         if not self.has_test:
             yield (), "expected at least one of equals, contains, startswith, regex"
 

@@ -31,7 +31,13 @@ from scenarios_app.engine.conditions.subjects import (
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
+from scenarios_app.engine.shapes import (
+    Document,
+    KeyProblem,
+    dump_as_string,
+    fields,
+    parse_from_string,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,8 @@ class ToolCallCondition(Condition):
         )
 
     def _find_call(self, reader: RequestReader) -> tuple[ToolCallPart, Json] | None:
+        """Return the first call with this name and these arguments, with its parsed arguments, or
+        None."""
         for call, got in reader.calls:
             if self._has_name(call) and self._has_arguments(call, got):
                 return call, got
@@ -198,7 +206,7 @@ class ToolResultSelector(Document):
 class ToolResultConditionDocument(TextConditionDocument, ToolResultSelector):
     """A tool's result in the conversation and a condition on its text."""
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         """Return no problems: without tests of the text, any text meets the condition."""
         return ()
 
@@ -306,6 +314,7 @@ class ToolResultCondition(Condition):
         )
 
     def _result_distance(self, result: ToolResultPart) -> float:
+        """Return how far a result is from this condition: 0 if it passes, at most 1."""
         text_part = text_distance(ComparedText(result.content), self.text)
         return (self._count_wrong_fields(result) + text_part) / 4
 

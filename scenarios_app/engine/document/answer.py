@@ -32,7 +32,7 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
     Unoffered,
 )
-from scenarios_app.engine.shapes import Document, Finding, fields, to_struct
+from scenarios_app.engine.shapes import Document, KeyProblem, fields, to_struct
 
 _CONTENT_KEYS = ("reasoning", "text", "json", "tool_calls", "final_report", "refusal")
 _ANSWER_FORMS = ("parts", "chunks", "choices", "raw", "generate")
@@ -105,7 +105,7 @@ class ChoiceDocument(Document):
         modes = [key for key in _MODES if self.has_value(key)]
         return (*content[:1], *(key for key in _ANSWER_FORMS if self.has_value(key)), *modes[:1])
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         forms = self.forms
         if not forms:
             yield (), _EMPTY_ANSWER
@@ -177,7 +177,7 @@ class RawDocument(Document):
     body: JsonValue = None
     """The body: text is sent unchanged, other JSON is encoded."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
             yield ("body",), f"an answer of status {self.status} has no body"
 
@@ -216,8 +216,9 @@ class AnswerDocument(ChoiceDocument):
     def has_value(self, key: str) -> bool:
         return super().has_value(key) and (key != "usage" or self.usage != _DEFAULT_USAGE)
 
-    def findings(self) -> Iterator[Finding]:
-        yield from super().findings()
+    def find_key_problems(self) -> Iterator[KeyProblem]:
+        """Return the problems between keys, also those of the parts."""
+        yield from super().find_key_problems()
         yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
 
     def compile_answer(self) -> Answer:
@@ -253,7 +254,7 @@ class PacingDocument(Document):
     jitter: fields.Share = 0.0
     """The share of each gap that varies, equally for equal requests."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.words_per_second and self.chunk_ms:
             yield ("chunk_ms",), "cannot stand beside words_per_second"
 
@@ -300,7 +301,7 @@ class ProduceDocument(AnswerDocument):
         )
         return digest_of_answer(dumped) == self.recorded.of
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.fault is not None and not self.fault.inside:
             for key in (*self.forms, *_END_KEYS, *_EXTRA_KEYS):
                 if self.has_value(key):
@@ -311,7 +312,7 @@ class ProduceDocument(AnswerDocument):
                 f"a fault of kind {self.fault.kind} needs an answer that it strikes in",
             )
         else:
-            yield from super().findings()
+            yield from super().find_key_problems()
 
     def compile(self) -> Produce:
         """Return the answer as steps hold it; an answer for one mode serves both."""

@@ -12,7 +12,7 @@ from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocumen
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.templates import template_names, unknown_names
 from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
-from scenarios_app.engine.shapes import Finding, Loc
+from scenarios_app.engine.shapes import KeyProblem, Loc
 
 # Names of the request, which hide variables of the same name.
 _RESERVED_NAMES = ("request", "match")
@@ -35,7 +35,7 @@ class DocumentLimits:
 LIMITS = DocumentLimits()
 
 
-def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterator[Finding]:
+def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
     """Yield the problems of a scenario that its parts alone do not show, such as missing turns."""
     for name in _RESERVED_NAMES:
         if isinstance(document.variables.get(name), dict):
@@ -49,7 +49,7 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
 
 def _check_step(
     document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
-) -> Iterator[Finding]:
+) -> Iterator[KeyProblem]:
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
         yield from _check_templates(document, step)
@@ -60,7 +60,7 @@ def _check_step(
         yield from _check_size(step, limits)
 
 
-def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
+def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
     seen: set[int] = set()
     for number, step in enumerate(document.steps):
         if step.turn is None:
@@ -75,7 +75,7 @@ def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
             yield ("steps", number, "consume"), "has no place beside select first_user_message"
 
 
-def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[Finding]:
+def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[KeyProblem]:
     groups = step.match.compile().group_names
     dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
     for loc, text in _find_templates(dumped, ("produce",)):
@@ -83,7 +83,7 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
 
-def _check_torn_templates(produce: ProduceDocument) -> Iterator[Finding]:
+def _check_torn_templates(produce: ProduceDocument) -> Iterator[KeyProblem]:
     """Yield a problem for each template name that is split between two chunks."""
     modes = ("streaming", produce.streaming), ("non_streaming", produce.non_streaming)
     answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
@@ -120,7 +120,7 @@ def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
         yield from (name for name in names if name not in names_by_part.get(number, ()))
 
 
-def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
+def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
     produce = step.produce
     durations: list[tuple[Loc, int]] = [
         (("produce", "latency_ms"), produce.latency_ms),
@@ -136,7 +136,7 @@ def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Fin
             yield loc, f"expected at most {limits.latency_ms} milliseconds"
 
 
-def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
+def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
     produce = step.produce.compile()
     size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:

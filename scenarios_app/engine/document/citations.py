@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from scenarios_app.engine.parts import Citation, SourceUnit
-from scenarios_app.engine.shapes import Document, Finding, expected, fields
+from scenarios_app.engine.shapes import Document, KeyProblem, expected, fields
 
 Range: TypeAlias = Annotated[
     list[fields.Whole], Field(min_length=2, max_length=2), expected("two whole numbers")
@@ -43,7 +43,7 @@ class CitationDocument(Document):
     blocks: Range | None = None
     """The same in content blocks, the first of which is 0."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if (self.url is None) == (self.document is None):
             yield (), "expected exactly one of url, document"
         if (self.start is None) != (self.end is None):
@@ -80,7 +80,7 @@ class CitationDocument(Document):
         )
 
 
-def check_citations(citations: list[CitationDocument], text: str) -> Iterator[Finding]:
+def check_citations(citations: list[CitationDocument], text: str) -> Iterator[KeyProblem]:
     """Yield a problem for each range that ends after the text; none for a text with templates."""
     for number, citation in enumerate(citations):
         if citation.end is not None and citation.end > len(text) and "{{" not in text:

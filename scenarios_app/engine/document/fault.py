@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.engine.shapes import Document, Finding, fields, refuse
+from scenarios_app.engine.shapes import Document, KeyProblem, fields, refuse
 
 STATUSES_WITHOUT_BODY = (204, 304)
 
@@ -90,7 +90,7 @@ class FaultDocument(Document):
     def compile(self) -> Fault:
         return Fault(**{**dict(self), "headers": fields.sent_headers(self.headers)})
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         kind = FAULT_KINDS[self.kind]
         allowed = kind.keys | {"kind"}
         for key in self.model_dump(exclude_defaults=True):

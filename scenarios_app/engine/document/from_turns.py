@@ -99,7 +99,7 @@ def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
         "reasoning": reasoning,
         "text": text,
         "tool_calls": [_convert_call(call, number) for number, call in enumerate(calls, 1)],
-        "final_report": _convert_report(response),
+        "final_report": _convert_final_report(response),
     }
     return {key: value for key, value in answer.items() if value} or {"text": ""}
 
@@ -121,7 +121,8 @@ def _convert_call(call: turns.CallDocument, number: int) -> dict[str, Json]:
     }
 
 
-def _convert_report(response: turns.ResponseDocument) -> Json:
+def _convert_final_report(response: turns.ResponseDocument) -> Json:
+    """Return the final report that a turn's response ends with, or None if it has no content."""
     if response.report_content is None:
         return None
     keys = set(FinalReportDocument.model_fields)
@@ -159,6 +160,7 @@ def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _convert_failures(turn: turns.TurnDocument) -> dict[str, Json] | None:
+    """Return the `failures` of a step: how often it fails before it succeeds, or None."""
     if not turn.failures_before_success:
         return None
     fault = _thrown_fault(turn, turn.failure_error) if turn.failure_throws else _status_fault(turn)
@@ -166,6 +168,7 @@ def _convert_failures(turn: turns.TurnDocument) -> dict[str, Json] | None:
 
 
 def _status_fault(turn: turns.TurnDocument) -> dict[str, Json]:
+    """Return the fault that sends a turn's failure status, with its message."""
     status = turn.failure_status
     if status in _KINDS_WITHOUT_ANSWER:
         return _without_none(kind=status, message=turn.failure_message)
@@ -194,6 +197,7 @@ def _thrown_fault(turn: turns.TurnDocument, error: turns.ThrownDocument | None) 
 
 
 def _retry_keys(turn: turns.TurnDocument) -> dict[str, Json]:
+    """Return the keys of a fault that tell clients whether and when to retry."""
     refused = turn.failure_retryable is False
     return _without_none(
         retry_after_ms=turn.failure_retry_after_ms, retryable=False if refused else None

@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import compact_json
 from scenarios_app.engine.parts import ServerToolResultPart, ServerToolUsePart
-from scenarios_app.engine.shapes import Document, Finding, fields
+from scenarios_app.engine.shapes import Document, KeyProblem, fields
 
 HostedTool: TypeAlias = Literal[
     "web_search",
@@ -44,7 +44,7 @@ class HostedToolDocument(Document):
     error: fields.SomeText | None = None
     """Instead of a result: the code or text of the failure."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.result is not None and self.error is not None:
             yield ("error",), "cannot stand beside result"
         wanted = {"server": self.tool.startswith("mcp"), "name": self.tool == "mcp"}

@@ -48,6 +48,7 @@ def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     problems: list[Problem] = []
 
     def report(place: Loc, message: str) -> None:
+        """Keep a problem; `DocumentError` is raised after the whole value was read."""
         problems.append(Problem(format_location(place), message, source))
 
     copy = _copy(value, loc, report)

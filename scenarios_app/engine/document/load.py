@@ -18,11 +18,11 @@ from scenarios_app.engine.document.turns import TurnsDocument
 from scenarios_app.engine.shapes import (
     Document,
     DocumentError,
-    Finding,
+    KeyProblem,
     Loc,
     Problem,
-    findings_of,
     format_location,
+    key_problems_of,
     quote_json,
 )
 
@@ -137,12 +137,14 @@ def validate(model: type[D], value: Json, *, source: str = "", loc: Loc = ()) ->
 
 
 def _run_validation(read: Callable[[Any], T], value: Json, *, source: str, loc: Loc = ()) -> T:
+    """Return what `read` makes of a value; raise its problems as DocumentError, with locations
+    below `loc`."""
     try:
         return read(value)
     except ValidationError as error:
         problems = (
             Problem(format_location((*loc, *inner)), text, source)
-            for inner, text in findings_of(error)
+            for inner, text in key_problems_of(error)
         )
         raise DocumentError.of(problems) from None
 
@@ -178,7 +180,7 @@ def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]
     values: dict[Loc, tuple[Any, LoadedDocument]] = {}
     problems = []
     for read in group:
-        for loc, value in _mergeable_values(read.document):
+        for loc, value in _values_that_must_agree(read.document):
             other, owner = values.setdefault(loc, (value, read))
             mine, theirs = _as_json(value), _as_json(other)
             if _differ(mine, theirs):
@@ -196,8 +198,8 @@ def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]
     return first.model_copy(update=update), problems
 
 
-def _mergeable_values(document: ScenarioDocument) -> Iterator[tuple[Loc, Any]]:
-    """Yield the values of a document that another one could contradict."""
+def _values_that_must_agree(document: ScenarioDocument) -> Iterator[tuple[Loc, Any]]:
+    """Yield the values of a document that must be the same in all documents with its name."""
     for key in _SCALARS:
         if key in document.model_fields_set:
             yield (key,), getattr(document, key)
@@ -216,9 +218,9 @@ def _differ(value: Json, other: Json) -> bool:
     return json.dumps(value, sort_keys=True) != json.dumps(other, sort_keys=True)
 
 
-def _locate_problem(group: list[LoadedDocument], finding: Finding) -> Problem:
+def _locate_problem(group: list[LoadedDocument], problem: KeyProblem) -> Problem:
     """Return the problem of a merged scenario at its location in the original document."""
-    (section, item, *inner), text = finding
+    (section, item, *inner), text = problem
     if section == "steps":
         owners = [(read, i) for read in group for i in range(len(read.document.steps))]
         read, number = owners[int(item)]

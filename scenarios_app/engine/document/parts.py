@@ -26,7 +26,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.engine.shapes import (
     Document,
-    Finding,
+    KeyProblem,
     dump_as_string,
     expected,
     fields,
@@ -54,7 +54,7 @@ class ReasoningDocument(Document):
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `text` is that form."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         return _check_redacted(self.redacted, self.text, "text")
 
     def compile(self) -> ReasoningPart:
@@ -73,7 +73,7 @@ class ToolResultDocument(Document):
     ms: fields.Whole = 0
     """Duration of the call in milliseconds."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.fault is not None:
             extra = [key for key in ("text", "is_error") if getattr(self, key)]
             yield from (((key,), "cannot stand beside fault") for key in extra)
@@ -101,7 +101,7 @@ class ToolCallDocument(Document):
     result: ToolResult | None = None
     """The result with which `mockllm mcp` answers the call. It is not part of the answer."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.input is not None and "arguments" in self.model_fields_set:
             yield ("input",), _INPUT_AND_ARGUMENTS
 
@@ -133,7 +133,7 @@ class ToolCallPieceDocument(Document):
         more = self.arguments if self.input is None else self.input
         return "" if more is None else text_or_json(more)
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.input is not None and self.arguments is not None:
             yield ("input",), _INPUT_AND_ARGUMENTS
 
@@ -157,7 +157,7 @@ class ProseDocument(Document):
     refusal: fields.Text | None = None
     """The text of a refusal."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         kinds = [name for name in self.kinds if getattr(self, name) is not None]
         if self.redacted and "reasoning" not in kinds:
             kinds.append("reasoning")
@@ -193,8 +193,8 @@ class PartDocument(ProseDocument):
     hosted_tool: HostedToolDocument | None = None
     """The use of a tool that the provider runs itself, with its result."""
 
-    def findings(self) -> Iterator[Finding]:
-        yield from super().findings()
+    def find_key_problems(self) -> Iterator[KeyProblem]:
+        yield from super().find_key_problems()
         if self.text is not None:
             yield from check_citations(self.citations, self.text)
         elif self.citations:
@@ -221,13 +221,13 @@ class ChunkDocument(ProseDocument):
     """The start of a tool call, or the next piece of its arguments or input."""
 
 
-def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
+def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[KeyProblem]:
     """Yield the problems that prevent joining chunks to one answer."""
     calls: list[ToolCallPieceDocument] = []
     for number, chunk in enumerate(chunks):
         if chunk.tool_call is not None:
-            findings = _check_piece(chunk.tool_call, calls)
-            yield from (((number, "tool_call", key), text) for key, text in findings)
+            problems = _check_piece(chunk.tool_call, calls)
+            yield from (((number, "tool_call", key), text) for key, text in problems)
             if chunk.tool_call.name is not None:
                 calls.append(chunk.tool_call)
 
@@ -310,6 +310,7 @@ def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
 
 
 def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
+    """Return the part with another text, or a call with other arguments."""
     key = "arguments" if isinstance(part, ToolCallPart) else "text"
     return replace(part, **{key: text})
 
@@ -323,7 +324,9 @@ def _reasoning_part(
     return ReasoningPart(text or "", signature, redacted or None)
 
 
-def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:
+def _check_redacted(
+    redacted: bool | str | None, text: str | None, key: str
+) -> Iterator[KeyProblem]:
     if redacted is True and not text:
         yield (key,), "expected the encrypted form, since redacted is true"
     elif text is None and not redacted:
@@ -331,6 +334,7 @@ def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> 
 
 
 def _to_reasoning_blocks(value: object) -> object:
+    """Return a list of blocks: a string stands for one block with this text."""
     if isinstance(value, str):
         return [{"text": value}]
     if not isinstance(value, list):

@@ -12,7 +12,13 @@ from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
 from scenarios_app.engine.recorded.rules import RULE_NAMES, normalize_body
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
+from scenarios_app.engine.shapes import (
+    Document,
+    KeyProblem,
+    dump_as_string,
+    fields,
+    parse_from_string,
+)
 
 MAX_BODY_BYTES: Final = 10_000_000
 # Keys that can be edited without ending the replay of the recorded answer.
@@ -29,7 +35,7 @@ class RecordedChunkDocument(Document):
     base64: fields.Text | None = None
     """The chunk in Base64, if it is not text."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if (self.text is None) == (self.base64 is None):
             yield (), "expected text or base64"
         elif self.base64 is not None and _decode_base64(self.base64) is None:
@@ -68,7 +74,7 @@ class RecordedAnswerDocument(Document):
     of: fields.Text
     """The digest of the recorded answer's parts, which detects edits."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         size = sum(len(chunk.data) for chunk in self.chunks)
         if size > MAX_BODY_BYTES:
             yield ("chunks",), f"hold {size} bytes, expected at most {MAX_BODY_BYTES}"

@@ -21,7 +21,7 @@ from scenarios_app.engine.scenario import (
 )
 from scenarios_app.engine.shapes import (
     Document,
-    Finding,
+    KeyProblem,
     expected,
     fields,
     quote_json,
@@ -64,7 +64,7 @@ class SideEffectsDocument(Document):
     asserts: list[MatchDocument] = Field(default_factory=list, alias="assert")
     """Further requirements. The answer is still sent, but a failed one is a violation."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.status in STATUSES_WITHOUT_BODY:
             yield ("status",), f"an answer of status {self.status} has no body: script it as raw"
 
@@ -128,7 +128,7 @@ class StepDocument(Document):
     equivalent_changes: EquivalentChangesDocument = Field(default_factory=lambda: _NO_CHANGES)
     """Changes of the answer that `mockllm mutants` leaves out, each with the reason."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         fault = self.failures.fault if self.failures else None
         if fault is not None and fault.inside and not self.produce.forms:
             yield (

@@ -9,7 +9,13 @@ from pydantic.alias_generators import to_camel
 
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.document.scenario import Thinking
-from scenarios_app.engine.shapes import Document, Finding, fields, parse_from_string, wrap_in_list
+from scenarios_app.engine.shapes import (
+    Document,
+    KeyProblem,
+    fields,
+    parse_from_string,
+    wrap_in_list,
+)
 
 OpenObject: TypeAlias = dict[str, JsonValue]
 
@@ -109,7 +115,7 @@ class ResponseDocument(CamelDocument):
     provider_metadata: OpenObject | None = None
     """More top-level fields of the answer; an object is for the provider that it is named for."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         for kind, names in _KEYS_BY_KIND.items():
             if kind == self.kind:
                 needed = names[:1] or ("assistant_text",)
@@ -155,7 +161,7 @@ class ThrownDocument(CamelDocument):
     response_body: JsonValue = None
     """The body of that error: text as it stands, other JSON encoded."""
 
-    def findings(self) -> Iterator[Finding]:
+    def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.status in STATUSES_WITHOUT_BODY:
             yield ("status",), "an error has a body, and 204 and 304 have none"
 

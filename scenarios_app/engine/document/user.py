@@ -9,7 +9,7 @@ from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject, Which
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.tools import ToolCallCondition, ToolCallConditionDocument
-from scenarios_app.engine.shapes import Document, Finding, fields
+from scenarios_app.engine.shapes import Document, KeyProblem, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class AgentDocument(Document):
     not_call: ToolCallConditionDocument | None = None
     """The agent has not called such a tool in the conversation so far."""
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         if all(one is None for one in (self.say, self.not_say, self.call, self.not_call)):
             yield (), "expected at least one of say, not_say, call, not_call"
 
@@ -62,13 +62,14 @@ class AgentDocument(Document):
         """Yield the conditions; `which` are the answers that texts are looked for in."""
         for text, negated in ((self.say, False), (self.not_say, True)):
             if text is not None:
-                yield AgentCheck(_say_condition(text, which), negated)
+                yield AgentCheck(_to_say_condition(text, which), negated)
         for call, negated in ((self.call, False), (self.not_call, True)):
             if call is not None:
                 yield AgentCheck(call.compile("call"), negated)
 
 
-def _say_condition(text: TextConditionDocument, which: Which) -> MessageCondition:
+def _to_say_condition(text: TextConditionDocument, which: Which) -> MessageCondition:
+    """Return the condition on the text of one or more of the agent's messages."""
     subject = Subject(MessageCondition.read_texts, "assistant", which)
     return MessageCondition("say", subject, (text.compile(),))
 
@@ -87,7 +88,7 @@ class UserTurnDocument(Document):
     repeat: fields.Flag = False
     """Whether the user may say it again; other turns come once."""
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         if self.repeat and self.when is None:
             yield ("repeat",), "needs when: the user would say it again and again"
 
@@ -108,7 +109,7 @@ class UserDocument(Document):
     max_turns: fields.Positive = 20
     """The conversation fails if the user has more to say after this many messages."""
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         if all(turn.when is not None for turn in self.turns):
             yield ("turns",), "none can begin the conversation: one must be without when"
 

@@ -123,7 +123,9 @@ def _check_size(value: Any, source: str) -> None:
     """Raise DocumentError for infinity, other types, or too many values with aliases expanded."""
     sizes: dict[int, int] = {}
 
-    def size(value: Any) -> int:
+    def count_values(value: Any) -> int:
+        """Return the number of values in a value, with aliases expanded; raise DocumentError as
+        above."""
         if isinstance(value, float) and not math.isfinite(value):
             raise DocumentError("", "holds a number that is not finite", source)
         if not isinstance(value, dict | list):
@@ -135,9 +137,9 @@ def _check_size(value: Any, source: str) -> None:
             # A value that is met again while it is counted contains itself.
             sizes[id(value)] = MAX_NODES
             items = [*value, *value.values()] if isinstance(value, dict) else value
-            cached = sizes[id(value)] = 1 + sum(map(size, items))
+            cached = sizes[id(value)] = 1 + sum(map(count_values, items))
         if cached > MAX_NODES:
             raise DocumentError("", f"unfolds to more than {MAX_NODES} values", source)
         return cached
 
-    size(value)
+    count_values(value)

@@ -37,6 +37,8 @@ class JsonCursor:
         return None if item is None else item.whole_number(max_value)
 
     def require(self, key: str) -> "JsonCursor":
+        """Return the value at a key of this object; raise `InstructionError` if it is missing or
+        null."""
         item = self.get(key)
         if item is None:
             raise self.at(key).error("missing")
@@ -70,6 +72,7 @@ class JsonCursor:
         raise self.error("expected a string")
 
     def name(self) -> str:
+        """Return this text; raise `InstructionError` if it is empty or no text."""
         if text := self.text():
             return text
         raise self.error("expected a string of at least one character")

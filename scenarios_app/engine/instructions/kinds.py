@@ -29,6 +29,8 @@ class Lorem:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
+    """A text that is sent as it is, without templates, with its citations."""
+
     text: str
     citations: tuple[Citation, ...] = ()
 
@@ -96,7 +98,10 @@ def _read_id(item: JsonCursor) -> str:
     return item.text_at("tool_use_id" if item.get("tool_use_id") else "id")
 
 
-def _probe_reader(kind: str) -> Callable[[JsonCursor], Content]:
+def _make_probe_reader(kind: str) -> Callable[[JsonCursor], Content]:
+    """Return the reader of a probe instruction: its value must be an object, whose keys are
+    ignored."""
+
     def read(item: JsonCursor) -> Content:
         item.object()
         return Probe(kind)
@@ -113,12 +118,12 @@ MESSAGE_KINDS: Mapping[str, Callable[[JsonCursor], Content]] = {
     "server_tool_use": _read_server_tool_use,
     "server_tool_result": _read_server_tool_result,
     "text_with_citations": _read_text_with_citations,
-    "system_prompt_echo": _probe_reader("system_prompt_echo"),
-    "tools_list": _probe_reader("tools_list"),
-    "tools_echo": _probe_reader("tools_echo"),
+    "system_prompt_echo": _make_probe_reader("system_prompt_echo"),
+    "tools_list": _make_probe_reader("tools_list"),
+    "tools_echo": _make_probe_reader("tools_echo"),
     "tool_schema": lambda item: Probe("tool_schema", tool=item.require("name").name()),
-    "request_url_echo": _probe_reader("request_url_echo"),
-    "request_headers_echo": _probe_reader("request_headers_echo"),
+    "request_url_echo": _make_probe_reader("request_url_echo"),
+    "request_headers_echo": _make_probe_reader("request_headers_echo"),
     "request_params_echo": lambda item: Probe(
         "request_params_echo", fields=tuple(name.name() for name in item.items_at("fields"))
     ),

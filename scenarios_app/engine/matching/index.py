@@ -181,11 +181,16 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 recorded = bool(match.of(RecordedCondition))
-                ref, plain = (scenario.name, step.key), not recorded and _is_plain(scenario, step)
+                ref, plain = (
+                    (scenario.name, step.key),
+                    not recorded and _has_plain_answer(scenario, step),
+                )
                 yield Entry(rank, scenario, step, match, ref, recorded, plain)
 
 
-def _is_plain(scenario: Scenario, step: Step) -> bool:
+def _has_plain_answer(scenario: Scenario, step: Step) -> bool:
+    """Return True if nothing but its match and use decides the step's answer: no checks, failures,
+    faults, latency, counters or asserts."""
     produced, effects = step.produce, step.side_effects
     return not (
         scenario.catch_all
@@ -216,6 +221,8 @@ def _comes_before(default: Entry, entry: Entry) -> bool:
 
 
 def _particularity(match: Match) -> Particularity:
+    """Return how particular a match is; particular steps come before others of the same
+    priority."""
     if any(condition.is_particular for condition in match.conditions):
         return Particularity.CONDITION
     return Particularity.DEFAULT if match.conditions else Particularity.EMPTY
@@ -316,6 +323,8 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def _merge_offers(
         self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None
     ) -> Iterator[Entry]:
+        """Return the offers of all layers in the order of their ranks, without scenarios that a
+        later layer hides."""
         if len(self.layers) == 1:
             return self.layers[0][0].offers(reader, eligible, scenario)
         offers = (
@@ -369,6 +378,8 @@ def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
 
 
 def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
+    """Return True if the step has recorded requests and all equal the request in every compared
+    field."""
     recorded = entry.match.of(RecordedCondition)
     return bool(recorded) and all(one.holds_exactly(reader) for one in recorded)
 

@@ -51,7 +51,7 @@ UNWRITTEN_TEXTS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "place
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One finding. `step` is the step's number from 1, or 0 for the whole scenario; `place` is the
+    """One warning. `step` is the step's number from 1, or 0 for the whole scenario; `place` is the
     field.
 
     `by` is scenario and number of the step that takes its requests, or that it should let pass.
@@ -94,16 +94,16 @@ def lint(
     offered: Collection[str] = (),
     apis: Collection[Api] = (),
 ) -> list[Suspicion]:
-    """Return all findings, sorted by scenario and step. `providers` are the server's, `offered` the
+    """Return all warnings, sorted by scenario and step. `providers` are the server's, `offered` the
     tools that requests have offered, `apis` what each API can send; empty if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
-    findings = chain(
+    suspicions = chain(
         _find_shadowed(matching),
         *map(_find_contradictions, matching),
         *(_find_condition_suspicions(entry, providers) for entry in matching),
         *map(_find_turn_gaps, scenarios),
-        _find_empty(scenarios),
+        _find_scenarios_without_steps(scenarios),
         *map(_find_unwritten, entries),
         *map(_find_broken_templates, entries),
         _find_loops(matching),
@@ -112,7 +112,7 @@ def lint(
         *(_find_unoffered_tools(entry, offered) for entry in entries),
         *(_find_unsent_parts(entry, apis) for entry in matching),
     )
-    return sorted(findings, key=lambda warning: (warning.scenario, warning.step))
+    return sorted(suspicions, key=lambda warning: (warning.scenario, warning.step))
 
 
 def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
@@ -127,7 +127,9 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
         for above in lasting if compare_all else by_scenario.get(entry.scenario.name, ()):
             reason = find_shadowing_rule(above, entry, least=least[above.ref])
             if reason is not None and entry.match.implies(above.match):
-                message = f"{_name_step(above, entry)} always answers first: {RULE_TEXTS[reason]}"
+                message = (
+                    f"{_name_earlier_step(above, entry)} always answers first: {RULE_TEXTS[reason]}"
+                )
                 yield _make_suspicion(entry, "shadowed", "match", message, by=above)
                 break
 
@@ -161,7 +163,7 @@ def _find_turn_gaps(scenario: Scenario) -> Iterator[Suspicion]:
             yield Suspicion("unreachable", scenario.name, number, "turn", message)
 
 
-def _find_empty(scenarios: Sequence[Scenario]) -> Iterator[Suspicion]:
+def _find_scenarios_without_steps(scenarios: Sequence[Scenario]) -> Iterator[Suspicion]:
     for scenario in scenarios:
         if not scenario.steps:
             message = "it has no step, so it answers nothing"
@@ -293,6 +295,7 @@ def _find_unsent_parts(entry: Entry, apis: Collection[Api]) -> Iterator[Suspicio
 
 
 def _is_among(text: str, alternatives: Sequence[TextCondition]) -> bool:
+    """Return True if a text passes one of the conditions, or if there is none."""
     return not alternatives or any(condition.test(text) for condition in alternatives)
 
 
@@ -313,7 +316,8 @@ def _called_tools(step: Step) -> set[str]:
     return calls - {REPORT_TOOL}
 
 
-def _name_step(above: Entry, entry: Entry) -> str:
+def _name_earlier_step(above: Entry, entry: Entry) -> str:
+    """Return the name of the step `above` as a message about `entry` shows it."""
     number = above.rank.place + 1
     if above.scenario is entry.scenario:
         return f"step {number}"

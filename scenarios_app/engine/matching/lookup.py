@@ -203,6 +203,7 @@ class _Table:
     regexes: RegexSet | None
 
     def find(self, text: ComparedText) -> set[int]:
+        """Return the positions of the atoms that a text contains or equals."""
         positions = set(self.equals.get(text.plain, ()))
         if self.folded_equals:
             positions.update(self.folded_equals.get(text.folded, ()))
@@ -231,7 +232,7 @@ class StepLookup:
         always: list[int] = []
         for position, needs in enumerate(atoms_of_steps):
             if needs:
-                rarest = (_rarest(need, frequencies) for need in needs)
+                rarest = (_rarest_atoms(need, frequencies) for need in needs)
                 _, subject, atoms = min(rarest, key=lambda option: option[0])
                 by_subject[subject].extend((atom, position) for atom in atoms)
             else:
@@ -254,11 +255,15 @@ class StepLookup:
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
     """Return a match's needs as atoms, without needs of which an alternative has no atom."""
     needs = (need for condition in match.conditions for need in condition.needs)
-    places = (SubjectAtoms(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
+    places = (
+        SubjectAtoms(need.subject, tuple(map(_atoms_of_condition, need.conditions)))
+        for need in needs
+    )
     return [place for place in places if all(place.alternatives)]
 
 
-def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
+def _atoms_of_condition(condition: TextCondition) -> tuple[Atom, ...]:
+    """Return the literals and the regex that a text must contain or equal to pass a condition."""
     ignore_case = condition.ignore_case
     pattern = condition.regex or ""
     literals = (
@@ -273,7 +278,7 @@ def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
     )
 
 
-def _rarest(
+def _rarest_atoms(
     need: SubjectAtoms, frequencies: Mapping[tuple[Subject, Atom], int]
 ) -> tuple[AtomCost, Subject, list[Atom]]:
     """Return the rarest atom of each alternative with the highest cost among them.
@@ -289,6 +294,7 @@ def _rarest(
 
 
 def _build_table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
+    """Return a table that finds the positions of those atoms that a text contains or equals."""
     by_kind: dict[tuple[AtomKind, bool], Positions] = defaultdict(lambda: defaultdict(list))
     for atom, position in atoms:
         by_kind[atom.kind, atom.ignore_case][atom.text].append(position)

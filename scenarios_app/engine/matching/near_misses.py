@@ -167,6 +167,7 @@ def least_particular(entries: Iterable[Entry]) -> dict[tuple[str, str], Particul
 
 
 def _deciding_rule(winner: Entry, entry: Entry, offered: Entry) -> OrderingRule:
+    """Return the rule by which the winner came before a step that matched as well."""
     if winner.rank.negated_priority != entry.rank.negated_priority:
         return "priority"
     if offered is not entry:

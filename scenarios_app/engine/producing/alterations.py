@@ -139,25 +139,25 @@ def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) 
 def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
     """Return the alteration that changes texts, but not those that are JSON objects."""
 
-    def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-        def texts(part: TextPart) -> Iterator[str]:
+    def change_texts(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+        def changed_texts(part: TextPart) -> Iterator[str]:
             is_prose = not part.is_json and read_object(part.text) is None
             return change(part.text, request) if is_prose else iter(())
 
-        return _replace_texts(choice, texts)
+        return _replace_texts(choice, changed_texts)
 
-    return apply
+    return change_texts
 
 
 def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]]) -> Apply:
     """Return the alteration that gives calls other arguments."""
 
-    def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+    def change_calls(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
         for index, call in _indexed_calls(choice):
             for arguments in change(call, request):
                 yield _with_part(choice, index, replace(call, arguments=arguments))
 
-    return apply
+    return change_calls
 
 
 def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
@@ -167,12 +167,12 @@ def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 def _cut_last_text(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     """Yield the choice with half of its last text and finish reason `length`."""
 
-    def halves(part: TextPart) -> Iterator[str]:
+    def first_half(part: TextPart) -> Iterator[str]:
         if half := part.text[: (len(part.text) + 1) // 2].rstrip():
             yield half
 
     # The last text is where a model would stop.
-    for halved in list(_replace_texts(choice, halves))[-1:]:
+    for halved in list(_replace_texts(choice, first_half))[-1:]:
         yield replace(halved, finish_reason="length")
 
 
@@ -215,6 +215,7 @@ def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 
 def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
+    """Yield the arguments of a call with one value changed in each."""
     if call.custom:
         numbers = list(other_numbers(call.arguments))
         yield from numbers or [f"{call.arguments} {OTHER_TEXT}"]
@@ -239,6 +240,7 @@ def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[C
 
 
 def _contradict_results(text: str, request: CanonicalRequest) -> Iterator[str]:
+    """Yield texts that contradict the tool results of the request."""
     return contradictions(text, "\n".join(result.content for result in request.tool_results))
 
 

@@ -132,6 +132,7 @@ def is_long(response: CanonicalResponse) -> bool:
 def _cached_plan(
     choices: tuple[Choice, ...], sequential: bool, pacing: Pacing
 ) -> tuple[TimedEvent, ...]:
+    """Return the timed events of answers without jitter, which need no random numbers."""
     return tuple(_time_events(choices, sequential, pacing, iter(())))
 
 

@@ -76,6 +76,7 @@ class Seed(msgspec.Struct, frozen=True):
             block += 1
 
     def _derive(self, purpose: str) -> str:
+        """Return a hex digest of the seed and a purpose, which is the same in each run."""
         return sha256(f"{self.hex}/{purpose}".encode()).hexdigest()
 
 
@@ -178,7 +179,8 @@ def produce(
 
 
 def _spoken_dialect(step: Step, request: CanonicalRequest) -> str:
-    """Return the provider name in the step's match that is one of the request's other names."""
+    """Return the dialect to answer in: the request's other name that the step's match names, else
+    ""."""
     named = (text.equals for text in step.match.alternatives("provider"))
     return next((name for name in named if name and name in request.also), "")
 

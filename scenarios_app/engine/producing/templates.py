@@ -156,6 +156,7 @@ class TemplateFiller:
         self._remaining_chars = limit
 
     def fill_part(self, part: AnswerPart) -> AnswerPart:
+        """Return a part with the templates of its texts and JSON filled."""
         if isinstance(part, ToolCallPart):
             if not (self._has_template(part.name) or self._has_template(part.arguments)):
                 return part
@@ -173,22 +174,24 @@ class TemplateFiller:
         return replace(part, text=fill(part.text))
 
     def fill_text(self, text: str) -> str:
+        """Return a text with its templates filled; raise an error if the values exceed the
+        limit."""
         if not self._has_template(text):
             return text
-        return render_template(text, self._values, self._spend)
+        return render_template(text, self._template_values, self._spend)
 
     def fill_json(self, text: str) -> str:
         """Fill a text; if it is JSON, values are escaped, as templates are in its strings."""
         if not self._has_template(text):
             return text
-        transform = self._spend_escaped if _is_json(text) else self._spend
-        return render_template(text, self._values, transform)
+        transform = self._escape_within_limit if _is_json(text) else self._spend
+        return render_template(text, self._template_values, transform)
 
     def _has_template(self, text: str) -> bool:
         return self._is_enabled and "{{" in text
 
     @cached_property
-    def _values(self) -> Mapping[str, str]:
+    def _template_values(self) -> Mapping[str, str]:
         return self._make_values()
 
     def _spend(self, value: str) -> str:
@@ -198,13 +201,14 @@ class TemplateFiller:
             raise TextTooLong
         return value
 
-    def _spend_escaped(self, value: str) -> str:
+    def _escape_within_limit(self, value: str) -> str:
+        """Return a value escaped for a JSON string; its length counts against the limit."""
         return self._spend(_escape_json(value))
 
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
     """Return a choice with filled templates and its finish reason."""
-    reason = choice.finish_reason or _finish_reason(choice)
+    reason = choice.finish_reason or _default_finish_reason(choice)
     if choice.chunks is None:
         parts = tuple([filler.fill_part(part) for part in choice.parts])
         return Choice(parts, reason, choice.stop_sequence)
@@ -231,7 +235,7 @@ def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPar
     return replace(part, text=text)
 
 
-def _finish_reason(choice: ScriptedChoice) -> FinishReason:
+def _default_finish_reason(choice: ScriptedChoice) -> FinishReason:
     if any(isinstance(part, ToolCallPart) for part in choice.parts):
         return "tool_calls"
     return "stop"

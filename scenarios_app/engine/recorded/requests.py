@@ -130,6 +130,7 @@ def digest_of(value: Json) -> str:
 
 
 def _list_leaves(value: Json, place: str) -> list[tuple[str, str]]:
+    """Return the path and JSON text of each value that is no object or array; items are `[]`."""
     match value:
         case dict():
             return [
@@ -166,6 +167,7 @@ def differences(
 
 
 def _find_differences(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
+    """Yield the values that only one of two requests has, or that differ, with their locations."""
     match one, other:
         case dict(), dict():
             for key in dict.fromkeys((*one, *other)):
@@ -215,6 +217,7 @@ def _align_lists(ones: list[str], others: list[str]) -> list[tuple[str, int, int
 
 
 def _without_id_numbers(value: Json) -> Json:
+    """Return the value with numbered ids replaced by `<id>`."""
     match value:
         case dict():
             return {key: _without_id_numbers(item) for key, item in value.items()}

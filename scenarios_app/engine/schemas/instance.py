@@ -94,7 +94,7 @@ class _InstanceMaker:
         order = partial(self._order_branches, lean=lean)
         for branch in expand_branches(schemas, order, self.fit):
             if any(location.references.count(name) > 1 for name in branch.references):
-                self._blame(location, "it nests without end.")
+                self._set_error(location, "it nests without end.")
                 continue
             within = lean or any(name in location.references for name in branch.references)
             for value in self._branch_values(branch, location, lean=within):
@@ -104,9 +104,10 @@ class _InstanceMaker:
                     self.made += 1
                     yield value
         if not is_found and not self.error_message:
-            self._blame(location, "no value fits it.")
+            self._set_error(location, "no value fits it.")
 
-    def _blame(self, location: _Location, error_message: str) -> None:
+    def _set_error(self, location: _Location, error_message: str) -> None:
+        """Keep why no value could be made, and where in the schema; it replaces an earlier one."""
         self.error_path, self.error_message = location.path, error_message
 
     def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
@@ -144,6 +145,8 @@ class _InstanceMaker:
                     yield from draw_numbers(branch.parts, self.rng, integer=name == "integer")
 
     def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
+        """Yield the values of the shortest `enum` or the `const`, in random order with null
+        last."""
         lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
         yield from sorted(self._rotate(min(lists, key=len)), key=lambda value: value is None)
 
@@ -210,7 +213,9 @@ class _InstanceMaker:
                 parts += [s for n, s in dependents if n in chosen and isinstance(s, dict)]
         instance: dict[str, Json] = {}
 
-        def add(name: str) -> bool:
+        def add_property(name: str) -> bool:
+            """Add a property with its first possible value; return False if no value is
+            possible."""
             schemas = _combined_property_schemas(name, parts)
             for value in self.values(schemas, location.below(name, branch)):
                 instance[name] = value
@@ -218,14 +223,14 @@ class _InstanceMaker:
             return False
 
         for name in chosen:
-            if not add(name) and name in required:
+            if not add_property(name) and name in required:
                 return None
         if len(instance) < least:
             for name in islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES):
                 self.fit.budget.spend()
                 if name in instance or not self._is_allowed_name(name, parts):
                     continue
-                add(name)
+                add_property(name)
                 if len(instance) >= least:
                     break
         return instance

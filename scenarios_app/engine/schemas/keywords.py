@@ -81,6 +81,7 @@ def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
 
 
 def _get_typed(part: Mapping[str, Json], key: str, kind: type[T], wanted: str) -> T | None:
+    """Return a keyword's value, or None if it is missing; raise SchemaError if it is no `kind`."""
     value = part.get(key)
     if value is None or isinstance(value, kind):
         return value
@@ -126,6 +127,7 @@ def canonical_json(value: Json) -> str:
 
 
 def _with_whole_numbers(value: Json) -> Json:
+    """Return the value with whole floats as ints, so that 1.0 equals 1 as text."""
     match value:
         case float() if value.is_integer():
             return int(value)
@@ -149,7 +151,7 @@ class References:
         if not isinstance(reference, str):
             raise SchemaError("'$ref' must be a string.")
         if reference not in self._known:
-            self._known[reference] = self._find(reference)
+            self._known[reference] = self._find_schema(reference)
         return self._known[reference]
 
     def check(self) -> None:
@@ -160,7 +162,9 @@ class References:
                 if isinstance(schema.get(key), str):
                     self.resolve(schema[key])
 
-    def _find(self, reference: str) -> Schema:
+    def _find_schema(self, reference: str) -> Schema:
+        """Return the schema of a JSON pointer, an anchor or an `$id`; raise SchemaError if there is
+        none."""
         document, _, pointer = reference.partition("#")
         schema = self._named_schema(document) if document else self._root
         if not pointer:
@@ -186,6 +190,7 @@ class References:
 
     @cached_property
     def _named(self) -> dict[str, Schema]:
+        """The schemas with an anchor or an `$id`, by the text that refers to them."""
         named: dict[str, Schema] = {}
         for schema in _schemas_in(self._root):
             for key, mark in _ANCHORS.items():

@@ -42,7 +42,7 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
 
 
 @dataclass(slots=True)
-class _Sample:
+class _SampleText:
     """A text that is being made from a pattern, with the texts of its groups so far."""
 
     rng: Random
@@ -60,37 +60,39 @@ class _Sample:
 
 
 # Adds the text of one item of a pattern to a sample.
-_Item: TypeAlias = Callable[[_Sample], None]
+_Item: TypeAlias = Callable[[_SampleText], None]
 
 
 def _one_of(characters: str) -> _Item:
+    """Return the item that adds one of the characters."""
     return lambda sample: sample.append(pick(characters, sample.rng))
 
 
 def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
     """Return the item for one of the sequences; `number` is for back-references, 0 for none."""
 
-    def add(sample: _Sample) -> None:
+    def add_one_sequence(sample: _SampleText) -> None:
+        """Add a random sequence; keep its text for back-references if the group has a number."""
         start = len(sample.texts)
         for item in pick(sequences, sample.rng):
             item(sample)
         if number:
             sample.groups[number] = "".join(sample.texts[start:])
 
-    return add
+    return add_one_sequence
 
 
 def _repeat(item: _Item, least: int, most: int) -> _Item:
     """Return the item that adds `item` a random number of times within the bounds."""
 
-    def add(sample: _Sample) -> None:
+    def add_repetitions(sample: _SampleText) -> None:
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
             sample.append("")
             item(sample)
 
-    return add
+    return add_repetitions
 
 
 def make_sample(pattern: str, rng: Random, grow: int) -> str:
@@ -99,13 +101,14 @@ def make_sample(pattern: str, rng: Random, grow: int) -> str:
     Anchors and word boundaries are ignored, so the caller tests the text with `matches_pattern`.
     Raises SchemaError for an unsupported pattern.
     """
-    sample = _Sample(rng, grow)
+    sample = _SampleText(rng, grow)
     _parse_pattern(pattern)(sample)
     return "".join(sample.texts)
 
 
 @lru_cache(maxsize=256)
 def _parse_pattern(pattern: str) -> _Item:
+    """Return the item for a whole pattern; raise SchemaError if it cannot be read."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
@@ -140,10 +143,12 @@ class _PatternParser:
         return False
 
     def read(self) -> str:
+        """Return the character at the position and go past it."""
         self.at += 1
         return self.pattern[self.at - 1]
 
     def read_until(self, end: str) -> str:
+        """Return the text up to `end` and go past both; raise ValueError without `end`."""
         start, self.at = self.at, self.pattern.index(end, self.at) + len(end)
         return self.pattern[start : self.at - len(end)]
 
@@ -158,6 +163,8 @@ class _PatternParser:
         return _group(sequences, number)
 
     def parse_atom(self) -> _Item | None:
+        """Return the item of the character, class or group at the position; None if it adds no
+        text."""
         match self.read():
             case "(":
                 return self.parse_group()

@@ -1,7 +1,7 @@
 """The strict base of all document models, with errors worded for authors of documents.
 
 Leaf fields state what they expect, structural errors are worded here, and a model adds its own
-checks by overriding `findings`.
+checks by overriding `find_key_problems`.
 """
 
 import difflib
@@ -102,7 +102,7 @@ def quote_json(value: object) -> str:
     return text if len(text) <= _MAX_KEY_CHARS else text[: _MAX_KEY_CHARS - 1] + "…"
 
 
-Finding: TypeAlias = tuple[Loc, str]
+KeyProblem: TypeAlias = tuple[Loc, str]
 """A problem: its location relative to the model, and the message."""
 
 _ERROR_TYPE = "document"
@@ -123,20 +123,20 @@ class Document(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
-    def findings(self) -> Iterable[Finding]:
+    def find_key_problems(self) -> Iterable[KeyProblem]:
         """Return the problems between keys that are all valid by themselves."""
         return ()
 
     @model_validator(mode="wrap")
     @classmethod
-    def _validate_with_findings(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _validate_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             document = handler(data)
         except ValidationError as error:
             errors = error.errors(include_url=False)
             refuse((error["loc"], _error_text(error, cls)) for error in errors)
-        if findings := tuple(document.findings()):
-            refuse(findings)
+        if problems := tuple(document.find_key_problems()):
+            refuse(problems)
         return document
 
 
@@ -148,17 +148,17 @@ def to_struct(document: Document, default: S, **changed: object) -> S:
     return replace(default, **{**dict(document), **changed})
 
 
-def refuse(findings: Iterable[Finding]) -> NoReturn:
-    """Raise the ValidationError with these findings."""
+def refuse(problems: Iterable[KeyProblem]) -> NoReturn:
+    """Raise the ValidationError with these problems."""
     details = [
         InitErrorDetails(type=PydanticCustomError(_ERROR_TYPE, text), loc=loc, input=None)
-        for loc, text in findings
+        for loc, text in problems
     ]
     raise ValidationError.from_exception_data(_ERROR_TYPE, details)
 
 
-def findings_of(error: ValidationError) -> list[Finding]:
-    """Return the findings of a `Document`'s failed validation."""
+def key_problems_of(error: ValidationError) -> list[KeyProblem]:
+    """Return the problems of a `Document`'s failed validation."""
     return [(item["loc"], item["msg"]) for item in error.errors(include_url=False)]
 
 
@@ -194,7 +194,7 @@ def wrap_in_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     try:
         return handler([value])
     except ValidationError as error:
-        refuse((loc[1:], text) for loc, text in findings_of(error))
+        refuse((loc[1:], text) for loc, text in key_problems_of(error))
 
 
 def dump_as_string(key: str) -> WrapSerializer:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
 
 from scenarios_app.engine import parts
 from scenarios_app.engine.canonical import Role as AnyRole
-from scenarios_app.engine.shapes import Finding, expected, refuse
+from scenarios_app.engine.shapes import KeyProblem, expected, refuse
 
 V = TypeVar("V")
 
@@ -42,15 +42,15 @@ def _can_be_echoed(name: str) -> bool:
 
 def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
     seen: set[str] = set()
-    findings: list[Finding] = []
+    problems: list[KeyProblem] = []
     for name in headers:
         if not _HEADER_NAME.fullmatch(name):
-            findings.append(((name,), "this is not the name of a header"))
+            problems.append(((name,), "this is not the name of a header"))
         elif name.lower() in seen:
-            findings.append(((name,), "this header is given twice"))
+            problems.append(((name,), "this header is given twice"))
         seen.add(name.lower())
-    if findings:
-        refuse(findings)
+    if problems:
+        refuse(problems)
     return headers
 
 

@@ -43,7 +43,7 @@ class Command(BaseCommand):
         targets: dict[str, Path] = {}
         try:
             names = authored_names() if output is None else ()
-            files = read_paths(options["paths"], limits=limits(), names=names)
+            files = read_paths(options["paths"], limits=limits(), used_names=names)
             if output is not None:
                 targets = _target_files(Path(output), files.documents)
             replaced = {name for name, file in targets.items() if file.exists()}

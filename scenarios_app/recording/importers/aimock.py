@@ -57,6 +57,7 @@ def read_document(name: str, file: FileValue) -> Conversion:
 
 
 def _match_items(match: FileValue) -> Iterator[tuple[str, Json]]:
+    """Yield the keys of `match` that a fixture's match stands for."""
     if not match.is_present:
         return
     messages: list[Json] = []
@@ -111,6 +112,7 @@ def _convert_response(response: FileValue) -> dict[str, Any] | None:
 
 
 def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
+    """Yield the keys of `produce` that a fixture's response stands for."""
     reasoning, signature = response.at("reasoning").value, response.at("reasoningSignature").value
     if isinstance(reasoning, str) and reasoning:
         signed = {"signature": signature} if isinstance(signature, str) else {}
@@ -141,6 +143,7 @@ def _convert_block(block: FileValue) -> dict[str, Json]:
 
 
 def _fault_items(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
+    """Yield the keys of the fault that a fixture's error stands for."""
     yield "kind", "http"
     yield "status", status if isinstance(status, int) and 200 <= status <= 599 else 500
     for key in ("message", "type", "code"):

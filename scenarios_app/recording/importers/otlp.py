@@ -133,6 +133,7 @@ def _attributes(span: FileValue) -> dict[str, Any]:
 
 
 def _pairs(attributes: FileValue) -> Iterator[tuple[str, Any]]:
+    """Yield the names and plain values of a span's attributes."""
     for attribute in attributes.items():
         yield attribute.at("key").text(), _plain_value(attribute.at("value").value)
 

@@ -65,6 +65,7 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
 
 
 def _no_upstream(name: str, recording: Recording) -> str:
+    """Return the reason why a provider has no upstream, and what names one."""
     if recording.upstreams:
         return f"{name} is not among the providers chosen for this recording"
     return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"

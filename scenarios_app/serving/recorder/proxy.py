@@ -191,6 +191,7 @@ class ProxiedResponse(Answer):
             self._cut(problem)
 
     def _begin(self, status: int, headers: Headers, encoding: str = "") -> None:
+        """Take the head of the upstream's response as that of the reply, and record it."""
         passed = forwarded_headers(headers)
         self._tape.head(status, passed, encoding=encoding)
         self._open(Reply(status, passed))
@@ -217,17 +218,22 @@ class ProxiedResponse(Answer):
                 self._cut(CUT)
 
     def _open(self, reply: Reply) -> None:
+        """Set the reply that is sent, with mockllm's headers; a stream of events can end with an
+        error."""
         exchange = self._own_exchange
         types = [value for name, value in reply.headers if name == "content-type"]
         wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
         self.reply = self._observer.with_mockllm_headers(exchange, replace(reply, wire=wire))
 
     def _cut(self, note: str) -> None:
+        """Let the connection be closed after what was sent, and note the reason in the
+        recording."""
         self._tape.cut = True
         self._tape.note(note)
         self.reply = replace(self.reply, cut=True)
 
     def _keep(self) -> None:
+        """End the recording of this response."""
         if self._kept is None:
             self._kept = self._tape.interaction()
 

@@ -86,6 +86,7 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
     `url` has no query yet."""
 
     def with_real(text: str) -> str:
+        """Return the text with the client's key replaced by the real one."""
         return text.replace(key, real) if key and real else text
 
     named = {part.strip().lower() for part in call.headers.get("connection", "").split(",")}

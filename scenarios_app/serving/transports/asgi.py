@@ -63,6 +63,7 @@ async def send_answer(answer: Answer, receive: Receive, send: Send) -> None:
 
 
 async def _answer_to(pipeline: Pipeline, scope: Scope, receive: Receive) -> Answer | None:
+    """Return the answer to a request, or None if its client disconnected before the body ended."""
     body = await read_body(receive, pipeline.options.max_body_bytes)
     return None if body is None else await pipeline.answer(call_of_scope(scope, body))
 
@@ -124,6 +125,7 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
     gone = False
 
     async def wait_for_disconnect() -> None:
+        """Cancel the sending task once the client has disconnected."""
         nonlocal gone
         while (await receive())["type"] != "http.disconnect":
             pass

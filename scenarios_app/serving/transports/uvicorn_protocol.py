@@ -136,8 +136,8 @@ class UvicornProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        # Armed by the answer before this request, if both came in one packet.
         """Begin to collect a plain request; leave any other to uvicorn."""
+        # Armed by the answer before this request, if both came in one packet.
         self._unset_keepalive_if_required()
         raw, self._raw = self._raw, None
         plain, _ = NO_HEAD if raw is None else self._cached_head(raw)
@@ -285,6 +285,7 @@ class UvicornProtocol(HttpToolsProtocol):
         self._end(last=last)
 
     def _play(self, answer: Answer, lines: bytes) -> None:
+        """Send a timed answer; `lines` are its header lines."""
         transport, reply = self.transport, answer.reply
 
         def write(piece: bytes, over: bool) -> None:
@@ -311,6 +312,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return b"".join((STATUS_LINE[status], ours, lines, end))
 
     def _end(self, *, last: bool) -> None:
+        """End the exchange; close the connection if this was its last response."""
         if last:
             self.transport.close()
         self.on_response_complete()

@@ -208,6 +208,7 @@ class SocketSession:
             self._is_acting = False
 
     def _perform(self, action: SocketAction) -> None:
+        """Do what the rules of the API want: start or refuse a turn, send an event, or close."""
         if type(action) is StartTurn:
             self._start(action.turn)
             return
@@ -225,6 +226,7 @@ class SocketSession:
         return replace(self._call, body=turn.body, link=link)
 
     def _start(self, turn: Turn) -> None:
+        """Answer a turn: immediately if it needs no waiting, else in a task."""
         call, is_writable = self._call_of(turn), self._connection.is_writable
         if is_writable and self._is_plain and turn.recall is None and self._send_plain(turn, call):
             self._actions += self._rules.end(turn, status=200)

@@ -137,6 +137,7 @@ class AsgiConnection:
 
 
 async def _look_regularly(session: SocketSession) -> None:
+    """Call `session.look` at intervals, for time limits."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         session.look()

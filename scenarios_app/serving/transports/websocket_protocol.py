@@ -154,6 +154,7 @@ class WebSocketProtocol(asyncio.Protocol):
                 self.transport.close()
 
     def cut(self, half_of: bytes = b"") -> None:
+        """Send half of a frame and close the transport, as a connection that breaks off."""
         frame = encode_text(half_of) if half_of else b""
         self.transport.write(frame[: len(frame) // 2])
         self.transport.close()
@@ -200,6 +201,7 @@ class WebSocketProtocol(asyncio.Protocol):
             (self.transport.pause_reading if is_paused else self.transport.resume_reading)()
 
     def _handle(self, frame: Frame) -> None:
+        """Handle a frame: a whole message goes to the session, a control frame is answered."""
         opcode = frame.opcode
         if opcode is Opcode.TEXT and frame.fin:
             self._session.receive(bytes(frame.data))

@@ -191,6 +191,7 @@ def _complete_block(part: AnswerPart) -> dict[str, Any]:
 
 
 def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the scripted top-level fields, except those that a message has anyway."""
     reserved = {*message, *_STOP_FIELDS}
     return {key: value for key, value in response.metadata.items() if key not in reserved}
 
@@ -248,6 +249,8 @@ def citation_block(citation: Citation) -> dict[str, Any]:
 
 
 def _web_search_hits(result: Json) -> list[Json]:
+    """Return the hits of a web search's result, which may be a list, an object with a list, or one
+    hit."""
     match result:
         case None:
             return []

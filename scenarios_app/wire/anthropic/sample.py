@@ -49,7 +49,7 @@ def _message_body(message: Message) -> JsonObject:
     return {"role": "user" if message.role == "tool" else message.role, "content": blocks}
 
 
-def clients(origin: str) -> tuple[SdkSetup, ...]:
+def sdk_setups(origin: str) -> tuple[SdkSetup, ...]:
     return (SdkSetup("Anthropic", origin, f'Anthropic(base_url="{origin}", api_key="any")'),)
 
 

@@ -10,7 +10,7 @@ from scenarios_app.wire.anthropic.decode import DECODER
 from scenarios_app.wire.anthropic.errors import OWN_ERRORS, answer_headers, error_envelope
 from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, read_request, read_thread_id
-from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
+from scenarios_app.wire.anthropic.sample import MODELS, sample, sdk_setups
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
 from scenarios_app.wire.base import (
     Call,
@@ -117,7 +117,7 @@ class AnthropicMessages(Wire):
         replayed_headers=("request-id",),
     )
     sample = staticmethod(sample)
-    clients = staticmethod(clients)
+    sdk_setups = staticmethod(sdk_setups)
     error = staticmethod(error_envelope)
     headers = staticmethod(answer_headers)
 

@@ -125,11 +125,11 @@ def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embedding": _vectors(request)[0]})
+    return encode_json({"embedding": _make_vectors(request)[0]})
 
 
 def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embeddings": _vectors(request)})
+    return encode_json({"embeddings": _make_vectors(request)})
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -175,7 +175,8 @@ def _read_dimensions(request: Node, model: str) -> int:
     raise WireError(400, message, param=place)
 
 
-def _vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
+def _make_vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
+    """Return an embedding for each message, of the wanted number of dimensions."""
     dimensions: tuple[int, ...] = request.own
     return [
         {"values": unit_vector(message.text[:_MAX_EMBEDDED_CHARS], size)}

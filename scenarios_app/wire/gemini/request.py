@@ -214,10 +214,11 @@ def json_schema(schema: Json) -> Json:
     """Return the JSON Schema for one of Google's schemas. Unknown keywords stay unchanged."""
     if not isinstance(schema, dict):
         return schema
-    return dict(map(_convert_keyword, schema.items()))
+    return dict(map(_to_json_schema_keyword, schema.items()))
 
 
-def _convert_keyword(item: tuple[str, Json]) -> tuple[str, Json]:
+def _to_json_schema_keyword(item: tuple[str, Json]) -> tuple[str, Json]:
+    """Return a keyword of Google's schema with the name and value that JSON Schema gives it."""
     key = _SNAKE_LETTER.sub(lambda found: found[1].upper(), item[0])
     match key, item[1]:
         case "type", str(name):

@@ -27,7 +27,7 @@ def sample(request: SampleRequest) -> SampleCall:
     return SampleCall(f"/v1beta/models/{model}:{verb}", {"x-goog-api-key": API_KEY}, body)
 
 
-def clients(origin: str) -> tuple[SdkSetup, ...]:
+def sdk_setups(origin: str) -> tuple[SdkSetup, ...]:
     code = f'genai.Client(api_key="any", http_options={{"base_url": "{origin}"}})'
     return (SdkSetup("Gemini", origin, code),)
 

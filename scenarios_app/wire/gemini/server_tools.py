@@ -122,6 +122,7 @@ def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
 
 
 def _grounding_chunk(citation: Citation) -> Json:
+    """Return a citation as a source of grounding: a web page, or a document with the cited text."""
     if not citation.document:
         title = {} if citation.title is None else {"title": citation.title}
         return {"web": {"uri": citation.url, **title}}

@@ -211,6 +211,7 @@ class GeminiEncoder:
     def _chunk(
         self, candidate: int, parts: list[Any], usage: dict[str, Json] | None = None, **fields: Json
     ) -> bytes:
+        """Return the bytes of one chunk for a candidate."""
         content = {"parts": parts, "role": "model"}
         place = index_field(candidate, self._manner)
         chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})

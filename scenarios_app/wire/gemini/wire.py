@@ -27,7 +27,7 @@ from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
 from scenarios_app.wire.gemini.errors import OWN_ERRORS, error_envelope
 from scenarios_app.wire.gemini.request import PROVIDER, read_count_tokens, read_generate
-from scenarios_app.wire.gemini.sample import MODELS, clients, sample
+from scenarios_app.wire.gemini.sample import MODELS, sample, sdk_setups
 from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
 from scenarios_app.wire.upstream import SdkClient, Upstream
@@ -141,7 +141,7 @@ class Gemini(Wire):
         telemetry_names=("gcp.gemini", "gcp.gen_ai"),
     )
     sample = staticmethod(sample)
-    clients = staticmethod(clients)
+    sdk_setups = staticmethod(sdk_setups)
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing

@@ -44,7 +44,7 @@ def dimensions_of(model: str) -> int:
 
 def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one vector for each text; `dimensions` can only shorten them."""
-    texts = [_truncate_text(request, t, place) for place, t in enumerate(_texts(request))]
+    texts = [_truncate_text(request, t, place) for place, t in enumerate(_input_texts(request))]
     if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
         raise WireError(400, f"input: at most {MAX_EMBEDDED_CHARS} characters are taken")
     if not texts:
@@ -65,12 +65,12 @@ def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> by
 
 def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return the vector of a prompt; that of an empty prompt is empty."""
-    (prompt,) = _texts(request)
+    (prompt,) = _input_texts(request)
     vector = unit_vector(prompt, dimensions_of(request.model)) if prompt else ()
     return encode_json({"embedding": vector})
 
 
-def _texts(request: CanonicalRequest) -> list[str]:
+def _input_texts(request: CanonicalRequest) -> list[str]:
     (message,) = request.messages
     return [part.text for part in message.parts if isinstance(part, TextPart)]
 
@@ -120,7 +120,7 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
         "modelfile": f"FROM {name}\nTEMPLATE {{{{ .Prompt }}}}\n",
         "parameters": "",
         "template": "{{ .Prompt }}",
-        "details": _details(name),
+        "details": _model_details(name),
         "model_info": {
             "general.architecture": family,
             f"{family}.context_length": CONTEXT_LENGTH,
@@ -146,11 +146,11 @@ def _model_entry(name: str) -> dict[str, Json]:
         "model": name,
         "size": _size(name),
         "digest": sha256(name.encode()).hexdigest(),
-        "details": _details(name),
+        "details": _model_details(name),
     }
 
 
-def _details(name: str) -> dict[str, Json]:
+def _model_details(name: str) -> dict[str, Json]:
     family = _family(name)
     parameters = _PARAMETERS.search(name.partition(":")[2])
     return {

@@ -48,7 +48,7 @@ class _MessageReader(msgspec.Struct):
         named = require_field(node, "role")
         match named.text().lower():
             case "tool":
-                return Message("tool", (self._result(node),))
+                return Message("tool", (self._read_result(node),))
             case "assistant":
                 return Message("assistant", self._read_assistant(node))
             case "system" | "user" as role:
@@ -62,12 +62,12 @@ class _MessageReader(msgspec.Struct):
         answer."""
         thinking = text_field(node, "thinking")
         thoughts = (ReasoningPart(thinking),) if thinking else ()
-        calls = tuple(map(self._call, node.items_at("tool_calls")))
+        calls = tuple(map(self._read_call, node.items_at("tool_calls")))
         if calls:
             self.open = list(calls)
         return (*thoughts, *_read_text(node), *read_images(node), *calls)
 
-    def _call(self, node: Node) -> ToolCallPart:
+    def _read_call(self, node: Node) -> ToolCallPart:
         self.calls += 1
         function = require_field(node, "function")
         arguments = encode_json(function.optional("arguments", Node.object) or {}).decode()
@@ -77,7 +77,8 @@ class _MessageReader(msgspec.Struct):
         name = require_field(function, "name").text()
         return ToolCallPart(call_id or f"call_{self.calls}", name, arguments)
 
-    def _result(self, node: Node) -> ToolResultPart:
+    def _read_result(self, node: Node) -> ToolResultPart:
+        """Return a tool's result; without an id it belongs to an open call of its name."""
         call_id, name = text_field(node, "tool_call_id"), text_field(node, "tool_name")
         content = text_field(node, "content")
         call = self._find_call(call_id, name)

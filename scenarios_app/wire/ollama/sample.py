@@ -38,7 +38,7 @@ def _message_bodies(message: Message) -> list[JsonObject]:
     return [written]
 
 
-def clients(origin: str) -> tuple[SdkSetup, ...]:
+def sdk_setups(origin: str) -> tuple[SdkSetup, ...]:
     return (SdkSetup("Ollama", origin, f'ollama.Client(host="{origin}")'),)
 
 

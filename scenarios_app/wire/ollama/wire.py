@@ -24,7 +24,7 @@ from scenarios_app.wire.ollama.request import (
     read_generate,
     read_show,
 )
-from scenarios_app.wire.ollama.sample import MODELS, clients, sample
+from scenarios_app.wire.ollama.sample import MODELS, sample, sdk_setups
 from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
 
 _OWN_ERRORS: Mapping[str, ErrorAnswer] = {
@@ -90,7 +90,7 @@ class Ollama(Wire):
         ),
     )
     sample = staticmethod(sample)
-    clients = staticmethod(clients)
+    sdk_setups = staticmethod(sdk_setups)
 
     def claims(self, call: Call) -> bool:
         return True

@@ -299,6 +299,7 @@ def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -
 
 
 def _load_lines(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+    """Return the request with the lines of its input file; raise a 404 if there is no such file."""
     own: NewBatchFields = request.own
     file = FILES.find(own.input_file_id, archived)
     if file is None:

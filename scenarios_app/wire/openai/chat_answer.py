@@ -94,6 +94,7 @@ def top_fields(
 
 
 def _format_id(form: str, response: CanonicalResponse) -> str:
+    """Return a response id in the form of the dialect, such as `chatcmpl-{hex}`."""
     hex_id = response.id
     if form == "chatcmpl-{hex}":
         return f"chatcmpl-{hex_id}"
@@ -179,11 +180,13 @@ def _message_json(
     if legacy:
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:
-        message["tool_calls"] = [_call(call, dialect, number) for number, call in enumerate(calls)]
+        message["tool_calls"] = [
+            _indexed_call_json(call, dialect, number) for number, call in enumerate(calls)
+        ]
     return message
 
 
-def _call(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
+def _indexed_call_json(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
     numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
     return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
 

@@ -42,9 +42,9 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
                 into["logprobs"] = True
             delta = choice.get("delta")
             if isinstance(delta, dict):
-                _merge(into["message"], delta)
+                _merge_delta(into["message"], delta)
             elif isinstance(choice.get("text"), str):
-                _merge(into["message"], {"content": choice["text"]})
+                _merge_delta(into["message"], {"content": choice["text"]})
     choices = [_decode_choice(choice, choice["message"]) for _, choice in sorted(merged.items())]
     return DecodedResponse(tuple(choices), usage) if choices else None
 
@@ -91,7 +91,8 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
             content.lost.add(str(kind))
 
 
-def _merge(message: dict[str, Any], delta: dict[str, Any]) -> None:
+def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Add a chunk's delta to a message: texts and lists are appended, calls by their index."""
     for name, value in delta.items():
         if name == "tool_calls":
             _merge_call_pieces(message.setdefault(name, []), value)

@@ -176,6 +176,7 @@ class ChatFields(msgspec.Struct, frozen=True):
 
 
 def _other_providers(dialect: Dialect) -> tuple[str, ...]:
+    """Return the names by which `match.provider` may also name the dialect."""
     if dialect is OPENAI:
         return PROVIDERS
     if dialect.provider != PROVIDER:

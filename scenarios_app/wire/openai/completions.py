@@ -104,7 +104,8 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def render_text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    """Return the whole response: text and refusals; other parts are left out."""
+    """Return the whole response: the prompt if it is echoed, then text and refusals; other parts
+    are left out."""
     count = len(response.choices)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
@@ -194,6 +195,7 @@ def _finish_reason(choice: Choice) -> str:
 
 
 def _top_fields(response: CanonicalResponse) -> dict[str, Json]:
+    """Return the fields that a completion and its chunks have beside the choices."""
     return {
         "id": f"cmpl-{response.id}",
         "object": _OBJECT,

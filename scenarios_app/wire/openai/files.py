@@ -67,12 +67,14 @@ def read_form(call: Call) -> MultipartForm:
     form = MultipartForm({}, {})
 
     def add_field(part: "Field") -> None:
-        form.fields[_text(part.field_name)] = _text(part.value)
+        form.fields[_decode_text(part.field_name)] = _decode_text(part.value)
 
     def add_file(part: "PartOfForm") -> None:
         held = part.file_object
         assert isinstance(held, BytesIO)
-        form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
+        form.files[_decode_text(part.field_name)] = FilePart(
+            _decode_text(part.file_name), held.getvalue()
+        )
 
     config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MAX_FIELDS}
     try:
@@ -84,7 +86,7 @@ def read_form(call: Call) -> MultipartForm:
     return form
 
 
-def _text(data: bytes | None) -> str:
+def _decode_text(data: bytes | None) -> str:
     return (data or b"").decode(errors="replace")
 
 

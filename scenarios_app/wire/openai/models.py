@@ -72,7 +72,7 @@ def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes
     return encode_json(_model_json(request.model, request, context))
 
 
-def _empty_list(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _render_empty_list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(render_list([]))
 
 
@@ -120,8 +120,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         read_resource,
         compute=lambda request, context: render_deletion(request.model, "model"),
     ),
-    Endpoint("GET", _STORE, read_resource, compute=_empty_list, always_computed=True),
-    Endpoint("GET", f"{_COMPLETION}/messages", read_resource, compute=_empty_list),
+    Endpoint("GET", _STORE, read_resource, compute=_render_empty_list, always_computed=True),
+    Endpoint("GET", f"{_COMPLETION}/messages", read_resource, compute=_render_empty_list),
     Endpoint("GET", _COMPLETION, read_resource, compute=_retrieve_completion),
     Endpoint("POST", _COMPLETION, read_resource, compute=_retrieve_completion),
     Endpoint(

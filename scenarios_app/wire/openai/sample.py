@@ -90,7 +90,7 @@ def _message_items(message: Message, custom: Collection[str]) -> list[JsonObject
     ]
 
 
-def clients(origin: str) -> tuple[SdkSetup, ...]:
+def sdk_setups(origin: str) -> tuple[SdkSetup, ...]:
     v1 = f"{origin}/v1"
     azure = f'azure_endpoint="{origin}", api_key="any", api_version="2024-10-21"'
     return (

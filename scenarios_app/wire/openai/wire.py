@@ -26,7 +26,7 @@ from scenarios_app.wire.openai.chat_stream import ChunkEncoder
 from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OLLAMA, OPENAI
-from scenarios_app.wire.openai.sample import clients, sample_chat_call
+from scenarios_app.wire.openai.sample import sample_chat_call, sdk_setups
 from scenarios_app.wire.openai.shared import (
     DEPLOYMENT,
     PROVIDER,
@@ -87,8 +87,8 @@ class OpenAIChat(OpenAIWire):
         named = {DIALECT_HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
-        return clients(origin) if self.dialect is OPENAI else ()
+    def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
+        return sdk_setups(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
         return self.dialect is not OLLAMA or is_at_ollama_port(call)

@@ -55,7 +55,7 @@ class Acme(OpenAIChat):
         sent = super().sample(asked)
         return replace(sent, path="/acme/chat", headers={"x-acme": KEY})
 
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+    def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
         return (SdkSetup("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
 
     def api_key(self, call: Call) -> str | None:

@@ -21,7 +21,16 @@ from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.shapes.fields import SomeText
 from tests.engine.asking import ask, match_request
 
-KEYS = ("json", "schema", "copy", "model_config", "model_dump", "kinds", "compile", "findings")
+KEYS = (
+    "json",
+    "schema",
+    "copy",
+    "model_config",
+    "model_dump",
+    "kinds",
+    "compile",
+    "find_key_problems",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ VENDORS: Mapping[str, Vendor] = {
 
 
 def vendor_of(model: str) -> Vendor:
+    """Return the vendor that the first segment of a model's name stands for, or the default one."""
     return VENDORS.get(model.partition("/")[0], _OTHER)
 
 

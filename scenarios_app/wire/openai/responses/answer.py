@@ -189,6 +189,8 @@ def _set_phases(placed: Iterable[OutputItem]) -> None:
 
 
 def _make_unique(call_id: str, used_ids: set[str]) -> str:
+    """Return a call id that is not used yet, with a number at its end if needed; add it to the
+    used."""
     name, number = call_id, 1
     while name in used_ids:
         number += 1

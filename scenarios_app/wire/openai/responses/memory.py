@@ -142,6 +142,8 @@ def _decode_response(data: bytes) -> Json:
 def _record_writes(
     own: ResponseFields, body: dict[str, Json], *, hex_id: str, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
+    """Return the writes that store a response under its ids, and as the last one of its
+    conversation."""
     name = str(body["id"])
     items = own.recorded_items or encode_items(hex_id, own.items)
     data = write_record(body, items=items, previous=own.previous, stream=stream)

@@ -100,8 +100,9 @@ class _CachedResponse(msgspec.Struct, frozen=True):
 
 
 class ResponsesSocket:
-    """The rules of one connection. Requests of one lane are answered one after another, those of
-    different lanes at the same time."""
+    """The rules of one connection of the Responses API. Requests of one lane are answered one after
+    another, those of different lanes at the same time. Holds unstored responses for later requests,
+    takes input that steers a running one, and closes the connection after 60 minutes."""
 
     encode_request = staticmethod(encode_create_message)
     read_answer = staticmethod(read_server_message)
@@ -250,6 +251,7 @@ class ResponsesSocket:
         return (SendEvent(event), *self._close_if_expired())
 
     def _close_if_expired(self) -> Sequence[SocketAction]:
+        """Return the action that closes an expired connection once no request is open."""
         if self._lanes or not self._is_expired:
             return ()
         return (CloseSocket(1000, "the connection is 60 minutes old"),)

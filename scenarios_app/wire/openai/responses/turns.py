@@ -37,7 +37,7 @@ def read_turn(request_body: str, response_body: str) -> RecordedTurn | None:
             case {"type": str(kind), "response": {"id": str(response), "output": list(items)}}:
                 calls = dict(_read_calls(items)) if kind in _WHOLE else {}
     return RecordedTurn(
-        frozenset(_read_inputs(body["input"])),
+        frozenset(_describe_inputs(body["input"])),
         previous if isinstance(previous, str) else "",
         response,
         calls,
@@ -50,7 +50,8 @@ def output_of(call_id: str) -> str:
     return f"output {call_id}"
 
 
-def _read_inputs(items: Any) -> Iterator[str]:
+def _describe_inputs(items: Any) -> Iterator[str]:
+    """Yield one line for each user message and tool output; turns are compared by these."""
     if isinstance(items, str):
         yield f"user {items}"
     for item in items if isinstance(items, list) else ():
@@ -66,6 +67,7 @@ def _read_inputs(items: Any) -> Iterator[str]:
 
 
 def _read_calls(items: list[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the id and name of each call of a tool."""
     for item in items:
         match item:
             case {"call_id": str(call_id), "name": str(name)}:

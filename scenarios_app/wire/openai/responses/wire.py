@@ -248,7 +248,7 @@ class OpenAIResponses(OpenAIWire):
     )
     sample = staticmethod(sample_responses_call)
 
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+    def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
         """Return nothing: the chat wire lists OpenAI's clients."""
         return ()
 
