@@ -16,7 +16,7 @@ from mockllm_site.kit.addresses import (
 )
 
 
-async def resolve(host: str, port: int) -> tuple[str, ...]:
+async def resolve_host(host: str, port: int) -> tuple[str, ...]:
     """Return a host's addresses in the order in which this machine would try them."""
     results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in results))
@@ -71,7 +71,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             return (host,)
         try:
             async with asyncio.timeout(seconds):
-                addresses = await resolve(host, port)
+                addresses = await resolve_host(host, port)
         except TimeoutError:
             raise httpx2.ConnectTimeout(f"{host} could not be looked up in time") from None
         except (OSError, UnicodeError) as error:

@@ -65,7 +65,7 @@ def scope_of(connection: BaseDatabaseWrapper) -> Scope:
     return tuple(block for block in blocks if getattr(block, "_from_testcase", False))
 
 
-def position(connection: BaseDatabaseWrapper) -> Position:
+def transaction_position(connection: BaseDatabaseWrapper) -> Position:
     """Return a value that changes with every rollback of the connection's transaction."""
     return (*connection.atomic_blocks, *connection.savepoint_ids)
 

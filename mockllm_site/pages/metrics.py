@@ -42,7 +42,7 @@ PLAIN = "text/plain; charset=utf-8"
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics of every process in the requested format."""
-    if refused := _refusal(request):
+    if refused := _access_refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     collector: Collector = registry()
@@ -51,7 +51,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(encode(collector), content_type=content_type)
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
+def _access_refusal(request: HttpRequest) -> HttpResponse | None:
     """Return an error unless the request is open or has the metrics token."""
     if is_foreign(request):
         return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)

@@ -56,7 +56,7 @@ def problem() -> str:
         there = connection.introspection.table_names()
         executor = MigrationExecutor(connection)
     except DatabaseProblem as error:
-        return f"{_db_label()}: {_reason(error)}"
+        return f"{_db_label()}: {_error_reason(error)}"
     if is_in_memory():
         return "" if there else IN_MEMORY
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
@@ -81,7 +81,7 @@ def _db_label() -> str:
     return f"database {settings['NAME']}" + (f" at {place}" if place else "")
 
 
-def _reason(error: DatabaseProblem) -> str:
+def _error_reason(error: DatabaseProblem) -> str:
     """Return why a database cannot be opened; SQLite has one message for all faults of a path."""
     if connection.vendor == "sqlite":
         path = Path(str(connection.settings_dict["NAME"]))

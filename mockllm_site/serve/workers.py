@@ -162,9 +162,11 @@ class Workers:
         if self._ending:
             if code:
                 self._failed = True
-                log.error("worker %d ended %s", worker.pid, _outcome(code))
+                log.error("worker %d ended %s", worker.pid, _describe_exit(code))
         elif self._up:
-            log.error("worker %d ended %s; another one takes its place", worker.pid, _outcome(code))
+            log.error(
+                "worker %d ended %s; another one takes its place", worker.pid, _describe_exit(code)
+            )
             pause = 0.0 if worker.ready else PAUSE_SECONDS
             self._start_at = min(self._start_at, time.monotonic() + pause)
         else:
@@ -193,6 +195,6 @@ def _report_ready(pipe: int) -> None:
         os.write(pipe, READY)
 
 
-def _outcome(code: int) -> str:
+def _describe_exit(code: int) -> str:
     """Return how a process ended: "by SIGNAL" or "with exit code N"."""
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

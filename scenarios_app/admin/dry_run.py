@@ -25,7 +25,7 @@ from scenarios_app.engine.matching.select import scenario_header_of
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import AnyScenario, Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import sample_call
-from scenarios_app.serving.read import admit
+from scenarios_app.serving.read import read_call
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits
 from scenarios_app.store.drafts import compiled_draft
@@ -224,7 +224,7 @@ def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
         if target is None or target.wire.provider != request.provider or call.path != request.path:
             continue
         try:
-            rebuilt = admit(call, target, options)
+            rebuilt = read_call(call, target, options)
         except WireError:
             continue
         if _comparable_parts(rebuilt) == _comparable_parts(request):

@@ -12,7 +12,13 @@ from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
 from mockllm_site.kit.bounded_dict import BoundedDict
-from mockllm_site.kit.testcase import Position, position, run_through, running_connection, scope_of
+from mockllm_site.kit.testcase import (
+    Position,
+    run_through,
+    running_connection,
+    scope_of,
+    transaction_position,
+)
 from scenarios_app.catalog.files import FileWatcher
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.cluster import announce_change
@@ -165,7 +171,7 @@ class Catalog:
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
         """Return the scenarios that a test's open transaction sees, read again after its writes."""
-        seen, here = self._in_test, position(connection)
+        seen, here = self._in_test, transaction_position(connection)
         if seen is None or seen[0] != here:
             self._last = run_through(connection, self._take_snapshot)
             seen = self._in_test = here, self._last

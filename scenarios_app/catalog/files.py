@@ -70,7 +70,7 @@ class FileWatcher:
 
     def refresh(self) -> None:
         """Read the files, load what changed, and report the problems."""
-        documents, problems = self._settled()
+        documents, problems = self._read_settled()
         changed = [one for name, one in documents.items() if self._documents.get(name) != one]
         gone = self._documents.keys() - documents.keys()
         with transaction.atomic():
@@ -87,7 +87,7 @@ class FileWatcher:
         self._documents = documents
         self._report_problems(problems)
 
-    def _settled(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
+    def _read_settled(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
         """Read the files. A new problem or a missing scenario counts if the next reading agrees."""
         reading = self._files.read()
         for _ in range(MAX_READINGS):

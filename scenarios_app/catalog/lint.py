@@ -73,10 +73,10 @@ def offered_tools() -> set[str]:
     """Return the names of the tools in the newest requests that the journal keeps whole."""
     with_tools = Q(request_text__contains='"tools"') | Q(parts__isnull=False)
     rows = ServedRequest.objects.filter(with_tools, request_cut=False).only("request_text", "parts")
-    return {name for row in rows.order_by("-pk")[:LATEST] for name in _names(row.request_body)}
+    return {name for row in rows.order_by("-pk")[:LATEST] for name in _tool_names(row.request_body)}
 
 
-def _names(body: str) -> Iterator[str]:
+def _tool_names(body: str) -> Iterator[str]:
     """Yield the names of tools: objects in `tools`, also in that of input items and namespaces."""
     try:
         request = json.loads(body)

@@ -75,7 +75,7 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
     transaction is held, since it would block writers: a change meanwhile is noticed by the
     catalog's number, and read again."""
     rows, index = (before.rows, before.index) if before else ({}, None)
-    with _uncollected():
+    with _without_garbage_collection():
         for _ in range(_ATTEMPTS):
             number = catalog_number()
             rows = _compile_enabled(rows)
@@ -87,7 +87,7 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Pause garbage collection: scanning the new objects, which stay, would double the time."""
     enabled = gc.isenabled()
     gc.disable()
@@ -112,7 +112,9 @@ def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
     rows: dict[int, CompiledRow] = {}
     for pk, version in versions.items():
         before = rows_before.get(pk)
-        if before and (row := before if before.version == version else _edited(pk, before)):
+        if before and (
+            row := before if before.version == version else _recompile_edited(pk, before)
+        ):
             rows[pk] = row
     for part in batches([pk for pk in versions if pk not in rows]):
         for scenario in Scenario.objects.filter(pk__in=part).prefetch_related("steps"):
@@ -120,7 +122,7 @@ def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
     return {pk: rows[pk] for pk in versions if pk in rows}
 
 
-def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
+def _recompile_edited(pk: int, before: CompiledRow) -> CompiledRow | None:
     """Return a row's new state if only a few of its steps have changed, reading only these. None if
     the whole scenario has to be read, such as to report problems."""
     scenario = Scenario.objects.filter(pk=pk).first()
@@ -137,7 +139,7 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
         compiled = compile_scenario(document, step_keys=[row.key for row in read.values()])
     except Exception:
         return None
-    if _bearing(compiled) != _bearing(before.scenario) or len(read) != len(new):
+    if _step_context(compiled) != _step_context(before.scenario) or len(read) != len(new):
         return None
     steps_by_row = {**before.steps, **_known_steps(read.values(), document, compiled)}
     places = enumerate(there, start=1)
@@ -149,7 +151,7 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
     return CompiledRow(scenario.version, whole, steps=steps)
 
 
-def _bearing(scenario: Compiled) -> tuple[object, ...]:
+def _step_context(scenario: Compiled) -> tuple[object, ...]:
     """Return the values of a scenario that the validity and compilation of its steps depend on."""
     return scenario.select, scenario.variables
 

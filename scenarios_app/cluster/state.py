@@ -41,7 +41,7 @@ class _ConsumedSteps:
 
     def add(self, start: int, entries: Sequence[bytes]) -> None:
         for entry in entries[max(len(self.steps) - start, 0) :]:
-            scenario, key, _ = _read(entry, 2)
+            scenario, key, _ = _read_netstrings(entry, 2)
             self.steps[scenario, key] = None
 
 
@@ -89,7 +89,7 @@ class RedisState:
         elif own is None or own.revision != int(revision):
             own = _NONE
         self._own[key] = own
-        consumed = self._learn(name, int(epoch), start, entries)
+        consumed = self._add_consumed(name, int(epoch), start, entries)
         return Arrival(ordinal, consumed.steps.keys(), *own, int(changes))
 
     async def consume(self, session: str, step: StepRef) -> bool:
@@ -106,7 +106,7 @@ class RedisState:
         place, epoch, start, entries = await self._run_for_session(
             scripts.CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
         )
-        self._learn(name, int(epoch), start, entries)
+        self._add_consumed(name, int(epoch), start, entries)
         return place - 1 if place else None
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
@@ -130,7 +130,7 @@ class RedisState:
         return SessionState(
             session=session,
             ordinal=int(ordinal),
-            consumed=tuple(StepRef(*_read(entry, 2)) for entry in consumed),
+            consumed=tuple(StepRef(*_read_netstrings(entry, 2)) for entry in consumed),
             attempts=tuple(_decode_attempt(entry, by_field) for entry in attempts),
             counters={_decode_text(name): int(count) for name, count in _pair_up(counters)},
             violations=tuple(map(_decode_text, violations)),
@@ -199,7 +199,7 @@ class RedisState:
             script, _encode_text(session), _encode_text(alias(session)), self.most, *values
         )
 
-    def _learn(
+    def _add_consumed(
         self, name: bytes, epoch: int, start: int, entries: Sequence[bytes]
     ) -> _ConsumedSteps:
         """Return the consumed steps with new entries. Replies may arrive out of order, and later
@@ -231,7 +231,7 @@ def _encode_step(step: StepRef) -> bytes:
     return _netstring(step.scenario) + _netstring(step.key)
 
 
-def _read(entry: bytes, netstrings: int) -> list[str]:
+def _read_netstrings(entry: bytes, netstrings: int) -> list[str]:
     """Return that many netstrings and the rest."""
     values = []
     for _ in range(netstrings):
@@ -242,7 +242,7 @@ def _read(entry: bytes, netstrings: int) -> list[str]:
 
 
 def _decode_attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
-    scenario, key, provider, label = _read(entry, 3)
+    scenario, key, provider, label = _read_netstrings(entry, 3)
     attempt = AttemptRef(StepRef(scenario, key, label), provider)
     return attempt, int(counts[_encode_step(attempt.step) + _netstring(provider)])
 

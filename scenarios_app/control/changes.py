@@ -131,7 +131,7 @@ class AnswerChangesView(ControlView):
         """Change single answers of a session, or of every session, in place of the changes that it
         had, and number its answers from 1"""
         fields = self.read_body(ChangesBody)
-        changes = [_change(number, one) for number, one in enumerate(fields["changes"])]
+        changes = [_to_change(number, one) for number, one in enumerate(fields["changes"])]
         if not services().cluster.is_single_process:
             raise ControlError(409, SHARED_STATE_ERROR)
         session = find_scenario_session(fields["session"])
@@ -147,7 +147,7 @@ class AnswerChangesView(ControlView):
         return Response(body)
 
 
-def _change(number: int, fields: Mapping[str, Any]) -> Change:
+def _to_change(number: int, fields: Mapping[str, Any]) -> Change:
     """Return the change of a ChangeBody; raises ControlError or DocumentError."""
     place = f"changes[{number}]"
     for one, other in (("answer", "step"), ("fault", "alteration")):

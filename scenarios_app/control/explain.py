@@ -26,7 +26,7 @@ from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
 from scenarios_app.serving.explain import ExplainedStep, Explanation, StateSnapshot, explain
-from scenarios_app.serving.read import admit
+from scenarios_app.serving.read import read_call
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
 from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call, read_headers
@@ -182,7 +182,7 @@ def explain_call(
     """Explain the answer that a call would get now; callable from any thread. `replacements`
     replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
-    session = current.pipeline.exchange(call).session
+    session = current.pipeline.new_exchange(call).session
     snapshot = StateSnapshot(
         async_to_sync(current.state.read)(session),
         async_to_sync(current.state.scenarios_of)(session),
@@ -200,7 +200,7 @@ def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
     if target is None or archival is None:
         return {}
     try:
-        request = admit(call, target, current.pipeline.options)
+        request = read_call(call, target, current.pipeline.options)
     except WireError:
         return {}
     return async_to_sync(archive.recall_archived)(request, archival, session, archive=current.state)

@@ -22,7 +22,7 @@ from scenarios_app.engine.secrets import MASK
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.read import admit
+from scenarios_app.serving.read import read_call
 from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import find_unmet_conditions, select_met_conditions
 from scenarios_app.verdict.metrics import merge_counts
@@ -159,12 +159,12 @@ def parse_row(row: ServedRequest, options: Options) -> CanonicalRequest | None:
     if target is None:
         return None
     try:
-        request = admit(call, target, options)
+        request = read_call(call, target, options)
         archival = target.endpoint.archival if target.endpoint else None
         if archival is None or not archival.references(request, {}):
             return request
         state = services().state
-        return async_to_sync(archive.resolve)(request, archival, row.session, archive=state)
+        return async_to_sync(archive.load_references)(request, archival, row.session, archive=state)
     except WireError:
         # A masked value may have been of another type, or a stored response may be gone.
         return None

@@ -116,7 +116,7 @@ class CommonScenarios:
         names = [document.name for document in documents]
         try:
             with transaction.atomic():
-                CatalogVersion.bump(DEFAULT_DB_ALIAS)
+                CatalogVersion.increase(DEFAULT_DB_ALIAS)
                 rows = Scenario.objects.filter(name__in=names).order_by("name")
                 if taken_names := list(rows.values_list("name", flat=True)):
                     raise name_conflict_error(taken_names)
@@ -139,7 +139,7 @@ class CommonScenarios:
         """Append a step and return the whole scenario."""
         with transaction.atomic():
             # Serializes concurrent pushes to one scenario.
-            CatalogVersion.bump(DEFAULT_DB_ALIAS)
+            CatalogVersion.increase(DEFAULT_DB_ALIAS)
             row = _find_row(name)
             before = list(row.steps.all())
             document = append_step(_parse_row(row), step)

@@ -52,9 +52,9 @@ TRIM_PART = 20
 
 
 class RecordSource(Protocol):
-    """Holds records for a moment; `derive` hands them to the journal."""
+    """Holds records for a moment; `hand_over_records` hands them to the journal."""
 
-    def derive(self) -> None:
+    def hand_over_records(self) -> None:
         """Give all held records to the journal."""
 
 
@@ -188,7 +188,7 @@ class Journal:
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Wait until all that was recorded can be read; false if that takes too long."""
         for source in tuple(self.sources):
-            source.derive()
+            source.hand_over_records()
         self._write_unread()
         done = self._wait_for_barrier(_Barrier(), timeout)
         if not done:
@@ -203,7 +203,7 @@ class Journal:
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Write what is left and end the thread; false if that takes too long."""
         for source in tuple(self.sources):
-            source.derive()
+            source.hand_over_records()
         self._stopping.set()
         thread = self._thread
         done = self._wait_for_barrier(_Barrier(last=True), timeout)

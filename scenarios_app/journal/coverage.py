@@ -56,7 +56,7 @@ def traffic_since(moment: datetime) -> Traffic:
     return Traffic(counted["all"], counted["unmatched"])
 
 
-def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int]]:
+def answer_counts(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int]]:
     """Return how often each step answered, by scenario and step key, also in requests that have
     left the journal; of these scenarios or of all."""
     rows = ServedRequest.objects.exclude(scenario="").order_by()
@@ -73,7 +73,7 @@ def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int
 def coverage() -> Coverage:
     """Return the steps that answered a journaled request, of all enabled scenarios."""
     journal.flush()
-    served = answers()
+    served = answer_counts()
     steps = answered = 0
     unserved = []
     for name, compiled in sorted(catalog.snapshot().index.by_name.items()):

@@ -122,7 +122,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         return text.replace("\0", "\\x00") if "\0" in text else text
 
     def body(data: bytes, size: int) -> str:
-        return _text(data[:body_bytes], whole=size <= body_bytes)
+        return _decode_body(data[:body_bytes], whole=size <= body_bytes)
 
     response = b"".join(entry.response_body)
     request_bytes = size_of(entry.request_bytes, entry.request_body)
@@ -171,7 +171,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
     )
 
 
-def _text(data: bytes, *, whole: bool) -> str:
+def _decode_body(data: bytes, *, whole: bool) -> str:
     """Return bytes as text; the last character of a cut body may be broken."""
     try:
         return data.decode()

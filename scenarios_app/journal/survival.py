@@ -19,7 +19,7 @@ def add_results(
     """Store results by scenario; return the scenarios that were skipped, with the reasons. Results
     of the same version are added to the stored ones or replace them; those of other versions are
     deleted."""
-    current = _current(results)
+    current = _current_steps(results)
     skipped = []
     for name in sorted(results):
         version, labels = current.get(name, ("", set()))
@@ -55,7 +55,7 @@ def survival(names: Collection[str] | None = None) -> Survival:
     stored: defaultdict[str, list[FaultResult]] = defaultdict(list)
     for row in rows if names is None else rows.filter(scenario__in=names):
         stored[row.scenario].append(row)
-    current = _current(stored)
+    current = _current_steps(stored)
     measured = []
     for name, scenario in sorted(catalog.snapshot().index.by_name.items()):
         if not scenario.catch_all and (names is None or name in names):
@@ -67,7 +67,7 @@ def survival(names: Collection[str] | None = None) -> Survival:
     return Survival(tuple(measured))
 
 
-def _current(names: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
+def _current_steps(names: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
     """Return the version and the step names of those of these scenarios that are stored."""
     current = {}
     for part in batches(list(names)):

@@ -5,7 +5,7 @@ from scenarios_app.models.changes import (
     CatalogVersion,
     Installation,
     ServerProcess,
-    announce,
+    announce_changes,
     catalog_changed,
     new_key,
 )
@@ -44,7 +44,7 @@ __all__ = [
     "StepColumns",
     "TextMode",
     "TrialConversation",
-    "announce",
+    "announce_changes",
     "catalog_changed",
     "new_key",
 ]

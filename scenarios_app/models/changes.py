@@ -36,11 +36,11 @@ class CatalogVersion(models.Model):
         """Check that the database can be written; SQLite writes nothing if a row stays the same."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
-            CatalogVersion.bump(using)
+            CatalogVersion.increase(using)
             rows.update(number=models.F("number") - 1)
 
     @staticmethod
-    def bump(using: str) -> None:
+    def increase(using: str) -> None:
         """Increase the number. Writers do this first: the row's lock lets one write at a time."""
         rows = CatalogVersion.objects.using(using)
         if not rows.filter(pk=1).update(number=models.F("number") + 1):
@@ -49,7 +49,7 @@ class CatalogVersion(models.Model):
             rows.bulk_create([first], ignore_conflicts=True)
 
 
-def announce(scenarios: Collection[int | None], using: str) -> None:
+def announce_changes(scenarios: Collection[int | None], using: str) -> None:
     """Give changed scenarios a new version and notify this process's catalog."""
     scenario = apps.get_model("scenarios_app", "Scenario")
     rows: models.QuerySet[Any] = models.QuerySet(scenario, using=using)
@@ -79,9 +79,9 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
         self._for_write = True
         scenarios: set[Any] = set()
         with transaction.atomic(using=self.db):
-            CatalogVersion.bump(self.db)
+            CatalogVersion.increase(self.db)
             yield scenarios
-            announce(scenarios, self.db)
+            announce_changes(scenarios, self.db)
 
     def update(self, **kwargs: Any) -> int:
         with self._change() as scenarios:
@@ -105,7 +105,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
         # Django carries it out through `update`, batch by batch; all of them are one change.
         self._for_write = True
         with transaction.atomic(using=self.db):
-            CatalogVersion.bump(self.db)
+            CatalogVersion.increase(self.db)
             return super().bulk_update(objs, fields, batch_size)
 
     def discard(self) -> None:

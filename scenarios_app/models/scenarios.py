@@ -13,7 +13,7 @@ from scenarios_app.models.changes import (
     CatalogQuerySet,
     CatalogRow,
     CatalogVersion,
-    announce,
+    announce_changes,
     new_key,
 )
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
@@ -102,7 +102,7 @@ class Step(CatalogRow, StepColumns):
 @receiver([pre_save, pre_delete], sender=Step)
 def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
     """Increase the catalog's number, and give a step a new version."""
-    CatalogVersion.bump(using)
+    CatalogVersion.increase(using)
     if isinstance(instance, Step):
         instance.version = new_key()
 
@@ -111,7 +111,7 @@ def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> Non
 @receiver([post_save, post_delete], sender=Step)
 def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
     """Give the scenario a new version, and send `catalog_changed`."""
-    announce([instance.scenario_id if isinstance(instance, Step) else instance.pk], using)
+    announce_changes([instance.scenario_id if isinstance(instance, Step) else instance.pk], using)
 
 
 class TrialConversation(models.Model):

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.text_shapes import TextShape
 from scenarios_app.engine.document import ScenarioDocument
-from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.document.json_text import to_plain_json
 from scenarios_app.engine.document.load import AnyScenario, validate
 from scenarios_app.engine.document.scenario import VersionedDocument
 from scenarios_app.engine.document.source_text import decode_text, located
@@ -199,7 +199,7 @@ def read_play(data: bytes, *, source: str = "") -> PlayDocument:
 
 def load_conversation(value: Json) -> ConversationDocument:
     """Validate the JSON of one conversation; raises DocumentError."""
-    return validate(ConversationDocument, plain(value))
+    return validate(ConversationDocument, to_plain_json(value))
 
 
 def dump_play(document: Document) -> dict[str, Json]:

@@ -34,7 +34,7 @@ from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.respond import produced
+from scenarios_app.serving.respond import produce_answer
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SampleRequest
@@ -159,8 +159,8 @@ class Player:
         """Send the request of a turn and return the response."""
         if not turn.retry or self._last_call is None:
             self._last_call = self._next_call(turn)
-        exchange = self._pipeline.exchange(self._last_call)
-        reply = await self._pipeline.work(exchange)
+        exchange = self._pipeline.new_exchange(self._last_call)
+        reply = await self._pipeline.reply_to(exchange)
         if exchange.streaming:
             self._pipeline.streams.free()
         response = _turn_response(exchange, reply)
@@ -221,7 +221,7 @@ def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
     request = exchange.request
     if decision is None or decision.kind != "step" or request is None or reply.status >= 400:
         return response
-    answer = produced(exchange, decision, request)
+    answer = produce_answer(exchange, decision, request)
     if not isinstance(answer, CanonicalResponse):
         body = reply.body.decode("utf-8", "replace")
         return replace(response, text=body[:_MAX_TEXT_CHARS])

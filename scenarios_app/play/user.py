@@ -43,7 +43,7 @@ async def _send(text: str, simulation: Simulation, player: Player, tools: Record
         if len(calls) > MAX_ROUNDS:
             return simulation.fail(f"more than {MAX_ROUNDS} tool calls")
         try:
-            results = [_result(call, tools) for call in response.tool_calls]
+            results = [_recorded_result(call, tools) for call in response.tool_calls]
         except NotRecorded as error:
             return simulation.fail(f"the model calls a tool without a scripted result: {error}")
         response = await player.play_turn(PlayedTurnDocument(tool_results=results))
@@ -52,7 +52,7 @@ async def _send(text: str, simulation: Simulation, player: Player, tools: Record
     return simulation.add_answer(response.text, calls)
 
 
-def _result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResultDocument:
+def _recorded_result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResultDocument:
     """Return the result of a tool call; raises NotRecorded."""
     try:
         arguments = {"input": call.arguments} if call.custom else json.loads(call.arguments)

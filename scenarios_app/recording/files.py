@@ -7,7 +7,7 @@ from typing import Final
 
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.files import Converter, ScenarioFiles, find_ignored_files
-from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.document.json_text import to_plain_json
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.shapes import DocumentError, Problem
@@ -110,7 +110,7 @@ def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument |
     if not conversion.steps:
         return None
     try:
-        (loaded,) = read_documents(plain(conversion.document), source=source)
+        (loaded,) = read_documents(to_plain_json(conversion.document), source=source)
     except DocumentError as error:
         problems = (replace(problem, source=source) for problem in error.problems)
         raise DocumentError.of(problems) from None

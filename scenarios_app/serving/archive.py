@@ -9,7 +9,7 @@ from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.sockets import SocketLink
 
 
-async def resolve(
+async def load_references(
     request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> CanonicalRequest:
     """Return the request with the stored values that it refers to; raises WireError if one is

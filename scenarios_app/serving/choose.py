@@ -308,7 +308,7 @@ def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> D
     if not options.inband or request.model.startswith(BY_ID_MODEL_PREFIX):
         return None
     instructed = build_instructed_answer(
-        request, partial(received, call), max_text_bytes=options.max_text_bytes
+        request, partial(to_received, call), max_text_bytes=options.max_text_bytes
     )
     if isinstance(instructed, ErrorAnswer):
         raise WireError(instructed.status, instructed.message, param=instructed.param)
@@ -336,7 +336,7 @@ def with_cancel(decision: Decision, options: Options) -> Decision:
     return decision._replace(cancel_after_chunks=options.cancel_after_chunks)
 
 
-def received(call: Call) -> Received:
+def to_received(call: Call) -> Received:
     """Return the call as received, without secrets."""
     query = call.raw_query
     if any(map(is_secret, call.query)):

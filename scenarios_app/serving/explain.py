@@ -117,8 +117,8 @@ async def explain(
 ) -> Explanation:
     """Return the reply that a call would get now, and the conditions of up to `most` steps."""
     pipeline = Pipeline(catalog=catalog, state=state, options=options)
-    exchange = pipeline.exchange(call)
-    reply = await pipeline.work(exchange)
+    exchange = pipeline.new_exchange(call)
+    reply = await pipeline.reply_to(exchange)
     request = exchange.request
     steps: tuple[ExplainedStep, ...] = ()
     if request is not None:
@@ -164,7 +164,7 @@ def explained_steps(
         for entry in entries_of([scenario], scenario.select):
             step = entry.step
             conditions = [
-                *_way(scenario, step, request, exchange),
+                *_selection_conditions(scenario, step, request, exchange),
                 *_consumption_result(entry, consumed),
                 *entry.match.condition_results(reader),
             ]
@@ -187,7 +187,7 @@ def _winning_entry(exchange: Exchange) -> Entry | None:
     return next(entry for entry in entries_of([scenario], scenario.select) if entry.step is step)
 
 
-def _way(
+def _selection_conditions(
     scenario: Scenario, step: Step, request: CanonicalRequest, exchange: Exchange
 ) -> Iterator[ConditionResult]:
     """Yield the conditions of the selection way, in addition to the step's `match`."""

@@ -49,7 +49,7 @@ from scenarios_app.serving.respond import (
     error_reply,
     is_generated_for_schemas,
     is_long_script,
-    refusal,
+    refusal_reply,
     respond,
     with_headers,
 )
@@ -118,18 +118,18 @@ class Pipeline:
                 return Answer(Reply(204, allowed), None, self)
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
-        exchange = self.exchange(call, head)
+        exchange = self.new_exchange(call, head)
         recordings = self.recordings
         recording = recording_of(recordings, exchange.session) if recordings else None
         try:
-            reply = await self.work(exchange, recording)
+            reply = await self.reply_to(exchange, recording)
         except ForwardToUpstream as forward:
             self._release(exchange)
             assert recording is not None
             return ProxiedResponse(forward.out, recording, exchange, self)
         except asyncio.CancelledError:
             reply = Reply(499, started=False)
-            self.record_reply(
+            self.close_exchange(
                 exchange, SentReply(reply, (), 0, True, False, None, time.monotonic())
             )
             raise
@@ -141,7 +141,7 @@ class Pipeline:
         self._release(exchange)
         return self._answer(exchange, reply)
 
-    async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
+    async def reply_to(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
         """Return the reply to an exchange, errors included.
 
         Raises ForwardToUpstream if its recording asks the upstream instead.
@@ -154,7 +154,7 @@ class Pipeline:
         except WireError as error:
             if recording is not None and error.answer.status not in OURS_ALONE:
                 forward_or_miss(exchange, recording)
-            return refusal(exchange, error.answer)
+            return refusal_reply(exchange, error.answer)
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
@@ -185,24 +185,24 @@ class Pipeline:
             return self.refuse(call, ErrorAnswer(503, str(error), retry_after_ms=1000), head)
         if decision is None:
             return None
-        exchange = self.exchange(call, head)
+        exchange = self.new_exchange(call, head)
         exchange.ordinal = arrival.ordinal
         exchange.decide(decision)
         return self._answer(exchange, respond(exchange, decision, request))
 
     def refuse(self, call: Call, error: ErrorAnswer, head: RequestHead | None = None) -> Answer:
         """Return an error answer to a call whose request is not parsed."""
-        exchange = self.exchange(call, head)
-        return self._answer(exchange, refusal(exchange, error))
+        exchange = self.new_exchange(call, head)
+        return self._answer(exchange, refusal_reply(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
         """Return an error answer if the head alone is refused, so that the body need not be read;
         else None."""
-        exchange = self.exchange(call)
+        exchange = self.new_exchange(call)
         try:
             admit_head(call, exchange.target, self.options)
         except WireError as error:
-            return self._answer(exchange, refusal(exchange, error.answer))
+            return self._answer(exchange, refusal_reply(exchange, error.answer))
         return None
 
     def refuse_body(self, call: Call) -> Answer:
@@ -216,7 +216,7 @@ class Pipeline:
         if recording is not None:
             await recording.give_cassettes(session)
         try:
-            request = await self._request(exchange, work)
+            request = await self._read_request(exchange, work)
         except WireError:
             if (reply := await self._recorded_reply(exchange, work, recording)) is None:
                 raise
@@ -249,9 +249,9 @@ class Pipeline:
             decision = await selection.first_of(names_path)
         if decision is None:
             return await self._computed_reply(exchange, index, recording)
-        return await self._respond(exchange, decision, work, recording)
+        return await self._respond_and_store(exchange, decision, work, recording)
 
-    async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
+    async def _read_request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
         """Return the parsed request with the stored responses that it names; raises WireError."""
         call, head, options = exchange.call, exchange.head, self.options
         if not head.is_admitted:
@@ -297,9 +297,9 @@ class Pipeline:
             return None
         exchange.request, exchange.is_context_free = request, False
         exchange.ordinal = arrival.ordinal
-        return await self._respond(exchange, decision, work, recording)
+        return await self._respond_and_store(exchange, decision, work, recording)
 
-    async def _respond(
+    async def _respond_and_store(
         self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
     ) -> Reply:
         """Return the reply of a decision, and store in the archive what later requests may name."""
@@ -366,7 +366,7 @@ class Pipeline:
         answer.finish(early=not whole)
         return SubResponse(answer.reply.status, body)
 
-    def exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
+    def new_exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
         """Return a new exchange for a call."""
         options = self.options
         created = int(time.time()) if options.clock is None else options.clock
@@ -377,7 +377,7 @@ class Pipeline:
         reply = with_headers(error_reply(exchange, error), headers)
         return self.with_mockllm_headers(exchange, reply)
 
-    def record_reply(self, exchange: Exchange, sent: SentReply) -> None:
+    def close_exchange(self, exchange: Exchange, sent: SentReply) -> None:
         """Free the stream of an exchange, and record its entry in the journal."""
         if exchange.streaming:
             exchange.streaming = False

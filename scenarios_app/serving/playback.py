@@ -183,7 +183,7 @@ def _end_error(drained: bool, max_seconds: float) -> ErrorAnswer:
 UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
-class ReplyObserver(Protocol):
+class AnswerOwner(Protocol):
     """The owner of an answer, implemented by the pipeline: says when answers must end, adds
     mockllm's headers, supplies error replies, and journals each sent reply once."""
 
@@ -194,7 +194,7 @@ class ReplyObserver(Protocol):
     def replacement_reply(
         self, exchange: Exchange, error: ErrorAnswer, headers: Headers
     ) -> Reply: ...
-    def record_reply(self, exchange: Exchange, sent: SentReply) -> None: ...
+    def close_exchange(self, exchange: Exchange, sent: SentReply) -> None: ...
 
 
 class Answer:
@@ -208,7 +208,7 @@ class Answer:
         *("_over", "_player", "_replaced", "_size"),
     )
 
-    def __init__(self, reply: Reply, exchange: Exchange | None, observer: ReplyObserver) -> None:
+    def __init__(self, reply: Reply, exchange: Exchange | None, observer: AnswerOwner) -> None:
         self.reply = reply
         self._exchange = exchange
         self._observer = observer
@@ -319,7 +319,7 @@ class Answer:
         if self._copy is not None:
             self._copy.add(piece)
 
-    def _beginning(self) -> Iterable[bytes]:
+    def _sent_beginning(self) -> Iterable[bytes]:
         """Return the beginning of the sent body for the journal."""
         if self._copy is not None:
             return self._copy
@@ -335,8 +335,8 @@ class Answer:
         if self._over or self._exchange is None:
             return
         self._over = True
-        body, early = self._beginning(), early or self._replaced
+        body, early = self._sent_beginning(), early or self._replaced
         sent = SentReply(
             self.reply, body, self._size, gone, early, self._first_at, time.monotonic()
         )
-        self._observer.record_reply(self._exchange, sent)
+        self._observer.close_exchange(self._exchange, sent)

@@ -16,7 +16,7 @@ from scenarios_app.wire.registry import Target
 _AROUND = len(": \r\n")
 
 
-def admit(call: Call, target: Target, options: Options) -> CanonicalRequest:
+def read_call(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return the parsed request of a call; raises WireError."""
     admit_head(call, target, options)
     return read(call, target, options)

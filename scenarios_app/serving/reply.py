@@ -186,7 +186,7 @@ class SentReply(msgspec.Struct, frozen=True):
     ended_at: float
 
 
-def whole(
+def whole_reply(
     status: int,
     body: bytes,
     *,
@@ -204,7 +204,7 @@ def whole(
     return Reply(status, tuple(kept_headers), frames=_frames_of(body), delay=delay)
 
 
-def streamed(
+def stream_reply(
     wire: Wire,
     frames: Frames,
     *,
@@ -255,21 +255,23 @@ def encode_frames(
         yield Frame(due, data)
 
 
-def malformed(wire: Wire, *, stream: bool, headers: Headers = (), delay: float = 0.0) -> Reply:
+def malformed_reply(
+    wire: Wire, *, stream: bool, headers: Headers = (), delay: float = 0.0
+) -> Reply:
     """Return a response that no client of this provider can parse."""
     if not stream:
-        return whole(200, wire.malformed_body, headers=headers, delay=delay)
+        return whole_reply(200, wire.malformed_body, headers=headers, delay=delay)
     frames = (Frame(0.0, wire.malformed_event),)
-    return streamed(wire, frames, headers=headers, delay=delay)
+    return stream_reply(wire, frames, headers=headers, delay=delay)
 
 
-def silent(fault: Fault, *, delay: float = 0.0) -> Reply:
+def silent_reply(fault: Fault, *, delay: float = 0.0) -> Reply:
     """Return a reply without a response: the connection closes after the fault's silence."""
     held = delay + silence_ms(fault) / 1000
     return Reply(200, delay=held, cut=True, started=False)
 
 
-def broken(reply: Reply, fault: Fault) -> Reply:
+def broken_reply(reply: Reply, fault: Fault) -> Reply:
     """Return a whole response with a fault in it: half the body and a cut, half the body, or a long
     wait."""
     body = reply.body
@@ -278,7 +280,7 @@ def broken(reply: Reply, fault: Fault) -> Reply:
         case "cut":
             return replace(reply, frames=(Frame(0.0, half),), cut=True)
         case "end":
-            return whole(reply.status, half, headers=reply.headers, delay=reply.delay)
+            return whole_reply(reply.status, half, headers=reply.headers, delay=reply.delay)
         case _:
             return replace(reply, frames=(Frame(fault.hold_ms / 1000, body),))
 

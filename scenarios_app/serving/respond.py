@@ -45,12 +45,12 @@ from scenarios_app.serving.reply import (
     Frame,
     LongFrames,
     Reply,
-    broken,
+    broken_reply,
     encode_frames,
-    malformed,
-    silent,
-    streamed,
-    whole,
+    malformed_reply,
+    silent_reply,
+    stream_reply,
+    whole_reply,
 )
 from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers
@@ -85,11 +85,13 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
     if error.status == _UPGRADE_REQUIRED and _UPGRADE in exchange.call.headers:
         # RFC 9110, 15.5.22: the answer names the protocol that the client may upgrade to.
         headers = (*headers, (_UPGRADE, "websocket"))
-    reply = whole(error.status, body, headers=headers, delay=delay)
-    return replace(_with(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS])
+    reply = whole_reply(error.status, body, headers=headers, delay=delay)
+    return replace(
+        _with_scripted_headers(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS]
+    )
 
 
-def refusal(exchange: Exchange, error: ErrorAnswer) -> Reply:
+def refusal_reply(exchange: Exchange, error: ErrorAnswer) -> Reply:
     """Return the error reply to a request for which no scenario is looked for."""
     exchange.refuse(error)
     return error_reply(exchange, error)
@@ -100,7 +102,7 @@ def computed_reply(
 ) -> Reply:
     """Return the response of a helper endpoint; a stream is sent whole."""
     media_type = exchange.wire.stream_type if stream else media_type
-    return whole(200, body, headers=provider_headers(exchange), media_type=media_type)
+    return whole_reply(200, body, headers=provider_headers(exchange), media_type=media_type)
 
 
 def respond(
@@ -128,14 +130,14 @@ def respond(
                 exchange, decision.scripted, request, pacing=pacing, fault=fault
             )
         case "failure":
-            return _struck(exchange, decision, request, decision.fault, delay=0.0)
+            return _reply_with_fault(exchange, decision, request, decision.fault, delay=0.0)
         case "step" if templates is not None and decision.numbered is None:
-            return templates.encode(exchange, decision, request, _scripted)
+            return templates.encode(exchange, decision, request, _reply_of_step)
         case "step":
-            return _scripted(exchange, decision, request)
+            return _reply_of_step(exchange, decision, request)
 
 
-def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
+def _reply_of_step(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
     """Return the reply of a step."""
     assert decision.step is not None
     if decision.fallback:
@@ -149,15 +151,15 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
         reply = replay(exchange, script.recorded, headers=headers, delay=delay)
         scripted = scripted_answer(script, stream=request.stream)
         choices = scripted.choices if isinstance(scripted, ScriptedAnswer) else ()
-        reply = replace(reply, preview=_preview(choices))
+        reply = replace(reply, preview=_preview_text(choices))
         if numbered is not None and isinstance(
-            response := produced(exchange, decision, request), CanonicalResponse
+            response := produce_answer(exchange, decision, request), CanonicalResponse
         ):
-            _altered(response, decision, request)
+            _alter_numbered(response, decision, request)
     else:
         fault = script.fault or decision.cancel_fault(stream=request.stream)
-        reply = _struck(exchange, decision, request, fault, delay=delay)
-    return _with(reply, _effects(decision.step.side_effects, request))
+        reply = _reply_with_fault(exchange, decision, request, fault, delay=delay)
+    return _with_scripted_headers(reply, _effect_headers(decision.step.side_effects, request))
 
 
 def is_long_script(decision: Decision, *, stream: bool) -> bool:
@@ -190,7 +192,7 @@ def with_headers(reply: Reply, *more: Headers) -> Reply:
     return replace(reply, headers=headers)
 
 
-def _struck(
+def _reply_with_fault(
     exchange: Exchange,
     decision: Decision,
     request: CanonicalRequest,
@@ -200,14 +202,14 @@ def _struck(
 ) -> Reply:
     """Return a step's reply with its fault applied, if there is one."""
     if fault is None:
-        return _reply_of_step(exchange, decision, request, None, delay=delay)
+        return _encode_step_reply(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
     if kind_of(fault).of_socket and SOCKET_KEY in exchange.call.headers:
         answers = kind_of(fault).inside
         reply = (
-            _reply_of_step(exchange, decision, request, None, delay=delay)
+            _encode_step_reply(exchange, decision, request, None, delay=delay)
             if answers
-            else silent(fault, delay=delay)
+            else silent_reply(fault, delay=delay)
         )
         return replace(reply, socket_fault=fault)
     stream = request.stream
@@ -215,17 +217,17 @@ def _struck(
     raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)
     match fault_stage_of(fault, stream=stream and not raw):
         case "silence":
-            return silent(fault, delay=delay)
+            return silent_reply(fault, delay=delay)
         case "malformed":
             headers = provider_headers(exchange)
-            return malformed(exchange.wire, stream=stream, headers=headers, delay=delay)
+            return malformed_reply(exchange.wire, stream=stream, headers=headers, delay=delay)
         case "error":
             return error_reply(exchange, fault_error(fault, exchange.wire.own_errors), delay=delay)
         case "inside":
-            return _reply_of_step(exchange, decision, request, fault, delay=delay)
+            return _encode_step_reply(exchange, decision, request, fault, delay=delay)
 
 
-def _reply_of_step(
+def _encode_step_reply(
     exchange: Exchange,
     decision: Decision,
     request: CanonicalRequest,
@@ -236,19 +238,19 @@ def _reply_of_step(
     """Return the reply of the decided step after `delay` seconds, with its fault if any."""
     step = decision.step
     assert step is not None
-    response = produced(exchange, decision, request)
+    response = produce_answer(exchange, decision, request)
     match response:
         case ErrorAnswer():
             return error_reply(exchange, response, delay=delay)
         case RawAnswer():
             headers = provider_headers(exchange)
-            reply = whole(response.status, response.body, headers=headers, delay=delay)
-            reply = _with(reply, response.headers)
-            return broken(reply, fault) if fault else reply
+            reply = whole_reply(response.status, response.body, headers=headers, delay=delay)
+            reply = _with_scripted_headers(reply, response.headers)
+            return broken_reply(reply, fault) if fault else reply
         case _:
-            pacing = _pacing(exchange, step, stream=request.stream)
+            pacing = _pacing_of(exchange, step, stream=request.stream)
             if (numbered := decision.numbered) is not None:
-                response = _altered(response, decision, request)
+                response = _alter_numbered(response, decision, request)
                 if fault is not None:
                     fault = numbered.move_fault(fault, response.choices, pacing.words_per_chunk)
             return _encode_reply(
@@ -262,7 +264,7 @@ def _reply_of_step(
             )
 
 
-def _altered(
+def _alter_numbered(
     response: CanonicalResponse, decision: Decision, request: CanonicalRequest
 ) -> CanonicalResponse:
     """Return the response of a numbered answer, altered if it has such a change, after noting its
@@ -273,7 +275,7 @@ def _altered(
     return numbered.apply_alteration(response, request)
 
 
-def produced(
+def produce_answer(
     exchange: Exchange, decision: Decision, request: CanonicalRequest
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
     """Return the produced answer of a decision's step, before encoding; the same at each call."""
@@ -297,7 +299,7 @@ def _has_custom_tools(exchange: Exchange) -> bool:
     return endpoint is not None and endpoint.custom_tools
 
 
-def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
+def _pacing_of(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
     """Return the step's pacing, or the server's for a generated answer without one."""
     own = step.produce.pacing
     if own.chunk_ms or own.words_per_second:
@@ -362,7 +364,7 @@ def _encode_reply(
 
         frames = LongFrames(make) if is_long_stream else tuple(make())
         cut = fault is not None and kind_of(fault).stream == "cut"
-        return streamed(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
+        return stream_reply(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
     def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
         """Return what this response stores for later requests, with its stream as bytes."""
@@ -370,14 +372,14 @@ def _encode_reply(
         return archival.record(request, response, sent)
 
     if status in BODILESS:
-        return whole(status, b"", headers=headers, delay=delay)
+        return whole_reply(status, b"", headers=headers, delay=delay)
     if request.stream:
         reply = stream(fault)
     else:
         body = endpoint.render(request, response)
-        reply = whole(status, body, headers=headers, delay=delay)
-        reply = broken(reply, fault) if fault else reply
-    reply = replace(reply, preview=_preview(response.choices))
+        reply = whole_reply(status, body, headers=headers, delay=delay)
+        reply = broken_reply(reply, fault) if fault else reply
+    reply = replace(reply, preview=_preview_text(response.choices))
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
@@ -386,7 +388,7 @@ def _encode_reply(
     return reply
 
 
-def _preview(choices: Sequence[Choice | ScriptedChoice]) -> str:
+def _preview_text(choices: Sequence[Choice | ScriptedChoice]) -> str:
     """Return the beginning of an answer: its first text, or else its tool calls."""
     parts = choices[0].parts if choices else ()
     for part in parts:
@@ -396,7 +398,7 @@ def _preview(choices: Sequence[Choice | ScriptedChoice]) -> str:
     return ", ".join(calls)[:MAX_PREVIEW_CHARS]
 
 
-def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:
+def _effect_headers(effects: SideEffects, request: CanonicalRequest) -> Headers:
     """Return the scripted headers and the echoed ones, with secrets masked as in the journal."""
     names = [name.lower() for name in effects.echo_headers if name.lower() in request.headers]
     secrets = secrets_of(request.headers) if names else ()
@@ -411,7 +413,7 @@ def _effects(effects: SideEffects, request: CanonicalRequest) -> Headers:
     )
 
 
-def _with(reply: Reply, scripted: Headers) -> Reply:
+def _with_scripted_headers(reply: Reply, scripted: Headers) -> Reply:
     """Return the reply with scripted headers, except those that follow from its bytes."""
     if not scripted:
         return reply

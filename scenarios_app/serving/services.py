@@ -76,13 +76,13 @@ class Services:
     @property
     def tally(self) -> Tally:
         """Return the counts of all answers so far."""
-        self.derive()
+        self.hand_over_records()
         return self._tally
 
     @property
     def steps(self) -> StepCounts:
         """Return the counts of all steps that have answered so far."""
-        self.derive()
+        self.hand_over_records()
         return self._steps
 
     @property
@@ -106,7 +106,7 @@ class Services:
         """Write the journal's waiting entries, and stop the services."""
         self.started = False
         catalog.stop()
-        self.derive()
+        self.hand_over_records()
         journal.stop()
         self.cluster.stop()
 
@@ -127,7 +127,7 @@ class Services:
     def _record(self, record: Record) -> None:
         """Count and journal an entry; collect a short path's answer for the next batch."""
         if isinstance(record, JournalEntry):
-            self.derive()
+            self.hand_over_records()
             self._count_entry(record)
             journal.record(record)
             return
@@ -140,11 +140,11 @@ class Services:
 
     def _hand_over(self) -> None:
         """Hand the waiting records to the journal, which writes them soon."""
-        self.derive()
+        self.hand_over_records()
         # They have waited for one another already.
         journal.write_soon()
 
-    def derive(self) -> None:
+    def hand_over_records(self) -> None:
         """Count the answers of the short path so far, and hand them to the journal."""
         # Held to the end, so that no other reader goes on before all is counted.
         with self._deriving:

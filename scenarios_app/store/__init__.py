@@ -24,7 +24,7 @@ from scenarios_app.models import (
     CatalogVersion,
     Scenario,
     Step,
-    announce,
+    announce_changes,
     new_key,
 )
 from scenarios_app.store.columns import SCENARIO_COLUMNS, copy_columns
@@ -205,7 +205,7 @@ def save_steps(
         return
     rows: Any = model._default_manager
     if model is Step:
-        CatalogVersion.bump(rows.db)
+        CatalogVersion.increase(rows.db)
     add_history("-", gone, reason)
     for batch in batches([step.pk for step in gone]):
         rows.filter(pk__in=batch).discard()
@@ -214,7 +214,7 @@ def save_steps(
     rows.bulk_create(new)
     add_history("+", new, reason)
     if model is Step:
-        announce({step.scenario_id for step in changed}, rows.db)
+        announce_changes({step.scenario_id for step in changed}, rows.db)
 
 
 def _update_columns(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:

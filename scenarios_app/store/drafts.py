@@ -169,7 +169,7 @@ def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
     """
     with transaction.atomic():
         # Other writers of scenarios wait from here on.
-        CatalogVersion.bump(DEFAULT_DB_ALIAS)
+        CatalogVersion.increase(DEFAULT_DB_ALIAS)
         latest = Draft.objects.select_related("published").filter(pk=draft.pk).first()
         if latest is None:
             raise PublishError("It has been published or discarded in the meantime.")

@@ -137,19 +137,19 @@ def step_values(step: Object) -> Values:
     for column, place in VALUES.items():
         if place[0] in rest and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
-            _remove(rest, place)
+            _remove_with_parents(rest, place)
     _move_conditions_to_columns(rest, values)
     for column, place in EXTRAS.items():
         if place and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
-            _remove(rest, place)
+            _remove_with_parents(rest, place)
     return values | {"extra": rest}
 
 
 def _move_conditions_to_columns(rest: Object, values: Values) -> None:
     if lifted := _model_values(_get_at(rest, MODEL)):
         values |= lifted
-        _remove(rest, MODEL)
+        _remove_with_parents(rest, MODEL)
     match _get_at(rest, TOOL_RESULTS):
         case [{"name": name, **others}, *_] if not others:
             if can_hold(Step, "match_tool_result_name", name):
@@ -166,7 +166,7 @@ def _model_values(condition: Json) -> Values:
     """Return the columns for a condition on the model; empty if they cannot hold it."""
     if isinstance(condition, str):
         condition = {TextMode.EQUALS.value: condition}
-    return _text("match_model", condition)
+    return _text_columns("match_model", condition)
 
 
 def _message_values(column: str, role: str, condition: Json) -> Values:
@@ -177,13 +177,13 @@ def _message_values(column: str, role: str, condition: Json) -> Values:
     ignores = column == "match_user" and text.get("ignore_case") is True
     if ignores:
         del text["ignore_case"]
-    lifted = _text(column, text)
+    lifted = _text_columns(column, text)
     if lifted and ignores:
         lifted["match_user_ignore_case"] = True
     return lifted
 
 
-def _text(column: str, condition: Json) -> Values:
+def _text_columns(column: str, condition: Json) -> Values:
     """Return the columns of a text condition that has one mode and nothing else, or {}."""
     if not isinstance(condition, dict) or len(condition) != 1:
         return {}
@@ -201,7 +201,7 @@ def _get_at(rest: Object, place: Place) -> Json:
     return value
 
 
-def _remove(rest: Object, place: Place) -> None:
+def _remove_with_parents(rest: Object, place: Place) -> None:
     """Remove a value, and the objects around it that become empty."""
     around = [rest]
     for key in place[:-1]:
@@ -220,4 +220,4 @@ def _remove_first(rest: Object, place: Place) -> None:
     assert isinstance(items, list)
     del items[0]
     if not items:
-        _remove(rest, place)
+        _remove_with_parents(rest, place)

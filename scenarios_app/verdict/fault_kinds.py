@@ -40,7 +40,7 @@ class Kind:
         return self.needs == "any" or bool(answer[self.needs])
 
 
-def _fault(
+def _fault_kind(
     name: str,
     label: str,
     signs: tuple[str, ...],
@@ -64,7 +64,7 @@ def _alteration_kind(name: str, label: str, signs: tuple[str, ...], **options: A
 def _socket_fault_kind(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
     """Return the kind of fault for a fault of WebSockets."""
     signs = (*signs, *_CONNECTION_SIGNS)
-    return _fault(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
+    return _fault_kind(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
 
 
 _CONNECTION_SIGNS = (
@@ -85,8 +85,10 @@ _PONG_SIGNS = ("pong", *_CONNECTION_SIGNS)
 _AGE_LIMIT = "websocket_connection_limit_reached"
 
 KINDS: tuple[Kind, ...] = (
-    _fault("rate_limit", "429 with Retry-After", _LIMIT_SIGNS, "rate_limit", retry_after_ms=1_000),
-    _fault(
+    _fault_kind(
+        "rate_limit", "429 with Retry-After", _LIMIT_SIGNS, "rate_limit", retry_after_ms=1_000
+    ),
+    _fault_kind(
         "rate_limit_without_time",
         "429 without Retry-After",
         _LIMIT_SIGNS,
@@ -94,18 +96,20 @@ KINDS: tuple[Kind, ...] = (
         status=429,
         message="Rate limit reached.",
     ),
-    _fault(
+    _fault_kind(
         "server_error", "500", _500_SIGNS, "http", status=500, message="The server had an error."
     ),
-    _fault("overloaded", "overloaded (529 or 503)", _529_SIGNS, "overloaded"),
-    _fault("timeout", "no answer", _CONNECTION_SIGNS, "timeout", hold_ms=HOLD_MS),
-    _fault("reset", "connection reset", _CONNECTION_SIGNS, "network_error"),
-    _fault("slow_start", "slow first token", _SLOW_SIGNS, "stall", after_chunks=0, hold_ms=HOLD_MS),
-    _fault("stall", "a pause inside", _STALL_SIGNS, "stall", hold_ms=HOLD_MS),
-    _fault(
+    _fault_kind("overloaded", "overloaded (529 or 503)", _529_SIGNS, "overloaded"),
+    _fault_kind("timeout", "no answer", _CONNECTION_SIGNS, "timeout", hold_ms=HOLD_MS),
+    _fault_kind("reset", "connection reset", _CONNECTION_SIGNS, "network_error"),
+    _fault_kind(
+        "slow_start", "slow first token", _SLOW_SIGNS, "stall", after_chunks=0, hold_ms=HOLD_MS
+    ),
+    _fault_kind("stall", "a pause inside", _STALL_SIGNS, "stall", hold_ms=HOLD_MS),
+    _fault_kind(
         "cut_text", "cut in mid-text", _CONNECTION_SIGNS, "disconnect", needs="text", inside="text"
     ),
-    _fault(
+    _fault_kind(
         "cut_call",
         "cut in mid-tool-call",
         _CONNECTION_SIGNS,
@@ -113,8 +117,10 @@ KINDS: tuple[Kind, ...] = (
         needs="calls",
         inside="call",
     ),
-    _fault("ends_early", "ends in the middle", (*_CONNECTION_SIGNS, *_PARSE_SIGNS), "truncate"),
-    _fault("malformed", "malformed frame", _PARSE_SIGNS, "malformed_chunk"),
+    _fault_kind(
+        "ends_early", "ends in the middle", (*_CONNECTION_SIGNS, *_PARSE_SIGNS), "truncate"
+    ),
+    _fault_kind("malformed", "malformed frame", _PARSE_SIGNS, "malformed_chunk"),
     _alteration_kind("empty_answer", "empty answer", _EMPTY_SIGNS),
     _alteration_kind("max_tokens", "cut off by max_tokens", _FINISH_SIGNS, needs="text"),
     _alteration_kind("refusal", "refusal", ("refus", "content_filter")),
@@ -140,7 +146,7 @@ KINDS: tuple[Kind, ...] = (
         "socket_closed", "closed before the answer", ("1012",), close_code=1012, after_frames=0
     ),
     _socket_fault_kind("socket_closed_inside", "closed in the answer", ("1011",), after_frames=3),
-    _fault(
+    _fault_kind(
         "half_frame",
         "half a WebSocket frame",
         _CONNECTION_SIGNS,
@@ -149,7 +155,7 @@ KINDS: tuple[Kind, ...] = (
         after_frames=3,
         half_frame=True,
     ),
-    _fault("no_pong", "no pong", _PONG_SIGNS, "no_pong", needs="socket", hold_ms=HOLD_MS),
+    _fault_kind("no_pong", "no pong", _PONG_SIGNS, "no_pong", needs="socket", hold_ms=HOLD_MS),
     _socket_fault_kind(
         "connection_limit",
         "after 60 minutes",

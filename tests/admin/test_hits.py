@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.admin.journal.requests import answered_by_scenario
-from scenarios_app.journal.coverage import answers
+from scenarios_app.journal.coverage import answer_counts
 from tests.admin.pages import LIST, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 
@@ -23,7 +23,7 @@ def test_answers_are_counted_by_scenario_and_step() -> None:
     hits = answered_by_scenario(["one", "other", "never"])
     assert {name: each.count for name, each in hits.items()} == {"one": 3, "other": 1}
     assert NOON < hits["one"].last < hits["other"].last < last.at  # type: ignore[operator]
-    assert answers(["one"])["one"] == {first.key: 2, second.key: 1}
+    assert answer_counts(["one"])["one"] == {first.key: 2, second.key: 1}
 
 
 def test_list_and_page_show_the_number_of_answers(root: Client) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.journal import table
-from scenarios_app.journal.coverage import answers, coverage
+from scenarios_app.journal.coverage import answer_counts, coverage
 from scenarios_app.models import PastAnswers, Scenario, ServedRequest, SessionName
 from tests.admin.drafting import message_text
 from tests.admin.pages import JOURNAL, LIST, RESET, SESSION, SESSIONS, a_scenario, page_of
@@ -25,19 +25,19 @@ def test_coverage_survives_pruning_of_the_journal() -> None:
     scenario = a_scenario("weather", {}, {}, {})
     record_answers(scenario, 1, times=3)
     record_answers(scenario, 2)
-    before = answers()
+    before = answer_counts()
     step_coverage = coverage()
     for _ in range(2):
         table.trim(1)
     assert ServedRequest.objects.count() == 1
     assert PastAnswers.objects.get().count == 3
-    assert answers() == before
+    assert answer_counts() == before
     assert coverage() == step_coverage
     assert (step_coverage.served, step_coverage.steps) == (2, 3)
     record_answers(scenario, 1)
     served(scenario="")
     table.trim(0)
-    assert sorted(answers()["weather"].values()) == [1, 4]
+    assert sorted(answer_counts()["weather"].values()) == [1, 4]
 
 
 def test_progress_bar_shows_how_many_steps_have_answered(root: Client) -> None:

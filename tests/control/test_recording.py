@@ -95,7 +95,7 @@ def test_replay_reports_drift(control: Control) -> None:
     known = cassette(control)
     control.put("recording", {"session": KEY, "mode": "none", "cassettes": [known]})
     recording = begun(key_session(KEY))
-    recording.miss(MissedRequest("openai", MISSED))
+    recording.add_miss(MissedRequest("openai", MISSED))
     ended = control.delete("recording", session=KEY).json()
     assert (ended["document"], ended["drifted"]) == (None, True)
     (one,) = ended["drift"]

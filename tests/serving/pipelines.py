@@ -55,7 +55,7 @@ class Playing:
 
     async def explain(self, call: Call, **options: int) -> Explanation:
         """Explain a call in the state that its session has now."""
-        state, session = self.state, self.pipeline.exchange(call).session
+        state, session = self.state, self.pipeline.new_exchange(call).session
         snapshot = StateSnapshot(
             await state.read(session),
             await state.scenarios_of(session),

@@ -17,7 +17,7 @@ from scenarios_app.engine.scenario import (
     Scenario,
 )
 from scenarios_app.engine.state import AttemptRef, StepRef
-from scenarios_app.serving.choose import StepSelection, choose_in_band, received, with_cancel
+from scenarios_app.serving.choose import StepSelection, choose_in_band, to_received, with_cancel
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
@@ -157,9 +157,9 @@ def call(**fields: Any) -> Call:
 
 
 def test_a_call_is_told_as_it_came() -> None:
-    told = received(call(query={"a": "b c"}, raw_query="a=b%20c", headers={"x-a": "1"}))
+    told = to_received(call(query={"a": "b c"}, raw_query="a=b%20c", headers={"x-a": "1"}))
     assert (told.url, told.headers, told.body) == ("/v1/x?a=b%20c", {"x-a": "1"}, {"a": 1})
-    assert received(call()).url == "/v1/x"
+    assert to_received(call()).url == "/v1/x"
 
 
 def test_a_block_in_a_request_is_answered_with_the_call_that_brought_it() -> None:
@@ -180,19 +180,19 @@ def test_a_wrong_block_is_refused_by_its_place() -> None:
 
 def test_a_secret_of_any_form_is_told_nowhere() -> None:
     headers = {"authorization": "Bearer open sesame 1234", "x-note": "of open sesame 1234"}
-    told = received(
+    told = to_received(
         call(headers=headers, query={"key": "abracadabra"}, raw_query="key=abracadabra")
     )
     assert "sesame" not in f"{told.url}{json.dumps(dict(told.headers))}"
     assert "abracadabra" not in told.url
-    noted = received(call(query={"key": "abracadabra"}, headers={"x-note": "abracadabra"}))
+    noted = to_received(call(query={"key": "abracadabra"}, headers={"x-note": "abracadabra"}))
     assert "abracadabra" not in noted.headers["x-note"]
 
 
 def test_a_call_is_told_without_its_secrets() -> None:
     headers = {"authorization": "Bearer sk-hidden-1234", "x-note": "sent with sk-hidden-1234"}
     query = {"key": "AIza-hidden-5678", "alt": "sse"}
-    told = received(call(query=query, raw_query="key=AIza-hidden-5678&alt=sse", headers=headers))
+    told = to_received(call(query=query, raw_query="key=AIza-hidden-5678&alt=sse", headers=headers))
     assert "hidden" not in f"{told.url}{json.dumps(dict(told.headers))}"
     assert told.url == "/v1/x?key=***5678&alt=sse"
     assert list(told.headers) == ["authorization", "x-note"]

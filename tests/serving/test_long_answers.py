@@ -16,7 +16,7 @@ from scenarios_app.serving.reply import (
     SLICE_BYTES,
     Frame,
     LongFrames,
-    whole,
+    whole_reply,
 )
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, gemini, says, scenario
@@ -143,8 +143,8 @@ async def test_a_long_stream_can_be_asked_for_again() -> None:
 
 def test_a_large_body_leaves_in_pieces() -> None:
     small, large = b"x" * LONG_BYTES, b"x" * (LONG_BYTES + 1)
-    assert whole(200, small).frames == (Frame(0.0, small),)
-    reply = whole(200, large)
+    assert whole_reply(200, small).frames == (Frame(0.0, small),)
+    reply = whole_reply(200, large)
     assert reply.body == large
     assert {len(frame.data) for frame in islice(reply.frames, 4)} == {SLICE_BYTES}
     assert dict(reply.headers)["content-length"] == str(len(large))

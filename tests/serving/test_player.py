@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.serving.playback import LOOK_UP, Player, never, play
-from scenarios_app.serving.reply import PIECE_BYTES, Frame, Reply, whole
+from scenarios_app.serving.reply import PIECE_BYTES, Frame, Reply, whole_reply
 from tests.serving.acting import WIRE, FakeClock
 
 HELLO = (Frame(0, b"a\n\n"), Frame(1, b"b\n\n"), Frame(1, b"c\n\n"), Frame(2.5, b"d\n\n"))
@@ -86,8 +86,8 @@ async def test_the_head_is_due_before_the_first_frame() -> None:
 
 
 async def test_a_reply_without_body_still_gives_its_head() -> None:
-    assert await played(whole(204, b"")) == [(0, b"")]
-    assert await played(whole(200, b"{}", delay=2)) == [(2, b"{}")]
+    assert await played(whole_reply(204, b"")) == [(0, b"")]
+    assert await played(whole_reply(200, b"{}", delay=2)) == [(2, b"{}")]
 
 
 async def test_a_reply_that_is_never_started_gives_nothing_and_holds() -> None:

@@ -10,12 +10,12 @@ from scenarios_app.engine.scenario import Fault, Pacing
 from scenarios_app.serving.reply import (
     Frame,
     Reply,
-    broken,
+    broken_reply,
     encode_frames,
-    malformed,
-    silent,
-    streamed,
-    whole,
+    malformed_reply,
+    silent_reply,
+    stream_reply,
+    whole_reply,
 )
 from tests.serving.acting import WIRE, FakeEncoder, texts
 
@@ -32,7 +32,7 @@ def stream(pacing: Pacing | None = None, fault: Fault | None = None, delay: floa
         draws=Seed("ab").draws(),
     )
     frames = tuple(encode_frames(WIRE, FakeEncoder(), timed))
-    return streamed(WIRE, frames, headers=(("X-One", "1"),), delay=delay)
+    return stream_reply(WIRE, frames, headers=(("X-One", "1"),), delay=delay)
 
 
 def events(reply: Reply) -> list[str]:
@@ -40,7 +40,7 @@ def events(reply: Reply) -> list[str]:
 
 
 def test_a_whole_answer_declares_its_type_and_length() -> None:
-    reply = whole(201, BODY, headers=(("X-One", "1"),), delay=2)
+    reply = whole_reply(201, BODY, headers=(("X-One", "1"),), delay=2)
     assert reply == Reply(
         201,
         (("x-one", "1"), ("content-type", "application/json"), ("content-length", "10")),
@@ -52,7 +52,7 @@ def test_a_whole_answer_declares_its_type_and_length() -> None:
 
 def test_a_given_type_stays_and_a_given_length_does_not() -> None:
     given = (("Content-Type", "text/plain"), ("Content-Length", "3"), ("Transfer-Encoding", "x"))
-    assert whole(200, BODY, headers=given).headers == (
+    assert whole_reply(200, BODY, headers=given).headers == (
         ("content-type", "text/plain"),
         ("content-length", "10"),
     )
@@ -60,11 +60,11 @@ def test_a_given_type_stays_and_a_given_length_does_not() -> None:
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_an_answer_that_has_no_body_declares_none(status: int) -> None:
-    assert whole(status, b"", headers=(("x-one", "1"),)) == Reply(status, (("x-one", "1"),))
+    assert whole_reply(status, b"", headers=(("x-one", "1"),)) == Reply(status, (("x-one", "1"),))
 
 
 def test_an_empty_body_has_a_length_and_no_frame() -> None:
-    reply = whole(200, b"")
+    reply = whole_reply(200, b"")
     assert ("content-length", "0") in reply.headers
     assert reply.frames == ()
     assert reply.body == b""
@@ -154,16 +154,16 @@ def test_an_early_end_says_how_many_events_went_before() -> None:
 
 
 def test_a_whole_answer_has_no_early_end() -> None:
-    assert whole(200, BODY).error_frame(0, ErrorAnswer(503, "bye")) == b""
+    assert whole_reply(200, BODY).error_frame(0, ErrorAnswer(503, "bye")) == b""
 
 
 def test_a_malformed_whole_answer() -> None:
-    reply = malformed(WIRE, stream=False, headers=(("x-one", "1"),), delay=1)
-    assert reply == whole(200, b'{"broken', headers=(("x-one", "1"),), delay=1)
+    reply = malformed_reply(WIRE, stream=False, headers=(("x-one", "1"),), delay=1)
+    assert reply == whole_reply(200, b'{"broken', headers=(("x-one", "1"),), delay=1)
 
 
 def test_a_malformed_stream_is_one_event_nobody_can_read() -> None:
-    reply = malformed(WIRE, stream=True, delay=1)
+    reply = malformed_reply(WIRE, stream=True, delay=1)
     assert reply.frames == (Frame(0, b'data: {"broken\n\n'),)
     assert ("content-type", "text/event-stream") in reply.headers
     assert (reply.status, reply.delay, reply.cut) == (200, 1, False)
@@ -171,29 +171,29 @@ def test_a_malformed_stream_is_one_event_nobody_can_read() -> None:
 
 @pytest.mark.parametrize(("kind", "held"), [("timeout", 9.5), ("network_error", 2)])
 def test_silence_sends_nothing_and_cuts(kind: str, held: float) -> None:
-    reply = silent(Fault(kind, hold_ms=7500), delay=2)
+    reply = silent_reply(Fault(kind, hold_ms=7500), delay=2)
     assert reply == Reply(200, delay=held, cut=True, started=False)
 
 
 def test_a_disconnect_sends_half_of_the_length_it_declares() -> None:
-    reply = broken(whole(200, BODY, delay=1), Fault("disconnect"))
+    reply = broken_reply(whole_reply(200, BODY, delay=1), Fault("disconnect"))
     assert (reply.body, reply.cut, reply.delay) == (b"01234", True, 1)
     assert ("content-length", "10") in reply.headers
 
 
 def test_a_truncated_answer_is_half_and_complete() -> None:
-    answer = whole(200, BODY, headers=(("x-one", "1"),), delay=1)
-    assert broken(answer, Fault("truncate")) == whole(
+    answer = whole_reply(200, BODY, headers=(("x-one", "1"),), delay=1)
+    assert broken_reply(answer, Fault("truncate")) == whole_reply(
         200, b"01234", headers=answer.headers, delay=1
     )
 
 
 def test_a_stalled_answer_waits_between_head_and_body() -> None:
-    reply = broken(whole(200, BODY, delay=1), Fault("stall", hold_ms=4000))
+    reply = broken_reply(whole_reply(200, BODY, delay=1), Fault("stall", hold_ms=4000))
     assert reply.frames == (Frame(4, BODY),)
     assert (reply.delay, reply.cut) == (1, False)
 
 
 @pytest.mark.parametrize("kind", ["disconnect", "truncate"])
 def test_an_answer_of_one_byte_can_be_halved(kind: str) -> None:
-    assert broken(whole(200, b"1"), Fault(kind)).body == b""
+    assert broken_reply(whole_reply(200, b"1"), Fault(kind)).body == b""

@@ -60,13 +60,13 @@ def test_rows_have_names_that_people_know() -> None:
 
 @pytest.mark.django_db
 def test_the_number_of_the_catalog_only_goes_up() -> None:
-    CatalogVersion.bump("default")
+    CatalogVersion.increase("default")
     first = CatalogVersion.objects.get().number
-    CatalogVersion.bump("default")
+    CatalogVersion.increase("default")
     assert CatalogVersion.objects.get().number == first + 1
     assert str(CatalogVersion.objects.get()) == str(first + 1)
     CatalogVersion.objects.all().delete()
-    CatalogVersion.bump("default")
+    CatalogVersion.increase("default")
     assert CatalogVersion.objects.get().number > first
 
 

@@ -15,7 +15,7 @@ from scenarios_app.admin.editor.layout import Cell
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.phrases import as_list, get_member
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.json_text import decode, plain
+from scenarios_app.engine.document.json_text import decode, to_plain_json
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
@@ -184,7 +184,7 @@ def recording_status(row: AnyStep) -> str:
     if not row.answer_recorded:
         return ""
     try:
-        produce = validate(ProduceDocument, plain(step_object(row).get("produce")))
+        produce = validate(ProduceDocument, to_plain_json(step_object(row).get("produce")))
     except DocumentError:
         return ""
     return AS_RECORDED if produce.is_unedited_recording else EDITED

@@ -146,7 +146,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     filled = MakeStepForm(data, targets=targets, without_answer=without_answer)
     is_valid = filled.is_valid()
     if posted is not None and "preview" in posted:
-        preview = {"preview": _preview(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
+        preview = {"preview": _preview_step(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
         return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", preview)
     if posted is not None and is_valid:
         try:
@@ -159,7 +159,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         "form": filled if posted is not None else MakeStepForm(initial=initial, targets=targets),
         "served": served,
         "said": parsed.last_user_text,
-        "preview": _preview(filled, served, parsed),
+        "preview": _preview_step(filled, served, parsed),
         "looked_at": PREVIEW_REQUESTS,
         "may_publish": any(map(request.user.has_perm, PUBLISH)),
         "may_draft": request.user.has_perms(DRAFT),
@@ -262,7 +262,9 @@ def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
         form.add_error(field, f"{problem.place}: {problem.message}")
 
 
-def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest) -> Preview | None:
+def _preview_step(
+    form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
+) -> Preview | None:
     """Return the preview of the step, or None while the form is incomplete."""
     if {"message", "target", "name"} & form.errors.keys():
         return None

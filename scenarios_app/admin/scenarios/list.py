@@ -37,7 +37,7 @@ from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
-from scenarios_app.journal.coverage import answers
+from scenarios_app.journal.coverage import answer_counts
 from scenarios_app.models import AnyStep, Draft, Scenario, Step
 from scenarios_app.store import RowProblem
 from scenarios_app.store.trash import erase_expired
@@ -110,7 +110,7 @@ class ScenarioList(ModelAdmin):
         """Add to each listed row its answers, served steps, problems, warnings and draft."""
         changelist = super().get_changelist_instance(request)
         names = [row.name for row in changelist.result_list]
-        hits, steps = answered_by_scenario(names), answers(names)
+        hits, steps = answered_by_scenario(names), answer_counts(names)
         compiled = catalog.snapshot().index.by_name
         problems: defaultdict[str, list[RowProblem]] = defaultdict(list)
         for problem in catalog.problems:

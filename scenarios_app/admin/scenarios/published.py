@@ -31,7 +31,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import Suspicion
-from scenarios_app.journal.coverage import answers
+from scenarios_app.journal.coverage import answer_counts
 from scenarios_app.journal.survival import survival
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
@@ -71,7 +71,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         name = published_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
-            "answered_by_step": answers([name])[name],
+            "answered_by_step": answer_counts([name])[name],
             "hits": answered_by_scenario([name])[name],
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": _suspicions_of(name),

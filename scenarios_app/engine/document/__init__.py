@@ -10,7 +10,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.fault import FaultDocument
-from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.document.json_text import to_plain_json
 from scenarios_app.engine.document.load import (
     LoadedDocument,
     merge_by_name,
@@ -51,7 +51,7 @@ def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[Sce
 
     Raises `DocumentError` with every problem; then nothing is loaded.
     """
-    return merge_by_name(read_documents(plain(data)), limits)
+    return merge_by_name(read_documents(to_plain_json(data)), limits)
 
 
 def load_text(
@@ -66,12 +66,12 @@ def load_text(
 
 def load_match(data: object, *, place: str = "match") -> Match:
     """Return compiled conditions that belong to no step; `place` begins the locations in errors."""
-    return validate(match_model(), plain(data, loc=(place,)), loc=(place,)).compile()
+    return validate(match_model(), to_plain_json(data, loc=(place,)), loc=(place,)).compile()
 
 
 def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
     """Return a compiled fault that belongs to no step; `loc` begins the locations in errors."""
-    return validate(FaultDocument, plain(data, loc=loc), loc=loc).compile()
+    return validate(FaultDocument, to_plain_json(data, loc=loc), loc=loc).compile()
 
 
 def merge_documents(

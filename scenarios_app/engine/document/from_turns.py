@@ -6,7 +6,7 @@ from typing import Any
 from scenarios_app.engine.canonical import Json, compact_json
 from scenarios_app.engine.document import turns
 from scenarios_app.engine.document.answer import FinalReportDocument
-from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
+from scenarios_app.engine.document.json_text import MAX_DEPTH, to_plain_json
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
 from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
@@ -33,7 +33,7 @@ def read_turns(data: object) -> ScenarioDocument:
     steps: list[Json] = [_convert_turn(turn) for turn in script.turns]
     for number, step in enumerate(steps):
         try:
-            plain(step, loc=("steps", number))
+            to_plain_json(step, loc=("steps", number))
         except DocumentError:
             # A step nests some values one level deeper than a turn.
             text = f"nested too deeply: a step is deeper than {MAX_DEPTH} levels then"

@@ -39,10 +39,10 @@ def decode(data: bytes, *, source: str = "") -> Json:
         raise DocumentError("", f"nested deeper than {MAX_DEPTH} levels", source) from None
     except ValueError:
         raise DocumentError("", "holds a number too large to read", source) from None
-    return plain(value, source=source)
+    return to_plain_json(value, source=source)
 
 
-def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
+def to_plain_json(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels. Raises
     `DocumentError`, with locations that start with `loc`."""
     problems: list[Problem] = []

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import yaml
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.document.json_text import to_plain_json
 from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_location
 
 MAX_DEPTH: Final = 100
@@ -52,7 +52,7 @@ class _UniqueKeyLoader(_PlainLoader):
 
 def decode_yaml(data: bytes, *, source: str = "") -> Json:
     """Return the plain JSON of a document in YAML; raises DocumentError, also for repeated keys."""
-    return plain(read_yaml(data, source=source, loader=_UniqueKeyLoader), source=source)
+    return to_plain_json(read_yaml(data, source=source, loader=_UniqueKeyLoader), source=source)
 
 
 def find_positions(data: bytes) -> dict[str, tuple[int, int]]:

@@ -34,19 +34,21 @@ def other_names(text: str) -> Iterator[str]:
 def contradictions(text: str, result: str) -> Iterator[str]:
     """Yield the text with one number or name that it shares with the result changed everywhere; if
     it shares none, with "not" before the first shared word."""
-    numbers = {number: _enlarge_digits(number) for number in _shared(_NUMBER, text, result)}
+    numbers = {number: _enlarge_digits(number) for number in _shared_matches(_NUMBER, text, result)}
     names = {
-        word: _reverse_name(word) for word in _shared(_WORD, text, result) if word[0].isupper()
+        word: _reverse_name(word)
+        for word in _shared_matches(_WORD, text, result)
+        if word[0].isupper()
     }
     changes = numbers | names
     if not changes:
-        changes = {word: f"not {word}" for word in _shared(_WORD, text, result)[:1]}
+        changes = {word: f"not {word}" for word in _shared_matches(_WORD, text, result)[:1]}
     for word, other in changes.items():
         standing_alone = rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)"
         yield other.join(re.split(standing_alone, text))
 
 
-def _shared(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
+def _shared_matches(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
     """Return the distinct matches of a pattern in `text` that `result` has too."""
     there = set(pattern.findall(result))
     return [word for word in dict.fromkeys(pattern.findall(text)) if word in there]

@@ -26,7 +26,7 @@ def _read_interaction(place: FileValue) -> Interaction:
     sent, response = place.at("request"), place.at("response")
     method, url = sent.at("method").text().upper(), sent.first("uri", "url").text()
     headers = read_headers(sent.maybe("headers"))
-    request = RecordedRequest(method, url, headers, _body(sent, headers))
+    request = RecordedRequest(method, url, headers, _read_body(sent, headers))
     return Interaction(request, _read_response(response))
 
 
@@ -36,11 +36,11 @@ def _read_response(place: FileValue) -> RecordedResponse:
     if not code.is_present:
         code = place.maybe("status_code")
     headers = read_headers(place.maybe("headers"))
-    body = _body(place, headers)
+    body = _read_body(place, headers)
     return RecordedResponse.whole(code.status() if code.is_present else 200, headers, body)
 
 
-def _body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
+def _read_body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
     """Return the body of a request or response without its compression."""
     encodings = (value for name, value in headers if name.lower() == "content-encoding")
     try:

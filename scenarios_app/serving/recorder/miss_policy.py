@@ -10,7 +10,7 @@ from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.recording.upstreams import NotForwarded, find_upstream_path, find_upstream_url
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.recorder.recordings import MissedRequest, Recording
-from scenarios_app.serving.recorder.upstream import Outgoing, outgoing
+from scenarios_app.serving.recorder.upstream import Outgoing, make_outgoing
 from scenarios_app.wire.base import Call
 
 # This server's own limits, which hold for what is passed on too.
@@ -54,10 +54,10 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
     if recording.records and url:
         key = wire.api_key(call)
         real = recording.keys.get(name, recording.keys.get(wire.provider))
-        raise ForwardToUpstream(outgoing(call, name=name, url=url, key=key, real=real))
+        raise ForwardToUpstream(make_outgoing(call, name=name, url=url, key=key, real=real))
     if recording.records:
-        recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
-    recording.miss(MissedRequest(name, _request(call)))
+        recording.add_problem(f"not recorded: {refusal or _no_upstream(name, recording)}")
+    recording.add_miss(MissedRequest(name, _to_recorded_request(call)))
     text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
     if recording.records and refusal:
         text += f" {refusal}."
@@ -71,7 +71,7 @@ def _no_upstream(name: str, recording: Recording) -> str:
     return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
 
 
-def _request(call: Call) -> RecordedRequest:
+def _to_recorded_request(call: Call) -> RecordedRequest:
     """Return the request without secrets."""
     url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
     request = RecordedRequest(call.method, url, tuple(call.headers.items()), call.body)

@@ -13,7 +13,7 @@ from scenarios_app.recording.bodies import BodyReader, BodyTooLong, UnreadableBo
 from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.executor import run_in_thread
-from scenarios_app.serving.playback import Answer, ReplyObserver
+from scenarios_app.serving.playback import Answer, AnswerOwner
 from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.recorder.upstream import (
     Outgoing,
@@ -55,7 +55,7 @@ class Tape:
         self.problem = ""
         """Why nothing can be kept of the answer, if that is so."""
 
-    def head(self, status: int, headers: Headers, *, encoding: str) -> None:
+    def record_head(self, status: int, headers: Headers, *, encoding: str) -> None:
         """Record the response's head."""
         self._status = status
         self._headers = tuple(header for header in headers if header[0] not in _FRAMING)
@@ -64,7 +64,7 @@ class Tape:
         except UnreadableBody as error:
             self.problem = str(error)
 
-    def piece(self, data: bytes) -> None:
+    def record_piece(self, data: bytes) -> None:
         """Record a piece of the response's body."""
         if self._reader is None or not data:
             return
@@ -73,7 +73,9 @@ class Tape:
         except BodyTooLong as more:
             decoded, self._reader = more.beginning, None
             self.cut = True
-            self.note(f"the answer is longer than the {self._most:,} bytes that are kept of one")
+            self.add_note(
+                f"the answer is longer than the {self._most:,} bytes that are kept of one"
+            )
         except UnreadableBody as error:
             decoded, self._reader = b"", None
             self.problem = str(error)
@@ -81,13 +83,13 @@ class Tape:
             at = round((time.monotonic() - self._began) * 1000, 3)
             self._chunks.append((at, decoded))
 
-    def end(self) -> None:
+    def record_end(self) -> None:
         """Record the end of the response."""
         if self._reader is not None and not self._reader.is_complete:
             self.cut = True
-            self.note(HALF)
+            self.add_note(HALF)
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Add a note for the reader of the recording."""
         self._notes.append(text)
 
@@ -109,7 +111,7 @@ class ProxiedResponse(Answer):
     __slots__ = ("_kept", "_out", "_own_exchange", "_recording", "_tape")
 
     def __init__(
-        self, out: Outgoing, recording: Recording, exchange: Exchange, observer: ReplyObserver
+        self, out: Outgoing, recording: Recording, exchange: Exchange, observer: AnswerOwner
     ) -> None:
         super().__init__(Reply(502, started=False), exchange, observer)
         exchange.passed = True
@@ -136,13 +138,13 @@ class ProxiedResponse(Answer):
         place = self._recording.begin()
         problem, through = "", False
         try:
-            async with aclosing(self._received()) as received:
+            async with aclosing(self._upstream_pieces()) as received:
                 async for piece in received:
                     self.record_sent(piece)
                     yield piece
             through = True
             if self._size > _SMALL:
-                await run_in_thread(self._keep)
+                await run_in_thread(self._end_recording)
         except UpstreamFailed as failed:
             problem, self._first_at = failed.error.message, time.monotonic()
             self.reply = self._observer.replacement_reply(self._own_exchange, failed.error, ())
@@ -155,15 +157,17 @@ class ProxiedResponse(Answer):
         finally:
             self._finish(place, problem=problem, gone=not through)
 
-    async def _received(self) -> AsyncGenerator[bytes, None]:
+    async def _upstream_pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's response; raises UpstreamFailed without one."""
         link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
         over_socket = link is not None and await link.upstream.open(self._out, seconds=seconds)
-        async with aclosing(self._messages() if over_socket else self._response()) as pieces:
+        async with aclosing(
+            self._socket_pieces() if over_socket else self._http_pieces()
+        ) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def _messages(self) -> AsyncGenerator[bytes, None]:
+    async def _socket_pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the messages of the upstream's WebSocket as the events of an HTTP response."""
         link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
         assert link is not None
@@ -174,13 +178,13 @@ class ProxiedResponse(Answer):
                 number = 0
                 async for message in messages:
                     if not number:
-                        self._begin(*message.head)
+                        self._begin_reply(*message.head)
                         yield b""
                     piece = message.body_after(number)
                     number += 1
-                    self._tape.piece(piece)
+                    self._tape.record_piece(piece)
                     yield piece
-                self._tape.end()
+                self._tape.record_end()
             except TimeoutError:
                 problem = SILENT
             except SocketCut:
@@ -188,15 +192,15 @@ class ProxiedResponse(Answer):
         if problem and not self.reply.started:
             raise upstream_error(self._out, 502, f"ended the WebSocket: {problem}")
         if problem:
-            self._cut(problem)
+            self._cut_reply(problem)
 
-    def _begin(self, status: int, headers: Headers, encoding: str = "") -> None:
+    def _begin_reply(self, status: int, headers: Headers, encoding: str = "") -> None:
         """Take the head of the upstream's response as that of the reply, and record it."""
         passed = forwarded_headers(headers)
-        self._tape.head(status, passed, encoding=encoding)
-        self._open(Reply(status, passed))
+        self._tape.record_head(status, passed, encoding=encoding)
+        self._set_reply(Reply(status, passed))
 
-    async def _response(self) -> AsyncGenerator[bytes, None]:
+    async def _http_pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's HTTP response."""
         # Imported late, as in `upstream`.
         import httpx2
@@ -204,20 +208,20 @@ class ProxiedResponse(Answer):
         seconds = self._own_exchange.options.upstream_seconds
         async with open_response(self._out, seconds=seconds) as response:
             encoding = response.headers.get("content-encoding", "")
-            self._begin(response.status_code, raw_headers(response), encoding)
+            self._begin_reply(response.status_code, raw_headers(response), encoding)
             yield b""
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             try:
                 async for piece in response.stream:
-                    self._tape.piece(piece)
+                    self._tape.record_piece(piece)
                     yield piece
-                self._tape.end()
+                self._tape.record_end()
             except httpx2.TimeoutException:
-                self._cut(SILENT)
+                self._cut_reply(SILENT)
             except httpx2.TransportError:
-                self._cut(CUT)
+                self._cut_reply(CUT)
 
-    def _open(self, reply: Reply) -> None:
+    def _set_reply(self, reply: Reply) -> None:
         """Set the reply that is sent, with mockllm's headers; a stream of events can end with an
         error."""
         exchange = self._own_exchange
@@ -225,14 +229,14 @@ class ProxiedResponse(Answer):
         wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
         self.reply = self._observer.with_mockllm_headers(exchange, replace(reply, wire=wire))
 
-    def _cut(self, note: str) -> None:
+    def _cut_reply(self, note: str) -> None:
         """Let the connection be closed after what was sent, and note the reason in the
         recording."""
         self._tape.cut = True
-        self._tape.note(note)
+        self._tape.add_note(note)
         self.reply = replace(self.reply, cut=True)
 
-    def _keep(self) -> None:
+    def _end_recording(self) -> None:
         """End the recording of this response."""
         if self._kept is None:
             self._kept = self._tape.interaction()
@@ -242,9 +246,9 @@ class ProxiedResponse(Answer):
         if self._over:
             return
         if gone:
-            self._tape.note(LEFT)
+            self._tape.add_note(LEFT)
         if not problem and self.reply.started:
-            self._keep()
+            self._end_recording()
             self.reply = self._without_secrets()
             problem = self._tape.problem
             problem = problem and f"An answer of {self._out.place}: {problem}."
@@ -258,7 +262,7 @@ class ProxiedResponse(Answer):
         headers = tuple((name, masked.get(name, value)) for name, value in self.reply.headers)
         return replace(self.reply, headers=headers)
 
-    def _beginning(self) -> Iterator[bytes]:
+    def _sent_beginning(self) -> Iterator[bytes]:
         """Yield the recorded pieces, without secrets that the upstream may have repeated."""
         if self._kept is None:
             yield self._last

@@ -88,7 +88,7 @@ class Recording:
         """Return the slot of a new interaction, or None if the recording is full."""
         with self._changed:
             if len(self._slots) >= MAX_INTERACTIONS:
-                self.tell(
+                self.add_problem(
                     f"more than {MAX_INTERACTIONS:,} interactions: what came later is not kept"
                 )
                 return None
@@ -100,7 +100,7 @@ class Recording:
         """Store the interaction of a slot, or None if nothing was kept of it."""
         with self._changed:
             if problem:
-                self.tell(problem)
+                self.add_problem(problem)
             if place is not None:
                 self._slots[place] = interaction
                 self._open -= 1
@@ -111,7 +111,7 @@ class Recording:
         with self._changed:
             self._served.add((scenario, step))
 
-    def miss(self, request: MissedRequest) -> None:
+    def add_miss(self, request: MissedRequest) -> None:
         """Record a request that no recording answers."""
         with self._changed:
             if len(self._missed) < MAX_INTERACTIONS:
@@ -135,7 +135,7 @@ class Recording:
         """Return the result once all requests are answered, or after this many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):
-                self.tell(f"{self._open} answers were still being given: they are not kept")
+                self.add_problem(f"{self._open} answers were still being given: they are not kept")
             return RecordedSession(
                 tuple(slot for slot in self._slots if slot is not None),
                 tuple(self._missed),
@@ -143,7 +143,7 @@ class Recording:
                 tuple(self._problems),
             )
 
-    def tell(self, problem: str) -> None:
+    def add_problem(self, problem: str) -> None:
         """Add a problem to the result, unless it is listed already."""
         with self._changed:
             if problem not in self._problems and len(self._problems) < MAX_INTERACTIONS:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.reply import FRAMING, Frame, Reply, whole
+from scenarios_app.serving.reply import FRAMING, Frame, Reply, whole_reply
 from scenarios_app.wire.base import ArchiveWrite, Headers
 
 PACE_HEADER = "x-mockllm-pace"
@@ -32,7 +32,7 @@ def replay(
             wire=exchange.wire,
         )
     else:
-        reply = whole(recorded.status, recorded.body, headers=merged)
+        reply = whole_reply(recorded.status, recorded.body, headers=merged)
         if paced:
             reply = replace(reply, frames=_recorded_frames(recorded, paced=True))
         if recorded.cut:

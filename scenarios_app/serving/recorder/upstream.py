@@ -81,7 +81,9 @@ class Outgoing:
         return RecordedRequest(self.method, self.path, headers, self.body)
 
 
-def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | None) -> Outgoing:
+def make_outgoing(
+    call: Call, *, name: str, url: str, key: str | None, real: str | None
+) -> Outgoing:
     """Return the request to forward. A `real` key replaces the client's `key` in headers and query.
     `url` has no query yet."""
 

@@ -48,7 +48,7 @@ class UpstreamSocket:
         if self._opened is None:
             self._protocol = Protocol(Side.CLIENT, max_size=_MAX_MESSAGE_BYTES)
             self._opened = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._run(_handshake(out), self._opened, seconds))
+            self._task = asyncio.create_task(self._run(_make_handshake(out), self._opened, seconds))
         return await asyncio.shield(self._opened)
 
     async def answer(
@@ -147,7 +147,7 @@ class UpstreamSocket:
                     await self._stream.write(data)
 
 
-def _handshake(out: Outgoing) -> Outgoing:
+def _make_handshake(out: Outgoing) -> Outgoing:
     """Return the request that asks for a WebSocket at the URL of a request."""
     headers = [header for header in out.headers if header[0] not in _OF_BODIES]
     headers += [

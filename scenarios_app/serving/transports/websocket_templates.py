@@ -48,13 +48,13 @@ def frame_template(
         return None
     marks = [bytes((_FIRST_MARK + number,)) * length for number, length in enumerate(lengths)]
     events = encode(body.fill(marks))
-    frames = _slotted([part for event in events for part in (_text_head(len(event)), event)])
+    frames = _to_slotted([part for event in events for part in (_text_head(len(event)), event)])
     if not events or frames.fill(marks) != b"".join(map(encode_text, events)):
         return None
-    return FrameTemplate(frames, _slotted([b"", events[-1]]))
+    return FrameTemplate(frames, _to_slotted([b"", events[-1]]))
 
 
-def _slotted(parts: Sequence[bytes]) -> Slotted:
+def _to_slotted(parts: Sequence[bytes]) -> Slotted:
     """Return heads and events in turn, with slots for the marks in the events."""
     pieces, numbers, piece = [], [], b""
     for head, event in zip(parts[::2], parts[1::2], strict=True):

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 def run(options: Namespace) -> int:
     """Simulate all users of the file, print and write the reports, and return the exit code."""
     try:
-        conversations = list(_conversations(options))
+        conversations = list(_read_conversations(options))
         if options.junit:
             Path(options.junit).write_text(junit(SUITE, junit_cases(conversations)), "utf-8")
     except (CannotRun, CannotSimulate, DocumentError, ServerFailed) as error:
@@ -94,7 +94,7 @@ def run(options: Namespace) -> int:
     return 0 if all(one.passed for one in conversations) else FAILED
 
 
-def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
+def _read_conversations(options: Namespace) -> Iterator[SimulatedConversation]:
     """Yield a conversation for each scripted user of the file."""
     is_url = options.agent.startswith(("http://", "https://"))
     command = [] if is_url else split_command(options.agent)
@@ -108,17 +108,17 @@ def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
     with ExitStack() as stack:
         server = None
         if options.server or not is_url:
-            server = stack.enter_context(_server(options.server))
+            server = stack.enter_context(_open_server(options.server))
         for name, script in scripts.items():
             if script.needs_calls and server is None and not is_chat_api(options.agent):
                 needs = "call and not_call need --server, the mockllm server of the agent"
                 raise CannotSimulate(f"{name}: {needs}")
-            session = _session(server, name, options.key) if server else None
+            session = _open_session(server, name, options.key) if server else None
             with ExitStack() as ending:
                 if server and session:
                     ending.callback(server.end_session, session)
                     session.scenario(*documents)
-                agent = ending.enter_context(_agent(options, command, session))
+                agent = ending.enter_context(_open_agent(options, command, session))
                 yield simulate(name, script, agent, session=session)
 
 
@@ -134,7 +134,7 @@ def split_command(text: str) -> list[str]:
 
 
 @contextmanager
-def _server(url: str | None) -> Iterator[SharedServer]:
+def _open_server(url: str | None) -> Iterator[SharedServer]:
     """Yield the running server at the URL, or a new one."""
     with ExitStack() as stack:
         token = os.environ.get(TOKEN, "") if url else ""
@@ -143,7 +143,7 @@ def _server(url: str | None) -> Iterator[SharedServer]:
         yield stack.enter_context(closing(SharedServer(control, exclusive=True)))
 
 
-def _session(server: SharedServer, name: str, key: str | None) -> Mockllm:
+def _open_session(server: SharedServer, name: str, key: str | None) -> Mockllm:
     """Return the fresh session of a conversation."""
     session = Mockllm(server.control, key) if key else server.session(name)
     server.control.send("POST", "reset", {"session": session.session, "scenarios": True})
@@ -151,7 +151,9 @@ def _session(server: SharedServer, name: str, key: str | None) -> Mockllm:
 
 
 @contextmanager
-def _agent(options: Namespace, command: Sequence[str], session: Mockllm | None) -> Iterator[Agent]:
+def _open_agent(
+    options: Namespace, command: Sequence[str], session: Mockllm | None
+) -> Iterator[Agent]:
     """Yield the agent of one conversation."""
     if not command:
         key = options.key or (session.api_key if session else "mockllm-simulate")

@@ -59,7 +59,7 @@ def read_request(
         route=endpoint.pattern,
         model=model,
         messages=tuple(_read_messages(body)),
-        tools=tuple(map(_tool, body.items_at("tools"))),
+        tools=tuple(map(_read_tool, body.items_at("tools"))),
         tool_choice=choice,
         choice=_tool_choice(choice),
         stream=body.optional("stream", Node.flag) or False,
@@ -158,7 +158,7 @@ def _result_text(content: Node | None, names: dict[str, str]) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def _tool(node: Node) -> Tool:
+def _read_tool(node: Node) -> Tool:
     """Return a tool by its name, an MCP toolset by its server's, a hosted tool by its type."""
     kind = node.optional("type", Node.text)
     hosted = kind not in (None, "custom")

@@ -38,7 +38,7 @@ def _input_tokens(usage: Usage) -> dict[str, int]:
     }
 
 
-def _counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
+def _token_counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
     """Return the token counts, with those of cache writes by the lifetime of the cache."""
     written = usage.cache_write_tokens
     cache_creation = {
@@ -53,7 +53,7 @@ def _counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> d
 
 
 def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
-    fields = _counts(usage, options, output_tokens=output_tokens)
+    fields = _token_counts(usage, options, output_tokens=output_tokens)
     fields |= {"service_tier": "standard", "inference_geo": options.geo}
     if options.speed is not None:
         fields["speed"] = options.speed
@@ -69,7 +69,7 @@ def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dic
     if (used := _server_tool_use(response)) is not None:
         fields["server_tool_use"] = used
     if options.iterated:
-        counts = _counts(usage, options, output_tokens=usage.output_tokens)
+        counts = _token_counts(usage, options, output_tokens=usage.output_tokens)
         fields["iterations"] = [{"type": "message", **counts}]
     return fields
 

@@ -83,7 +83,7 @@ def read_generate(
         route=endpoint.canonical,
         model=model,
         messages=tuple(_read_messages(body)),
-        tools=tuple(_tools(body)),
+        tools=tuple(_read_tools(body)),
         tool_choice=read_field(body, "toolConfig", Node.object),
         choice=read_field(body, "toolConfig", _tool_choice) or ToolChoice(),
         stream=stream,
@@ -91,7 +91,7 @@ def read_generate(
         top_p=read_field(config, "topP", read_number),
         max_tokens=integer_field(config, "maxOutputTokens"),
         stop=tuple(map(Node.text, list_field(config, "stopSequences"))),
-        reasoning=_reasoning(thinking) if thinking else False,
+        reasoning=_asks_for_reasoning(thinking) if thinking else False,
         response_format=_response_format(config),
         json=_json_format(config),
         n=_read_candidate_count(config),
@@ -132,7 +132,7 @@ def _read_messages(body: Node) -> Iterator[Message]:
     yield from read_contents(iter(contents))
 
 
-def _tools(body: Node) -> Iterator[Tool]:
+def _read_tools(body: Node) -> Iterator[Tool]:
     """Yield the declared functions and the hosted tools, named in snake_case."""
     for tool in list_field(body, "tools"):
         for key in tool.object():
@@ -157,7 +157,7 @@ def _read_function(node: Node) -> Tool:
     return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
-def _reasoning(thinking: Node) -> bool:
+def _asks_for_reasoning(thinking: Node) -> bool:
     """Return whether thinking was requested by a budget, a level or `includeThoughts`."""
     budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
     includes_thoughts = read_field(thinking, "includeThoughts", Node.flag)

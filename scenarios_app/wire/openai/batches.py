@@ -239,7 +239,10 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 def _add_usage(total: Usage, body: Any) -> Usage:
     """Return the total plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
-    prompt, completion = _counts(usage, "prompt", "input"), _counts(usage, "completion", "output")
+    prompt, completion = (
+        _token_counts(usage, "prompt", "input"),
+        _token_counts(usage, "completion", "output"),
+    )
     return Usage(
         total.input_tokens + prompt[0],
         total.output_tokens + completion[0],
@@ -248,7 +251,7 @@ def _add_usage(total: Usage, body: Any) -> Usage:
     )
 
 
-def _counts(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
+def _token_counts(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
     """Return the tokens under the first of these names, such as `input`, and their details."""
     for name in names:
         if f"{name}_tokens" in usage:

@@ -125,7 +125,7 @@ class _ChatBody(TypedBody):
     top_logprobs: None = None
 
 
-def _untyped(body: _ChatBody) -> Iterator[Json]:
+def _untyped_values(body: _ChatBody) -> Iterator[Json]:
     """Yield the values that may be nested to any depth."""
     yield from (body.tool_choice, body.response_format, body.prediction)
     yield from (body.prompt_cache_options, body.web_search_options)
@@ -137,7 +137,7 @@ def _untyped(body: _ChatBody) -> Iterator[Json]:
                 yield from (offered.parameters, offered.format)
 
 
-_decode = body_decoder(_ChatBody, _untyped)
+_decode = body_decoder(_ChatBody, _untyped_values)
 
 
 def read_typed_chat(

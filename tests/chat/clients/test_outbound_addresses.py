@@ -47,7 +47,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *answers: tuple[str, ...]) -> lis
         asked.append((host, port))
         return next(coming)
 
-    monkeypatch.setattr(dialing, "resolve", resolve)
+    monkeypatch.setattr(dialing, "resolve_host", resolve)
     return asked
 
 
@@ -178,7 +178,7 @@ def test_a_name_that_leads_nowhere(
     async def resolve(host: str, port: int) -> tuple[str, ...]:
         raise error
 
-    monkeypatch.setattr(dialing, "resolve", resolve)
+    monkeypatch.setattr(dialing, "resolve_host", resolve)
     assert failures(URL) == [(NETWORK_ERROR, "Connection failed")]
 
 
@@ -197,5 +197,5 @@ def test_a_resolver_that_does_not_answer(
         return ()
 
     settings.CHAT_CONNECT_SECONDS = 0.05
-    monkeypatch.setattr(dialing, "resolve", resolve)
+    monkeypatch.setattr(dialing, "resolve_host", resolve)
     assert failures(URL) == [(NETWORK_ERROR, "Connection failed")]

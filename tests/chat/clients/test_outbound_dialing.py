@@ -49,7 +49,7 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     async def resolve(host: str, port: int) -> tuple[str, ...]:
         return addresses
 
-    monkeypatch.setattr(dialing, "resolve", resolve)
+    monkeypatch.setattr(dialing, "resolve_host", resolve)
 
 
 async def heard_at(base_url: str) -> ReceivedAnswer:

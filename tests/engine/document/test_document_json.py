@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.json_text import MAX_DEPTH, decode, plain
+from scenarios_app.engine.document.json_text import MAX_DEPTH, decode, to_plain_json
 from scenarios_app.engine.shapes import DocumentError
 
 JSON: st.SearchStrategy[Json] = st.recursive(
@@ -31,7 +31,7 @@ def refusal(text: bytes) -> str:
 @settings(deadline=None)
 @given(JSON)
 def test_json_comes_through_as_it_is(value: Json) -> None:
-    assert plain(value) == value
+    assert to_plain_json(value) == value
     assert decode(json.dumps(value).encode()) == value
 
 
@@ -45,7 +45,7 @@ def test_bytes_are_json_or_an_error(text: bytes) -> None:
 
 
 def test_a_tuple_is_a_list() -> None:
-    assert plain({"a": (1, 2)}) == {"a": [1, 2]}
+    assert to_plain_json({"a": (1, 2)}) == {"a": [1, 2]}
 
 
 WRONG: list[tuple[bytes, str]] = [
@@ -95,7 +95,7 @@ def test_all_problems_are_reported_together() -> None:
 )
 def test_value_that_is_no_json_is_rejected(value: object, line: str) -> None:
     with pytest.raises(DocumentError) as caught:
-        plain(value)
+        to_plain_json(value)
     assert str(caught.value) == line
 
 
@@ -103,9 +103,9 @@ def test_nesting_ends_somewhere() -> None:
     value: Any = 1
     for _ in range(MAX_DEPTH):
         value = [value]
-    assert plain(value) == value
+    assert to_plain_json(value) == value
     with pytest.raises(DocumentError) as caught:
-        plain({"a": [value]})
+        to_plain_json({"a": [value]})
     assert str(caught.value) == f"a[0][0]: nested deeper than {MAX_DEPTH} levels"
 
 
@@ -113,4 +113,4 @@ def test_a_value_inside_itself_is_nested_too_deeply() -> None:
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(DocumentError):
-        plain(loop)
+        to_plain_json(loop)

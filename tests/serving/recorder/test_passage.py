@@ -194,7 +194,7 @@ async def test_a_name_that_leads_inside_is_refused(
     async def resolve(host: str, port: int) -> tuple[str, ...]:
         return ("127.0.0.1" if host.startswith("local") else "10.0.0.8",)
 
-    monkeypatch.setattr("mockllm_site.kit.dial.resolve", resolve)
+    monkeypatch.setattr("mockllm_site.kit.dial.resolve_host", resolve)
     playing = Recorded(f"{host}:1")
     status, _, body = await playing.ask(chat())
     assert status == 502 and b"not an address that calls may be sent to" in body

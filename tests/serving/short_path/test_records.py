@@ -38,7 +38,7 @@ async def connected(services: Services) -> Connection:
 
 def journaled(services: Services) -> list[Any]:
     """Return the entries that wait to be read."""
-    services.derive()
+    services.hand_over_records()
     return [item.record.entry() for item in of_services.journal._unread]
 
 

@@ -291,7 +291,7 @@ async def test_template_counts_the_tokens_of_each_request() -> None:
 
 def _at(playing: Playing, now: int) -> Any:
     def exchange(call: Call, head: Any) -> Any:
-        made = type(playing.pipeline).exchange(playing.pipeline, call, head)
+        made = type(playing.pipeline).new_exchange(playing.pipeline, call, head)
         made.created = now
         return made
 

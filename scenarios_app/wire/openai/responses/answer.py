@@ -95,7 +95,7 @@ def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dic
         "error": None,
         "incomplete_details": {"reason": incomplete} if incomplete else None,
     }
-    head = _head(request, response, service_tier(request))
+    head = _head_fields(request, response, service_tier(request))
     if not head["background"]:
         body["billing"] = {"payer": "developer"}
     ending = {key: value for key, value in response.metadata.items() if key in _STATUS_FIELDS}
@@ -106,7 +106,7 @@ def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dic
 
 def opening_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """Return the response at its stream's start, without output; a background one is queued."""
-    head = _head(request, response, "auto")
+    head = _head_fields(request, response, "auto")
     body: dict[str, Json] = {
         "status": "queued" if head["background"] else "in_progress",
         "completed_at": None,
@@ -147,7 +147,9 @@ def make_file_id(name: str) -> str:
     return f"file-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:22]}"
 
 
-def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
+def _head_fields(
+    request: CanonicalRequest, response: CanonicalResponse, tier: str
+) -> dict[str, Json]:
     """Return the fields that do not depend on the output."""
     reserved = _RESERVED_FIELDS | _STATUS_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in reserved}

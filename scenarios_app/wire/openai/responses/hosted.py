@@ -61,7 +61,7 @@ def hosted_item(
         query = queries[0] if queries else ""
         action: dict[str, Json] = {"type": "search", "query": query, "queries": [*queries]}
         if SOURCES in included:
-            urls = [hit["url"] for hit in _dicts(value) if "url" in hit]
+            urls = [hit["url"] for hit in _to_objects(value) if "url" in hit]
             action["sources"] = [{"type": "url", "url": url} for url in urls]
         return {"type": "web_search_call", "id": f"ws_{item_id}", **status, "action": action}
     match use.name:
@@ -105,7 +105,9 @@ def _mcp_item(
     use: ServerToolUsePart, value: Json, error: str | None, item_id: str
 ) -> dict[str, Json]:
     if use.name == LIST_MCP_TOOLS:
-        tools: Json = [{"annotations": None, "description": None, **tool} for tool in _dicts(value)]
+        tools: Json = [
+            {"annotations": None, "description": None, **tool} for tool in _to_objects(value)
+        ]
         return {
             "type": "mcp_list_tools",
             "id": f"mcpl_{item_id}",
@@ -141,7 +143,7 @@ def _found_files(value: Json) -> list[Json]:
     """Return the results of a file search; `document` is the name of a file."""
     fields: dict[str, Json] = {"attributes": {}, "file_id": None, "score": None, "text": ""}
     found: list[Json] = []
-    for hit in _dicts(value):
+    for hit in _to_objects(value):
         named = {"filename" if key == "document" else key: value for key, value in hit.items()}
         found.append({**fields, "filename": None, **named})
     return found
@@ -154,14 +156,14 @@ def _output_text(value: Json) -> str:
             stderr = more.get("stderr")
             return stdout + (stderr if isinstance(stderr, str) else "")
         case [{"text": str()}, *_]:
-            return "\n".join(text_or_json(block.get("text")) for block in _dicts(value))
+            return "\n".join(text_or_json(block.get("text")) for block in _to_objects(value))
         case None:
             return ""
         case _:
             return text_or_json(value)
 
 
-def _dicts(value: Json) -> list[dict[str, Any]]:
+def _to_objects(value: Json) -> list[dict[str, Any]]:
     """Return the objects of a list, or a single object as a list."""
     values = value if isinstance(value, list) else [value]
     return [one for one in values if isinstance(one, dict)]

@@ -52,7 +52,7 @@ def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Me
     answer: list[MessagePart] | None = None
     for item in items:
         kind = kind_of(item)
-        role = _role(item, kind)
+        role = _role_of(item, kind)
         if role == "assistant":
             answer = [*(answer or ()), *_read_answer_parts(item, kind, called)]
             continue
@@ -66,7 +66,7 @@ def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Me
         yield Message("assistant", tuple(answer))
 
 
-def _role(item: Node, kind: str) -> Role | None:
+def _role_of(item: Node, kind: str) -> Role | None:
     """Return the role of an item's message; None for an item that only controls the API."""
     if kind == "message":
         role = item.need("role")
