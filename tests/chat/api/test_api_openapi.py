@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 
+from chat_app.api.shapes import NewBody
 from chat_app.api.urls import document
 from mockllm_site.kit.api.docs_page import example_value
 from tests.chat.routes import routes
@@ -55,8 +56,11 @@ def test_the_document_is_valid() -> None:
     validate_schema(document())
 
 
-def test_bodies_without_a_docstring_have_no_description_of_their_base_class() -> None:
-    schemas = document()["components"]["schemas"]
+def test_bodies_without_a_docstring_have_no_description_of_their_base_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(NewBody, "__doc__", None)
+    schemas = document.__wrapped__()["components"]["schemas"]  # type: ignore[attr-defined]
     described = [each["description"] for each in schemas.values() if "description" in each]
     assert "description" not in schemas["NewBody"] and "description" in schemas["TraceBody"]
     assert not any("serializer" in text for text in described)
