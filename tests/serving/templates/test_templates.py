@@ -271,7 +271,7 @@ async def test_template_has_the_time_of_each_answer(monkeypatch: pytest.MonkeyPa
     playing = Playing(scenario("s", says("Hi!")), clock=None)
     kinds = []
     for second in range(1_800_000_000, 1_800_000_004):
-        monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, second))
+        monkeypatch.setattr(playing.pipeline, "new_exchange", _at(playing, second))
         answer = await playing.pipeline.answer(chat())
         kinds.append(type(answer.reply.frames))
         assert b'"created":%d' % second in answer.reply.body
