@@ -232,7 +232,7 @@ def _encode_step(step: StepRef) -> bytes:
 
 
 def _read_netstrings(entry: bytes, netstrings: int) -> list[str]:
-    """Return that many netstrings and the rest."""
+    """Return the first texts of an entry, `netstrings` of them, and the rest as the last one."""
     values = []
     for _ in range(netstrings):
         size, _, entry = entry.partition(b":")

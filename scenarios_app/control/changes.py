@@ -32,7 +32,7 @@ MAX_RESULT_CHARS = 1_000
 
 
 class FaultField(JsonField):
-    """A fault, as a step has it."""
+    """A fault as `produce.fault` of a step has it."""
 
     form: ClassVar[dict[str, Any]] = {"$ref": "#/components/schemas/FaultDocument"}
 

@@ -55,7 +55,7 @@ class ScenariosBody(Shape):
 
 
 class ScenarioView(ControlView):
-    """Base of the scenario views."""
+    """Base of the views of scenarios: those of a session if one is named, else the common ones."""
 
     def store(self) -> ScenarioStore:
         """Return the store of the session in the query, or the common one."""

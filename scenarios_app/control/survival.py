@@ -82,7 +82,7 @@ class SkippedScenarioBody(Shape):
 
 
 class StoredResultsBody(Shape):
-    """What became of the results."""
+    """How many results of `torture` were stored, and of which scenarios none were."""
 
     stored = Whole(help_text="How many results were stored.")
     skipped = SkippedScenarioBody(many=True, help_text="Scenarios whose results were not stored.")

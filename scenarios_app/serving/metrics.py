@@ -110,7 +110,7 @@ class Tally:
 
 
 def labels_of(entry: JournalEntry) -> AnswerLabels:
-    """Return the labels of a journaled answer."""
+    """Return the labels by which a journaled answer is counted."""
     match: Match = "matched" if entry.matched else "unmatched" if entry.way else "refused"
     if entry.fallback:
         match = "fallback"

@@ -184,17 +184,23 @@ UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
 class AnswerOwner(Protocol):
-    """The owner of an answer, implemented by the pipeline: says when answers must end, adds
-    mockllm's headers, supplies error replies, and journals each sent reply once."""
+    """The pipeline as an answer needs it: says when answers must end, adds mockllm's headers,
+    supplies error replies, and journals each sent reply once."""
 
     @property
     def options(self) -> Options: ...
-    def drain_at(self) -> float: ...
-    def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply: ...
-    def replacement_reply(
-        self, exchange: Exchange, error: ErrorAnswer, headers: Headers
-    ) -> Reply: ...
-    def close_exchange(self, exchange: Exchange, sent: SentReply) -> None: ...
+
+    def drain_at(self) -> float:
+        """Return the monotonic time at which answers must end."""
+
+    def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:
+        """Return the reply with the headers that name scenario, step and request."""
+
+    def replacement_reply(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
+        """Return an error that takes the place of a reply that cannot be sent."""
+
+    def close_exchange(self, exchange: Exchange, sent: SentReply) -> None:
+        """Journal the result of sending; called once for each exchange."""
 
 
 class Answer:
@@ -204,14 +210,14 @@ class Answer:
     """
 
     __slots__ = (
-        *("reply", "_copy", "_exchange", "_first_at", "_observer", "_last"),
+        *("reply", "_copy", "_exchange", "_first_at", "_owner", "_last"),
         *("_over", "_player", "_replaced", "_size"),
     )
 
-    def __init__(self, reply: Reply, exchange: Exchange | None, observer: AnswerOwner) -> None:
+    def __init__(self, reply: Reply, exchange: Exchange | None, owner: AnswerOwner) -> None:
         self.reply = reply
         self._exchange = exchange
-        self._observer = observer
+        self._owner = owner
         self._over = False
         self._player: Player | None = None
         self._copy: SentCopy | None = None
@@ -279,8 +285,8 @@ class Answer:
     def player(self) -> Player:
         """Return a new player, which tells a transport when to send which piece. The transport
         reports each piece to `record_sent`, and the end to `finish` or `abort`."""
-        options, now = self._observer.options, time.monotonic()
-        most, drain_at = options.max_stream_seconds, self._observer.drain_at
+        options, now = self._owner.options, time.monotonic()
+        most, drain_at = options.max_stream_seconds, self._owner.drain_at
         player = Player(self.reply, now, drain_at=drain_at, max_seconds=most)
         self._player = player
         if self.reply.streaming and isinstance(self.reply.frames, LongFrames):
@@ -294,20 +300,20 @@ class Answer:
         if reply.streaming or not reply.started or not reply.delay:
             return
         held = replace(reply, started=False, cut=True)
-        drain_at, most = self._observer.drain_at, MAX_STREAM_SECONDS
+        drain_at, most = self._owner.drain_at, MAX_STREAM_SECONDS
         waiting = Player(held, time.monotonic(), drain_at=drain_at, max_seconds=most)
         async with aclosing(play(waiting)) as pieces:
             async for _ in pieces:
                 pass
         self.reply = replace(reply, delay=0.0)
-        if self._observer.drain_at() <= time.monotonic():
+        if self._owner.drain_at() <= time.monotonic():
             self._replace_with_error(
                 ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000)
             )
 
     def _replace_with_error(self, error: ErrorAnswer, headers: Headers = ()) -> None:
         if self._exchange is not None:
-            self.reply = self._observer.replacement_reply(self._exchange, error, headers)
+            self.reply = self._owner.replacement_reply(self._exchange, error, headers)
             self._replaced = True
 
     def record_sent(self, piece: bytes) -> None:
@@ -325,7 +331,7 @@ class Answer:
             return self._copy
         player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
-        most = self._observer.options.journal_body_bytes
+        most = self._owner.options.journal_body_bytes
         beginning = SentPrefix(frames, self._size - len(tail), most, tail)
         # What is made for one request alone is not held to be made again.
         return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
@@ -339,4 +345,4 @@ class Answer:
         sent = SentReply(
             self.reply, body, self._size, gone, early, self._first_at, time.monotonic()
         )
-        self._observer.close_exchange(self._exchange, sent)
+        self._owner.close_exchange(self._exchange, sent)

@@ -194,7 +194,8 @@ class SubjectAtoms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The steps filed under one subject."""
+    """The positions of the steps that need a text at one subject, by that text: whole, contained,
+    or a regex."""
 
     equals: Mapping[str, Sequence[int]]
     folded_equals: Mapping[str, Sequence[int]]

@@ -111,7 +111,8 @@ def _changed_once(value: Json, allowed: Sequence[Json]) -> Iterator[Iterator[Jso
 
 
 def other_value(value: bool | int | float | str) -> Json:
-    """Return another scalar of the same type."""
+    """Return a different value of the same type: the opposite, a larger number, or a changed
+    text."""
     match value:
         case bool():
             return not value

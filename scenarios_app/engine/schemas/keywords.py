@@ -57,6 +57,7 @@ def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
 
 
 def get_text(part: Mapping[str, Json], key: str) -> str | None:
+    """Return a keyword's text, or None if it is missing; raise SchemaError if it is no string."""
     return _get_typed(part, key, str, "a string")
 
 
@@ -71,12 +72,13 @@ def get_names(part: Mapping[str, Json], key: str) -> list[str]:
 
 
 def get_list(part: Mapping[str, Json], key: str) -> list[Json]:
-    """Return a list of schemas or values."""
+    """Return a keyword's list, empty if it is missing; raise SchemaError if it is no array."""
     return _get_typed(part, key, list, "an array") or []
 
 
 def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
-    """Return schemas by name."""
+    """Return a keyword's schemas by name, empty if it is missing; raise SchemaError if it is no
+    object."""
     return _get_typed(part, key, dict, "an object") or {}
 
 

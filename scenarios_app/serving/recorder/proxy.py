@@ -111,9 +111,9 @@ class ProxiedResponse(Answer):
     __slots__ = ("_kept", "_out", "_own_exchange", "_recording", "_tape")
 
     def __init__(
-        self, out: Outgoing, recording: Recording, exchange: Exchange, observer: AnswerOwner
+        self, out: Outgoing, recording: Recording, exchange: Exchange, owner: AnswerOwner
     ) -> None:
-        super().__init__(Reply(502, started=False), exchange, observer)
+        super().__init__(Reply(502, started=False), exchange, owner)
         exchange.passed = True
         self._own_exchange = exchange
         self._out = out
@@ -147,7 +147,7 @@ class ProxiedResponse(Answer):
                 await run_in_thread(self._end_recording)
         except UpstreamFailed as failed:
             problem, self._first_at = failed.error.message, time.monotonic()
-            self.reply = self._observer.replacement_reply(self._own_exchange, failed.error, ())
+            self.reply = self._owner.replacement_reply(self._own_exchange, failed.error, ())
             self._replaced = through = True
             self._kept = None
             body = self.reply.body
@@ -227,7 +227,7 @@ class ProxiedResponse(Answer):
         exchange = self._own_exchange
         types = [value for name, value in reply.headers if name == "content-type"]
         wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
-        self.reply = self._observer.with_mockllm_headers(exchange, replace(reply, wire=wire))
+        self.reply = self._owner.with_mockllm_headers(exchange, replace(reply, wire=wire))
 
     def _cut_reply(self, note: str) -> None:
         """Let the connection be closed after what was sent, and note the reason in the
@@ -237,7 +237,7 @@ class ProxiedResponse(Answer):
         self.reply = replace(self.reply, cut=True)
 
     def _end_recording(self) -> None:
-        """End the recording of this response."""
+        """Keep the recorded interaction, once."""
         if self._kept is None:
             self._kept = self._tape.interaction()
 

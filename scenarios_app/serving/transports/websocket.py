@@ -175,7 +175,7 @@ class SocketSession:
         self._act([CloseSocket(CloseCode.MESSAGE_TOO_BIG, message)])
 
     def look(self) -> None:
-        """Tell the rules the connection's age."""
+        """Close a connection that is too old, by the rules of the API; called at intervals."""
         if not self._is_over:
             self._act(self._rules.expire(time.monotonic() - self._opened_at))
 

@@ -80,7 +80,7 @@ def read_previous(data: bytes) -> str | None:
 
 
 def write_alias(name: str) -> bytes:
-    """Return an alias for a record."""
+    """Return the stored form of an alias: the name of the record that it stands for."""
     return encode_json(name)
 
 
