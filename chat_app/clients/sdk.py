@@ -47,7 +47,7 @@ def unreadable_on_error() -> Iterator[None]:
 
 
 def optional_text(value: object) -> str:
-    """Return a text, or "" for None; raises TypeError."""
+    """Return a text, or "" for None; raises TypeError for another type."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -56,7 +56,8 @@ def optional_text(value: object) -> str:
 
 
 def required_text(value: object) -> str:
-    """Return a text; raises ValueError if it is missing."""
+    """Return a text that is not empty; raises ValueError without one, TypeError for another
+    type."""
     if content := optional_text(value):
         return content
     raise ValueError("expected a text, got none")

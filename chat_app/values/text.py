@@ -29,7 +29,8 @@ def clean(text: str) -> str:
 
 
 def clean_json(text: str) -> str:
-    """Return JSON text without the characters that JSON forbids."""
+    """Return JSON text, or a piece of it, without control characters that JSON forbids and without
+    lone surrogates."""
     return _NOT_IN_JSON.sub("", join_surrogates(text))
 
 

@@ -36,7 +36,8 @@ class DraftStep:
 
     @property
     def has_answer(self) -> bool:
-        """Return True if the step has an answer."""
+        """Return True if the step has a part or a whole answer, a fault included: then it takes no
+        more conditions."""
         return bool(self.parts) or not _WHOLE_ANSWERS.isdisjoint(self.sections.get("produce", {}))
 
     def with_section(self, section: Section, keys: Object) -> "DraftStep":

@@ -196,7 +196,7 @@ class SessionScenarios:
 
     def put(self, document: ScenarioDocument) -> bool:
         self._add_session_scenarios([document])
-        return _put_document(self._session, document.name, dump(document))
+        return _put_own_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
         if not async_to_sync(drop_scenario)(services().state, self._session, name):
@@ -235,7 +235,7 @@ ScenarioStore: TypeAlias = CommonScenarios | SessionScenarios
 
 
 @async_to_sync
-async def _put_document(session: str, name: str, document: Json) -> bool:
+async def _put_own_document(session: str, name: str, document: Json) -> bool:
     """Create or replace a document in one switch to the event loop, which costs more than the work.
     Returns True if it is new; else the session forgets the steps of the one that it replaced."""
     state = services().state

@@ -48,7 +48,8 @@ class StepRef:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRef:
-    """The key by which a session's failed attempts are counted."""
+    """The key by which a session counts the scripted failures of a step: those of each provider
+    apart."""
 
     step: StepRef
     provider: str

@@ -33,7 +33,8 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The requests of one hour. A request without a step is unmatched even if it also failed."""
+    """The requests of one hour, each counted once: as unmatched, also if the catch-all answered,
+    even if it had a fault."""
 
     number: int
     matched: int = 0

@@ -100,7 +100,8 @@ class Cluster:
         self._query_all("whole", sessions)
 
     def _query_all(self, word: str, about: Any = None) -> list[Any]:
-        """Return the answers of all processes to a query, this one's first."""
+        """Return the answers of all processes to a query, this one's included, in any order; `word`
+        is a key of `_answers`. Waits for them."""
         if self._bus is None:
             return [self._answers[word](about)]
         return self._bus.ask(word, about)

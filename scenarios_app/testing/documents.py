@@ -24,7 +24,8 @@ SINGLE = (ScenarioDocument, Builder, Mapping, str, Path)
 
 
 def to_documents(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
-    """Return the scenario documents of one or more sources; raises ServerFailed."""
+    """Return the scenario documents of one or more sources. Raises ServerFailed for a file that
+    cannot be read, and for a value that is no source; mappings are not checked."""
     all_sources = [sources] if isinstance(sources, SINGLE) else sources
     return [document for source in all_sources for document in _documents_of(source)]
 

@@ -55,7 +55,7 @@ def make_call(
     scheme: str = "http",
 ) -> Call:
     """Return a call with decoded headers."""
-    raw_query = _header_value(query)
+    raw_query = _decode_utf8_or_latin(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
     return Call(method.upper(), path, pairs, headers, body, raw_query, scheme, siblings=1)
 
@@ -64,7 +64,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers by lower-case name; repeated ones are joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        name, value = _header_name(raw_name), _header_value(raw_value.strip(BLANKS))
+        name, value = _header_name(raw_name), _decode_utf8_or_latin(raw_value.strip(BLANKS))
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
 
@@ -75,7 +75,8 @@ def _header_name(raw: bytes) -> str:
     return raw.decode("latin-1").lower()
 
 
-def _header_value(value: bytes) -> str:
+def _decode_utf8_or_latin(value: bytes) -> str:
+    """Return bytes as text: UTF-8 if they are that, else Latin-1."""
     # Clients write UTF-8 into headers although HTTP says Latin-1; every byte string is Latin-1.
     try:
         return value.decode()
