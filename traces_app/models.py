@@ -63,6 +63,7 @@ class Trace(models.Model):
         )
 
     def __str__(self) -> str:
+        """Return the id and the status."""
         return f"{self.id} ({self.status})"
 
 

@@ -78,7 +78,7 @@ class ToolStarted(Struct, frozen=True):
 
 
 class ToolEnded(Struct, frozen=True):
-    """A tool call has ended, `duration_ms` milliseconds after its start."""
+    """A tool call has ended with this status, `duration_ms` milliseconds after its start."""
 
     id: str
     status: ToolStatus

@@ -162,8 +162,8 @@ class ResourceKind(Generic[ResourceT]):
     def _load_resources(
         self, request: CanonicalRequest, archived: ArchivedValues
     ) -> CanonicalRequest:
-        """Return the request with its stored or example resources; those that do not exist are left
-        out."""
+        """Return a request about resources with `loaded` set: the one that its path names, or all
+        of them; empty if it does not exist."""
         own: ResourceFields = request.own
         names = (own.name,) if own.name else archived
         loaded = [each for name in names if (each := self.find(name, archived)) is not None]

@@ -152,7 +152,8 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    """Reset a session, or for None all sessions and the answer counts of pruned requests."""
+    """Reset a session, with `scenarios` also its own scenarios; for None all sessions and the
+    answer counts of pruned requests."""
     services().cluster.flush()
     reset_sessions(None if name is None else [name], scenarios=scenarios)
     if name is None:

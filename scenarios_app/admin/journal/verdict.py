@@ -29,8 +29,9 @@ class FindingLine:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingGroup:
-    """Findings of one kind."""
+class VerdictSection:
+    """One section of the verdict card, such as unmatched requests, unused steps or findings of
+    client rules; `fails` if it fails the verdict."""
 
     title: str
     findings: Sequence[FindingLine]
@@ -55,7 +56,7 @@ class VerdictCard:
 
     passed: bool
     requests: int
-    groups: Sequence[FindingGroup]
+    groups: Sequence[VerdictSection]
     note: str
 
     @property
@@ -66,7 +67,7 @@ class VerdictCard:
 def verdict_card(session: str) -> VerdictCard:
     """Judge a session as `GET /control/verdict` does. The journal must have been flushed."""
     verdict, judged = judge_session(session)
-    groups = [group for group in _finding_groups(verdict) if group.findings]
+    groups = [group for group in _verdict_sections(verdict) if group.findings]
     _add_links([finding for group in groups for finding in group.lines])
     note = "" if judged.complete else INCOMPLETE
     return VerdictCard(verdict.passed, verdict.requests, groups, note)
@@ -88,7 +89,7 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
     return passed
 
 
-def _finding_groups(verdict: Verdict) -> Iterator[FindingGroup]:
+def _verdict_sections(verdict: Verdict) -> Iterator[VerdictSection]:
     unmatched = [
         FindingLine(
             f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",
@@ -97,7 +98,7 @@ def _finding_groups(verdict: Verdict) -> Iterator[FindingGroup]:
         )
         for finding in verdict.unmatched
     ]
-    yield FindingGroup("Unmatched requests", unmatched)
+    yield VerdictSection("Unmatched requests", unmatched)
     violations = [
         FindingLine(
             line(finding.text),
@@ -107,12 +108,12 @@ def _finding_groups(verdict: Verdict) -> Iterator[FindingGroup]:
         )
         for finding in verdict.violations
     ]
-    yield FindingGroup("Violations", violations)
+    yield VerdictSection("Violations", violations)
     unused = [
         FindingLine("never answered", scenario=finding.scenario, step=finding.step)
         for finding in verdict.unserved
     ]
-    yield FindingGroup("Unused steps", unused)
+    yield VerdictSection("Unused steps", unused)
     titles = {"error": "Client findings", "warning": "Warnings", "note": "Notes"}
     for level, title in titles.items():
         findings = [
@@ -120,7 +121,7 @@ def _finding_groups(verdict: Verdict) -> Iterator[FindingGroup]:
             for finding in verdict.findings
             if finding.level == level
         ]
-        yield FindingGroup(title, findings, fails=level == "error")
+        yield VerdictSection(title, findings, fails=level == "error")
 
 
 def _add_links(findings: Sequence[FindingLine]) -> None:

@@ -35,6 +35,7 @@ class StepBudget:
     left: int = MAX_STEPS
 
     def spend(self, steps: int = 1) -> None:
+        """Count steps; raise SchemaError if there are not enough left."""
         self.left -= steps
         self.check(0)
 

@@ -67,7 +67,9 @@ class SocketConnection(Protocol):
     frames are this server's own."""
 
     @property
-    def write_frames(self) -> Callable[[bytes], None] | None: ...
+    def write_frames(self) -> Callable[[bytes], None] | None:
+        """Writes encoded frames; None on an ASGI server, which encodes them itself."""
+
     @property
     def is_writable(self) -> bool:
         """Return whether the client reads fast enough for more to be sent."""

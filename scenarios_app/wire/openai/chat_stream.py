@@ -57,11 +57,11 @@ def _first_content(parts: tuple[AnswerPart, ...]) -> str | None:
 
 
 class ChunkEncoder:
-    """Encodes one stream.
+    """Encodes a stream of the Chat Completions API in chunks.
 
     The start of a part fixes the frame of its deltas: the bytes around the encoded text, and
-    between its occurrences if a delta repeats it. The official chunk type has no calls of custom
-    tools; the real API streams them as whole answers have them.
+    between its occurrences if a delta repeats it. Calls of custom tools are streamed as the real
+    API does, though the official type of a chunk has none.
     """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
