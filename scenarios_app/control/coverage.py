@@ -98,7 +98,7 @@ class CoverageView(ControlView):
     @documented("begin_coverage", None, "The run begins now.", status=204)
     def delete(self, request: Request) -> Response:
         """Begin the run's coverage anew; journal and sessions stay as they are."""
-        services().cluster.begin()
+        services().cluster.restart_run()
         return Response(status=204)
 
 
@@ -115,7 +115,7 @@ def coverage_body(scenarios: str) -> dict[str, Any]:
     # request, so it does not count as served.
     answered = rows.exclude(step_key="").exclude(status=400)
     steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
-    run = services().cluster.run(steps)
+    run = services().cluster.run_counts(steps)
     report = measure_coverage(selected.values(), run)
     unseen = max(0, run.requests - run.observed - row_count)
     notes = (UNSEEN.format(unseen),) if unseen else ()

@@ -180,7 +180,7 @@ def journal_completeness(session: str | None) -> dict[str, Any]:
     """Return `complete` and `lost` for the journal of a session, or of all sessions. `lost` counts
     the rows that running processes could not write. A process that was killed may have lost more,
     so sessions with requests from before that moment are not complete."""
-    lost = services().cluster.lost(session)
+    lost = services().cluster.count_lost_rows(session)
     return {"complete": lost == 0 and not _has_rows_before_unclean_end(session), "lost": lost}
 
 

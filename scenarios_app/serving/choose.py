@@ -281,10 +281,12 @@ class StepSelection(msgspec.Struct, frozen=True):
         return decision._replace(violations=violations, near_misses=near)
 
     async def _record_violations(self, violations: tuple[str, ...]) -> None:
+        """Add violations to the session, with secrets masked."""
         for violation in violations:
             await self.state.add_violation(self.session, redact_text(violation, self.secrets))
 
     async def _near_misses(self, name: str | None) -> tuple[NearMiss, ...]:
+        """Return the closest steps, of one scenario if `name` is given."""
         served = self.consumed
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
 
@@ -294,6 +296,7 @@ def _step_ref(candidate: Candidate) -> StepRef:
 
 
 def _is_same_step(one: StepRef, other: StepRef) -> bool:
+    """Return True if both are the same step, whatever its label."""
     # A label may be edited while the step stays the same.
     return one.key == other.key and one.scenario == other.scenario
 

@@ -67,7 +67,7 @@ class Cluster:
         """Wait until all finished requests are readable; return False if that takes too long."""
         return all(self._query_all("flush"))
 
-    def lost(self, session: str | None) -> int:
+    def count_lost_rows(self, session: str | None) -> int:
         """Return the number of journal rows lost for a session, or for all."""
         return sum(map(int, self._query_all("lost", session)))
 
@@ -76,12 +76,13 @@ class Cluster:
         answers = self._query_all("served", session)
         return frozenset((scenario, key) for steps in answers for scenario, key in steps)
 
-    def run(self, also: Collection[StepKey] = ()) -> RunCounts:
-        """Return the counts of the run; steps in `also` count at least one answer."""
+    def run_counts(self, also: Collection[StepKey] = ()) -> RunCounts:
+        """Return how often steps answered and conditions held in all processes since `restart_run`;
+        steps in `also` count at least one answer."""
         return merge_counts(self._query_all("seen"), also)
 
-    def begin(self) -> None:
-        """Restart the run's counts."""
+    def restart_run(self) -> None:
+        """Set the counts of the run to zero in all processes."""
         self._query_all("begin")
 
     def all_metrics(self) -> list[str]:

@@ -46,6 +46,7 @@ def is_foreign_page(call: Call, origins: Sequence[str]) -> bool:
 
 
 def _allow_headers(call: Call, origins: Sequence[str]) -> Headers:
+    """Return the headers that allow the call's origin; none if it is not among `origins`."""
     origin = call.headers.get("origin")
     if origin is None:
         return ()

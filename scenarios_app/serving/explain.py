@@ -59,7 +59,7 @@ class Explanation(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
     """A read-only copy of a session's state, its own scenarios with their revision, and its stored
-    responses. Writing methods do nothing."""
+    responses. Methods that would write return what they would return, and change nothing."""
 
     state: SessionState
     own: tuple[int, Mapping[str, Json]]
@@ -70,20 +70,25 @@ class StateSnapshot:
         return {(ref.scenario, ref.key) for ref in self.state.consumed}
 
     async def arrive(self, session: str) -> Arrival:
+        """Return the state that the session's next request finds, without counting it."""
         return Arrival(self.state.ordinal + 1, self.consumed, *self.own)
 
     async def consume(self, session: str, step: StepRef) -> bool:
+        """Return True if the step is not consumed yet; it stays so."""
         return (step.scenario, step.key) not in self.consumed
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        """Return the index of the first step that is not consumed yet, or None."""
         consumed = self.consumed
         free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
         return next(free, None)
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        """Return True if fewer than `times` failures are counted; none is added."""
         return dict(self.state.attempts).get(attempt, 0) < times
 
     async def increment(self, session: str, counter: str) -> int:
+        """Return the counter plus one, without storing it."""
         return self.state.counters.get(counter, 0) + 1
 
     async def add_violation(self, session: str, violation: str) -> None:
@@ -180,6 +185,7 @@ def explained_steps(
 
 
 def _winning_entry(exchange: Exchange) -> Entry | None:
+    """Return the index entry of the decided step, or None if no step answers."""
     decision = exchange.decision
     if decision is None or decision.scenario is None or decision.step is None:
         return None
@@ -221,6 +227,7 @@ def _selection_conditions(
 def _consumption_result(
     entry: Entry, consumed: Container[tuple[str, str]]
 ) -> Iterator[ConditionResult]:
+    """Yield the condition that the step is not consumed, if it can be."""
     if entry.step.consume and entry.scenario.select == "match":
         gone = entry.ref in consumed
         yield ConditionResult("consume", _FRESH, "served" if gone else _FRESH, not gone)

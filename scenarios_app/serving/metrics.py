@@ -87,6 +87,7 @@ class Tally:
                 counted.heads.add(head_ms / 1000)
 
     def served(self) -> dict[Served, int]:
+        """Return the number of answers by their labels."""
         return {served: counted.answers.count for served, counted in self._counted_responses()}
 
     def answers(self) -> dict[tuple[str, bool], Durations]:

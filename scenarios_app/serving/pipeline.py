@@ -211,6 +211,8 @@ class Pipeline:
         return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 
     async def _build_reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
+        """Return the reply of a step, a recording or the endpoint itself; raise WireError,
+        StateUnavailable or ForwardToUpstream."""
         call, head, options = exchange.call, exchange.head, self.options
         work, session = work_for(size=len(call.body)), head.session
         if recording is not None:

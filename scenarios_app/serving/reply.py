@@ -135,6 +135,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def streaming(self) -> bool:
+        """True for a stream of events."""
         return self.wire is not None
 
     @property

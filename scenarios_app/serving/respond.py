@@ -295,6 +295,7 @@ def produce_answer(
 
 
 def _has_custom_tools(exchange: Exchange) -> bool:
+    """Return True if the endpoint's API knows tools that take text instead of JSON."""
     endpoint = exchange.target.endpoint
     return endpoint is not None and endpoint.custom_tools
 
@@ -349,8 +350,10 @@ def _encode_reply(
     is_long_stream = request.stream and is_long(response)
     encoded_request = replace(request, sent=None) if is_long_stream else request
 
-    def stream(fault: Fault | None) -> Reply:
-        def make() -> Iterator[Frame]:
+    def make_stream(fault: Fault | None) -> Reply:
+        """Return the stream of the response, broken by a fault if one is given."""
+
+        def make_frames() -> Iterator[Frame]:
             assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,
@@ -362,19 +365,19 @@ def _encode_reply(
             encoder = endpoint.encode(encoded_request, response)
             return encode_frames(wire, encoder, timed, most=PIECE_BYTES if is_long_stream else None)
 
-        frames = LongFrames(make) if is_long_stream else tuple(make())
+        frames = LongFrames(make_frames) if is_long_stream else tuple(make_frames())
         cut = fault is not None and kind_of(fault).stream == "cut"
         return stream_reply(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
-    def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
+    def archive_writes(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
         """Return what this response stores for later requests, with its stream as bytes."""
-        sent = (stream(None) if fault else reply).body if request.stream else b""
+        sent = (make_stream(None) if fault else reply).body if request.stream else b""
         return archival.record(request, response, sent)
 
     if status in BODILESS:
         return whole_reply(status, b"", headers=headers, delay=delay)
     if request.stream:
-        reply = stream(fault)
+        reply = make_stream(fault)
     else:
         body = endpoint.render(request, response)
         reply = whole_reply(status, body, headers=headers, delay=delay)
@@ -383,7 +386,7 @@ def _encode_reply(
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
-        stores = partial(stored, archival) if is_long_stream else stored(archival)
+        stores = partial(archive_writes, archival) if is_long_stream else archive_writes(archival)
         return replace(reply, stored=stores)
     return reply
 

@@ -182,6 +182,8 @@ def _file_problems_note() -> str:
 
 
 def _build_state(shared: "Connections | None") -> "MemoryState | RedisState":
+    """Return the store of session state: in Redis if there are shared connections, else in
+    memory."""
     most: int = setting("MOCKLLM_MAX_SESSIONS")
     if shared is None:
         return MemoryState(most)
@@ -249,6 +251,7 @@ def options() -> Options:
 
 
 def _frozen_seconds(clock: str | None) -> int | None:
+    """Return a clock setting in Unix seconds, or None for a running clock."""
     return None if clock is None else int(datetime.fromisoformat(clock).timestamp())
 
 

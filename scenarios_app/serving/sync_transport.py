@@ -49,6 +49,7 @@ class _SyncBody(httpx2.SyncByteStream):
 
 
 async def _next_piece(pieces: AsyncIterator[bytes]) -> bytes | None:
+    """Return the next piece, or None at the end."""
     return await anext(pieces, None)
 
 
@@ -61,11 +62,13 @@ class _Loop:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
+        """Start without a loop, also in a forked child, which lacks the loop's thread."""
         # A child process would have the loop without its thread.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def get(self) -> asyncio.AbstractEventLoop:
+        """Return the loop; the first call starts its thread."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -79,6 +82,8 @@ _loop = _Loop()
 
 
 def _run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on that loop and wait for its result; cancel it if the wait is
+    interrupted."""
     future = asyncio.run_coroutine_threadsafe(work, _loop.get())
     try:
         return future.result()

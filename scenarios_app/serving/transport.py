@@ -60,6 +60,7 @@ def call_of(request: httpx2.Request, body: bytes) -> Call:
 
 
 def read_timeout_of(request: httpx2.Request) -> float | None:
+    """Return the client's read timeout in seconds, or None for no limit."""
     timeout: float | None = request.extensions.get("timeout", {}).get("read")
     return timeout
 
@@ -107,6 +108,8 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _open_response(answer: Answer, read_timeout: float | None) -> httpx2.Response:
+    """Return the response once the first piece is there; raise the answer's error or
+    ReadTimeout."""
     queue: asyncio.Queue[Item] = asyncio.Queue(1)
     pump = asyncio.create_task(_fill(queue, answer))
     try:
@@ -143,6 +146,7 @@ async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
 
 
 async def _next_item(queue: asyncio.Queue[Item], wait: float | None) -> Item:
+    """Return the next queued item; raise ReadTimeout after `wait` seconds."""
     try:
         async with asyncio.timeout(wait):
             return await queue.get()

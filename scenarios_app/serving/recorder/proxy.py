@@ -123,10 +123,12 @@ class ProxiedResponse(Answer):
 
     @property
     def is_immediate(self) -> bool:
+        """False: the upstream's bytes are not there yet."""
         return False
 
     @property
     def may_close_connection(self) -> bool:
+        """True: the upstream may cut its response."""
         return True
 
     def replace_cut_with_error(self) -> None:

@@ -160,6 +160,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
 async def _open_response(
     dial: PinnedTransport, request: httpx2.Request, out: Outgoing, *, seconds: float
 ) -> httpx2.Response:
+    """Return the response once its head came; raise UpstreamFailed with 502 or 504."""
     import httpx2
 
     try:

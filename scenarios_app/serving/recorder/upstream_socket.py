@@ -116,6 +116,7 @@ class UpstreamSocket:
                 await self._flush()
 
     async def _receive_frames(self) -> None:
+        """Pass text messages to their lanes until the provider closes; other frames are dropped."""
         whole = b""
         while data := await self._stream.read(_READ_BYTES):
             self._protocol.receive_data(data)
@@ -141,6 +142,7 @@ class UpstreamSocket:
             messages.put_nowait(message)
 
     async def _flush(self) -> None:
+        """Send what the protocol has to send, such as pongs."""
         async with self._writing:
             for data in self._protocol.data_to_send():
                 if data:

@@ -71,6 +71,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=256)
 def _header_name(raw: bytes) -> str:
+    """Return a header's name in lower case, the same object for equal names."""
     # Kept once, for all the requests that the journal still holds.
     return raw.decode("latin-1").lower()
 

@@ -39,6 +39,7 @@ class BodyMemory:
             self._grant_waiting()
 
     async def _wait_for_memory(self, size: int) -> None:
+        """Wait until this many bytes are reserved, after earlier requests; raise NoBodyMemory."""
         if len(self._waiting) >= MAX_WAITING_REQUESTS:
             raise NoBodyMemory
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -59,6 +60,7 @@ class BodyMemory:
             raise
 
     def _grant_waiting(self) -> None:
+        """Reserve memory for the first waiting requests, as far as it is free."""
         while self._waiting and self._waiting[0][0] <= self._left:
             size, turn = self._waiting.popleft()
             if not turn.done():

@@ -117,6 +117,7 @@ async def _cut(close: Close | None) -> None:
 
 
 def _call_of_request(request: HttpRequest, body: bytes) -> Call:
+    """Return the call of a Django request; under WSGI its raw path and headers are rebuilt."""
     scope = getattr(request, "scope", None)
     if scope is not None:
         return call_of_scope(scope, body)

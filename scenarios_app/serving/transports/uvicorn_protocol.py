@@ -93,6 +93,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._raw = None
 
     def _parse(self, data: bytes) -> None:
+        """Parse bytes with uvicorn's parser, which calls the `on_…` methods."""
         super().data_received(data)
 
     def _try_short_path(self, plain: PlainHead, body: bytes) -> bool:
@@ -150,6 +151,7 @@ class UvicornProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        """Collect a piece of a plain request's body; pass any other on to uvicorn."""
         if self._pieces is None:
             super().on_body(body)
         else:
@@ -168,17 +170,20 @@ class UvicornProtocol(HttpToolsProtocol):
             self._answer_through_cycle(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Also stop the stream that is sent here, and count the connection no longer."""
         super().connection_lost(exc)
         self._join_siblings(None)
         if self._stream is not None:
             self._stream.leave()
 
     def pause_writing(self) -> None:
+        """Also stop the stream that is sent here."""
         super().pause_writing()
         if self._stream is not None:
             self._stream.block()
 
     def resume_writing(self) -> None:
+        """Also go on with the stream that is sent here."""
         super().resume_writing()
         if self._stream is not None:
             self._stream.unblock()
@@ -188,6 +193,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete
 
     def shutdown(self) -> None:
+        """Close the connection as uvicorn does, after a plain request that is being answered."""
         if self._pieces is None:
             super().shutdown()
         else:
@@ -222,6 +228,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return PlainHead(pipeline, call, head, max_length, parser.should_keep_alive())
 
     def _pipeline(self) -> Pipeline | None:
+        """Return the pipeline, or None before it runs."""
         return self.running[0]() if self.running else None
 
     def _cached_head(self, raw: bytes) -> tuple[PlainHead | None, int]:
@@ -307,6 +314,7 @@ class UvicornProtocol(HttpToolsProtocol):
         stream.go_on()
 
     def _encode_head(self, status: int, lines: bytes, *, chunked: bool, last: bool) -> bytes:
+        """Return the head of a response; `last` closes the connection after it."""
         ours = _header_lines(*self.server_state.default_headers)
         end = (CLOSE if last else b"") + (CHUNKED if chunked else b"\r\n")
         return b"".join((STATUS_LINE[status], ours, lines, end))

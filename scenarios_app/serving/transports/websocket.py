@@ -224,6 +224,7 @@ class SocketSession:
                 self._close_once(code, reason)
 
     def _call_of(self, turn: Turn) -> Call:
+        """Return the call of a turn: the handshake's with the turn's body."""
         link = SocketLink(turn, self._upstream)
         return replace(self._call, body=turn.body, link=link)
 
@@ -262,6 +263,7 @@ class SocketSession:
         return True
 
     def _frame_template(self, turn: Turn, answer: PlainAnswer) -> FrameTemplate | None:
+        """Return the cached frames for an answer of the short path, or None if it has none."""
         forms, lengths = answer.template.frame_templates, tuple(map(len, answer.values))
         form = turn.stream_id, lengths
         template = forms.get(form)
@@ -274,6 +276,7 @@ class SocketSession:
         return template
 
     def _send_whole(self, turn: Turn, answer: Answer) -> None:
+        """Journal and send an answer that is due now."""
         body = answer.immediate_body()
         # First the journal: a client that has the answer may look there immediately.
         answer.finish()
@@ -296,6 +299,8 @@ class SocketSession:
             self._close_once(CloseCode.INTERNAL_ERROR, "the server failed; its log says why")
 
     async def _play_to_end(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
+        """Send the events of an answer as they become due, and break off by its fault if it has
+        one."""
         connection, whole, sent = self._connection, b"", 0
         if not isinstance(answer, Answer):
             answer = await answer
@@ -330,6 +335,7 @@ class SocketSession:
         self._close_if_left()
 
     def _ignore_pings_if_asked(self, answer: Answer) -> None:
+        """Stop answering pings if the answer has a fault that is not inside its stream."""
         fault = answer.reply.socket_fault
         if fault is not None and not kind_of(fault).inside:
             self._connection.ignore_pings()
@@ -350,10 +356,12 @@ class SocketSession:
             self._close_once(fault.close_code, error.message)
 
     def _close_if_left(self) -> None:
+        """Close the connection if the server shuts down and no answer is under way."""
         if self._is_leaving and self.is_idle:
             self._close_once(CloseCode.SERVICE_RESTART, "the server is shutting down")
 
     def _close_once(self, code: int, reason: str) -> None:
+        """End all answers and close the connection, unless that is done."""
         if not self._is_over:
             self.leave()
             self._connection.close(code, reason)
@@ -366,6 +374,7 @@ def _this_task() -> asyncio.Task[Any]:
 
 
 def _can_be_sent_whole(answer: Answer) -> bool:
+    """Return True if everything of an answer is due now and no WebSocket fault breaks it."""
     return answer.is_immediate and answer.reply.socket_fault is None
 
 

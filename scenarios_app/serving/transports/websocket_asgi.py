@@ -104,11 +104,13 @@ class AsgiConnection:
         self._enqueue({"type": "websocket.close", "code": 1011, "reason": ""})
 
     def _enqueue(self, message: Message) -> None:
+        """Queue a message for `_write`."""
         self._outgoing.append(message)
         self._is_empty.clear()
         self._has_outgoing.set()
 
     async def _write(self) -> None:
+        """Send queued messages in order until the connection is closed."""
         while True:
             await self._has_outgoing.wait()
             while self._outgoing:
@@ -122,6 +124,8 @@ class AsgiConnection:
             self._is_empty.set()
 
     async def _read(self, session: SocketSession, receive: Receive) -> None:
+        """Pass received messages to the session while no sent one waits, until the client
+        leaves."""
         while True:
             message = await receive()
             if message["type"] == "websocket.disconnect":

@@ -21,6 +21,7 @@ def encode_text(payload: bytes) -> bytes:
 
 
 def _text_head(size: int) -> bytes:
+    """Return the head of a whole text frame with a payload of this many bytes."""
     if size <= 125:
         return bytes((0x81, size))
     if size < 65_536:
