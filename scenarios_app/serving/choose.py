@@ -70,7 +70,8 @@ class StepSelection(msgspec.Struct, frozen=True):
     changes: AnswerChanges | None = None
 
     async def choose(self) -> Decision:
-        """Return the decision for the request."""
+        """Return the decision for the request; consume its step, or count the attempt that
+        fails."""
         if self.changes is not None and (
             left := self.changes.pop_unconsumed_step(self.session, self.request)
         ):
