@@ -87,8 +87,8 @@ def assign_branches(first: Profile, second: Profile, *, seed: int) -> dict[str, 
 
 def store_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message, its two runs and their comparison in one transaction; starts no run. Only
-    the seed decides which of the two profiles is `a`. Raises ChatError. A message that was sent
-    before returns its comparison."""
+    the seed decides which of the two profiles is `a`. Return the stored comparison of a message
+    that was sent before. Raises ChatError."""
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     accepted_message = accept_message(
         replace(incoming, profiles=assign_branches(*incoming.profiles.values(), seed=seed)),

@@ -104,7 +104,8 @@ def title_from(text: str) -> str:
 
 
 def find_row(rows: QuerySet[Row], row_id: Any, *, name: str = "") -> Row:
-    """Return the row with an id (text or UUID); raises NOT_FOUND, which names the model."""
+    """Return the row with an id (text or UUID); raises NOT_FOUND for `name`, by default the
+    model."""
     key = to_uuid(row_id)
     row = None if key is None else rows.filter(pk=key).first()
     if row is None:

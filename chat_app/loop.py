@@ -99,6 +99,7 @@ def stop(seconds: float = 0.0) -> None:
 
 
 async def _drain_and_close(seconds: float) -> None:
+    """Await the drains, then the closers from the last to the first; an error ends this."""
     for drain in _drains:
         await drain(seconds)
     for closer in reversed(_closers):

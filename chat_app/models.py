@@ -26,7 +26,7 @@ _SERVER_PREFIX: Final = "MOCKLLM_"
 
 
 class NotAKeyName(ValueError):
-    """A text that cannot be the name of a key's variable; the message never repeats it."""
+    """A text that cannot name a key's variable; the message never repeats a possible key."""
 
 
 def check_key_name(name: str) -> None:
@@ -103,7 +103,7 @@ class ModelProfile(models.Model):
 
 @receiver(pre_save, sender=ModelProfile)
 def _check_before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
-    """Raise NotAKeyName for a key in `api_key_env`; set the dates that a fixture (`raw`) omits."""
+    """Raise NotAKeyName for a wrong `api_key_env`; set the dates that a fixture (`raw`) omits."""
     check_key_name(instance.api_key_env)
     if raw:
         # Fixtures may omit these columns.

@@ -171,7 +171,8 @@ async def _cancel_and_wait(run_id: Any) -> None:
 
 
 async def _cancel_elsewhere(trace_id: UUID) -> str:
-    """Ask the run's process to cancel it and wait for the end; return the final status."""
+    """Ask the run's process to cancel it, wait for the end and return the final status. Raises
+    NOT_FOUND, and CONFLICT if it has ended already."""
     owner = await in_database(partial(_mark_cancel_requested, trace_id))
     if owner is None:
         raise _already_ended()
@@ -189,7 +190,7 @@ async def _cancel_elsewhere(trace_id: UUID) -> str:
 
 
 def _mark_cancel_requested(trace_id: UUID) -> str | None:
-    """Mark the run in the database as to be cancelled; return its process, None if it has ended."""
+    """Mark a run to be cancelled; return its process, or None if it has ended. Raises NOT_FOUND."""
     if _existing_status(trace_id) != Status.RUNNING:
         return None
     running = Trace.objects.filter(pk=trace_id, status=Status.RUNNING)

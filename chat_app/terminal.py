@@ -60,6 +60,7 @@ def run_interruptibly(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -
 
 
 async def _run_cancellable(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` in the current task, which each Ctrl-C cancels."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     before = signal.getsignal(signal.SIGINT)
@@ -101,6 +102,7 @@ def _control_c_as_key() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _control_c_as_signal() -> Iterator[None]:
+    """Make Ctrl-C raise KeyboardInterrupt."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -161,6 +163,7 @@ class Screen:
         self._line = ""
 
     def _print_piece(self, console: Console, text: str, *, kind: str, style: str = "") -> None:
+        """Print a piece of text on the open line, or on a new one if that has another `kind`."""
         if self._line != kind:
             self.end_line()
             # The newline that ended the line is half of the blank line between rounds.
@@ -196,7 +199,8 @@ class TerminalConversation:
     _last_seq: int = field(default=0, repr=False)
 
     async def send_and_print(self, text: str) -> None:
-        """Send a message and print its answer; a cancellation cancels the answer."""
+        """Send a message and print its answer; a cancellation cancels the answer. A ChatError is
+        printed and sets `failed`."""
         sending = asyncio.ensure_future(self._send(text))
         try:
             try:

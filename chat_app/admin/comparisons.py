@@ -59,6 +59,7 @@ class ComparisonAdmin(RecordAdmin):
     conversation_link = column("Conversation", lambda row: row_link(row.conversation))
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kw: Any) -> Any:
+        """Render the form with both answers of the comparison in the template's context."""
         if (comparison := kw.get("obj")) is not None:
             context |= {"sides": list(_comparison_sides(comparison)), "hidden": HIDDEN}
         return super().render_change_form(request, context, *args, **kw)

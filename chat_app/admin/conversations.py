@@ -79,6 +79,7 @@ class ConversationAdmin(kit.RecordAdmin):
 
     @admin.display(description="Conversation", ordering="title")
     def title_chip(self, conversation: Conversation) -> str:
+        """Return the title, marked if the conversation is archived."""
         mark = kit.tags_html(["archived"] if conversation.archived else [])
         return format_html("{} {}", conversation, mark)
 
@@ -112,7 +113,7 @@ class FeedbackForm(forms.ModelForm):
         fields = ("feedback", "feedback_comment")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a comment without feedback, as the API does."""
+        """Add an error for a comment without feedback."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if cleaned.get("feedback_comment") and not cleaned.get("feedback"):
             self.add_error("feedback_comment", "A comment needs a feedback that it explains.")
@@ -153,17 +154,20 @@ class MessageAdmin(kit.RecordAdmin):
 
     @admin.display(description="Model")
     def model_name(self, message: Message) -> str:
+        """Return the provider and model; hidden in a comparison without a vote."""
         if message.branch and _is_hidden(message):
             return kit.HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
     @admin.display(description="Trace")
     def trace_page_link(self, message: Message) -> str:
+        """Return a link to the page of the trace, or a dash without a trace."""
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.link_html(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
     def trace_admin_link(self, message: Message) -> str:
+        """Return a link to the trace in the admin, or a dash without a trace."""
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.row_link(trace, trace.pk)
 
@@ -180,7 +184,7 @@ class ContextStateAdmin(kit.RecordAdmin):
 
 
 def _is_hidden(message: Message) -> bool:
-    """True if it belongs to a comparison without a vote; its trace may be deleted."""
+    """Return True if the answer's comparison has no vote or is gone; the trace may be deleted."""
     trace = getattr(message, "trace", None)
     if trace is not None:
         return is_blind(trace)

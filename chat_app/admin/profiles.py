@@ -43,6 +43,7 @@ class ServerNamesField(NamesFormField):
         return list(dict.fromkeys(super().to_python(value)))
 
     def validate(self, value: Any) -> None:
+        """Raise a ValidationError for malformed names; unknown servers pass."""
         super().validate(value)
         if not all(map(NAME.fullmatch, value)):
             raise forms.ValidationError("expected names of MCP servers, with commas between them")
@@ -67,6 +68,7 @@ class ProfileForm(forms.ModelForm):
             servers.help_text = f"Names with commas between them. Known: {names}."
 
     def clean_api_key_env(self) -> str:
+        """Return the variable's name; raises a ValidationError for a name that no key can have."""
         name: str = self.cleaned_data["api_key_env"]
         try:
             check_key_name(name)
@@ -75,8 +77,8 @@ class ProfileForm(forms.ModelForm):
         return name
 
     def clean(self) -> dict[str, Any]:
-        """Check the base URL, and blank the key's variable if the address changed but the variable
-        did not."""
+        """Check the base URL and the key's host; blank the key's variable if the host changed and
+        the variable did not."""
         cleaned = super().clean() or self.cleaned_data
         if "base_url" in cleaned and cleaned.get("provider_id"):
             try:
@@ -91,6 +93,7 @@ class ProfileForm(forms.ModelForm):
         return cleaned
 
     def _check_key_host(self, cleaned: dict[str, Any]) -> None:
+        """Add an error to the form if the key must not be sent to the profile's host."""
         provider_id, base_url = cleaned["provider_id"], cleaned["base_url"]
         name = cleaned["api_key_env"]
         if not name or provider_id == TEST_LLM or base_url == MOCK_URL:
@@ -101,6 +104,7 @@ class ProfileForm(forms.ModelForm):
             self.add_error("api_key_env", error.message)
 
     def _has_other_host(self, cleaned: dict[str, Any]) -> bool:
+        """True if a stored profile gets another scheme, host or port; False for a new profile."""
         if self.instance.pk is None:
             return False
         before = self.initial.get("provider_id", ""), self.initial.get("base_url", "")
@@ -117,6 +121,7 @@ def known_servers() -> list[str]:
 
 
 def _scheme_and_host(provider_id: str, base_url: str) -> tuple[str, str]:
+    """Return the called scheme and host in lower case, or an invalid URL and ""."""
     url = base_url or provider_of(provider_id).base_url
     try:
         parts = urlsplit(url)
@@ -160,7 +165,7 @@ class ProfileAdmin(ModelAdmin):
 
     @admin.display(description="API key")
     def key(self, profile: ModelProfile) -> str:
-        """Return the name of the key's variable and if it is set; never its value."""
+        """Return the key's variable and if it is set or not allowed, or a dash; never the key."""
         if not profile.api_key_env:
             return "–"
         try:

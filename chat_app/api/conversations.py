@@ -142,6 +142,7 @@ def _conversation_record(conversation: Conversation) -> dict[str, Any]:
 def _message_record(
     message: Message, trace_id: UUID | None, steps: Mapping[UUID, list[str]]
 ) -> dict[str, Any]:
+    """Return a message for the API; `steps` has the names of the answering steps by trace id."""
     has_steps = message.sender == Sender.ASSISTANT and trace_id in steps
     return {
         "message_id": str(message.pk),

@@ -68,6 +68,8 @@ async def encode_stream(
 async def _encode_into_queue(
     events: AsyncGenerator[LoggedEvent, None], queue: "asyncio.Queue[bytes | None]"
 ) -> None:
+    """Put the encoded events into the queue, and None at the end, also before an error is
+    raised."""
     try:
         async with aclosing(events):
             async for event in events:

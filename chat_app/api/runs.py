@@ -114,6 +114,7 @@ class StreamView(AsyncChatView):
             raise _trace_not_found() from None
 
     def _last_event_id(self) -> int | None:
+        """Return the number in the header `Last-Event-ID`, or None without one. Raises a 400."""
         header = self.request.headers.get("Last-Event-ID", "")
         if not header:
             return None
@@ -150,7 +151,8 @@ class CancelView(ChatView):
 
 
 def _runs_to_cancel(data: dict[str, Any]) -> list[UUID]:
-    """Return the ids of the run with that id, or of all live runs of that conversation."""
+    """Return the id of the run `trace_id`, or those of all live runs of `conversation_id`. Raises
+    NOT_FOUND, and CONFLICT if the conversation has no live run."""
     if "trace_id" in data:
         try:
             return [trace_of(data["trace_id"], data["client_id"]).pk]

@@ -140,6 +140,7 @@ def request_body(request: llm.ModelRequest) -> dict[str, Any]:
 
 
 def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
+    """Yield the role and content of a turn's message; none for an answer without content."""
     match turn:
         case llm.UserTurn(text):
             yield "user", text
@@ -154,6 +155,7 @@ def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any
 
 
 def _to_blocks(part: llm.AssistantPart) -> Iterator[dict[str, Any]]:
+    """Yield a part's content blocks; none for white space and for thinking without a signature."""
     match part:
         case llm.ThinkingPart(text, signature, redacted):
             # The API refuses thinking without its signature.

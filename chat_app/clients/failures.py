@@ -63,6 +63,7 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
 
 
 def _error_of_kind(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
+    """Return the ChatError for a failure of this kind; network and parse errors are logged."""
     match kind:
         case "network":
             _log_without_key(CONNECTION_FAILED, error, key)
@@ -92,7 +93,7 @@ def _log_without_key(summary: str, error: BaseException, key: str) -> None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes, the first cause first; SDKs wrap errors of transports."""
+    """Return an error and its causes, the innermost first; SDKs wrap errors of transports."""
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
@@ -100,6 +101,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _find_kind(error: BaseException) -> _FailureKind | None:
+    """Return the kind in KINDS of the error's class or a base class, or None."""
     names = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
     return next((KINDS[name] for name in names if name in KINDS), None)
 
@@ -140,6 +142,7 @@ def _find_message(sent: object) -> str:
 
 
 def _error_text(error: BaseException) -> str:
+    """Return the text of an error, or the name of its class if it has none."""
     return str(error) or type(error).__name__
 
 
@@ -149,4 +152,5 @@ def _clean_for_display(message: str, key: str) -> str:
 
 
 def _redact_key(key: str, text: str) -> str:
+    """Return the text with `…` for the key; an empty or very short key is not replaced."""
     return text.replace(key, "…") if len(key) >= _MIN_KEY_CHARS else text

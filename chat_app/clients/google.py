@@ -42,6 +42,7 @@ class GoogleEventReader(sdk.ChoiceReader):
         self._signature = b""
 
     def read(self, response: "types.GenerateContentResponse") -> llm.ProviderEvents:
+        """Yield the events of one chunk; raises ChatError if the prompt was blocked."""
         if response.usage_metadata:
             self._tokens = _count_tokens(response.usage_metadata)
             yield llm.Usage(*self._tokens)
@@ -165,11 +166,13 @@ def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
 
 
 def _signature_part(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
+    """Yield an empty text with the signature, or nothing without one."""
     if signature:
         yield {"text": "", **signature}
 
 
 def _decode_signature(signature_text: str) -> bytes:
+    """Return the bytes of a Base64 signature, or b"" if it is invalid."""
     try:
         return b64decode(signature_text, validate=True)
     except (Error, ValueError):

@@ -52,6 +52,7 @@ class OpenAIEventReader(sdk.ChoiceReader):
             yield from self._choice_events(choice)
 
     def end(self) -> llm.ProviderEvents:
+        """Yield the last events; raises ChatError also if a call has got no name."""
         if not all(call.is_started for call in self._calls):
             raise unreadable_response()
         return super().end()
@@ -207,7 +208,8 @@ def _sdk_client(base_url: str) -> "AsyncOpenAI":
 
 
 class HarnessClient(OpenAIClient):
-    """A client for the provider `test-llm`, which is the mock in process."""
+    """An OpenAI client that prefixes the model with `test-llm/`, which selects the mock's test
+    harness."""
 
     def stream(self, request: llm.ModelRequest) -> AsyncGenerator[llm.ProviderEvent, None]:
         """Send the model as `test-llm/MODEL_ID`, which selects the mock's test harness."""

@@ -63,6 +63,7 @@ def _mock_route(family: ApiFamily, session: str) -> Route:
 
 
 def _build_route(provider: Provider, base_url: str, *, key_env: str) -> Route:
+    """Return a route to a provider's own server, with the key if there is one. Raises ChatError."""
     transport = EndpointTransport(base_url)
     variable = key_env.strip()
     if variable:
@@ -74,7 +75,8 @@ def _build_route(provider: Provider, base_url: str, *, key_env: str) -> Route:
 
 
 def _read_key(name: str, *, needed: bool) -> str:
-    """Return the key in an environment variable or `.env`, or "" for no name. Raises ChatError."""
+    """Return the key in an environment variable or `.env`. Without a name, return "" unless a key
+    is `needed`. Raises ChatError."""
     if not name:
         if needed:
             raise ChatError(UNAUTHORIZED, f"{INVALID_KEY}: the profile names no variable")

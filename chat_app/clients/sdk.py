@@ -73,7 +73,7 @@ def optional_index(value: object) -> int:
 
 
 def token_count(value: object) -> int:
-    """Return a number of tokens, or 0 if there is none."""
+    """Return a positive number of tokens, or 0 for any other value."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
@@ -180,6 +180,7 @@ class SdkClient(ABC):
         await self.route.aclose()
 
     async def _response_events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Send the request and yield its events; parse errors become ChatError, others pass."""
         await import_in_thread(self.family.first_import)
         async with self.route.call():
             reader = self.reader(call_prefix=f"call_{len(request.turns)}")

@@ -161,7 +161,8 @@ class _RoutedCall:
         self._open: list[_LimitedBody] = []
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request by the route; report the mock's scenario and step to `on_answered`."""
+        """Send a request by the route; report the mock's scenario and step to `on_answered`. Raises
+        DecodingError for a compressed response."""
         response = await self._route.transport.handle_async_request(self._rewrite(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if (note := on_answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):

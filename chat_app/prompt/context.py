@@ -98,24 +98,24 @@ class PromptInputs:
     def range_to_summarise(self, covered: range) -> range:
         """Return the range that a summary should replace, including the range `covered` so far."""
         head, tail = self._end_lengths()
-        text_cut = range(head, len(self.messages) - tail)
+        middle = range(head, len(self.messages) - tail)
         if not covered:
-            return text_cut
-        return range(min(text_cut.start, covered.start), max(text_cut.stop, covered.stop))
+            return middle
+        return range(min(middle.start, covered.start), max(middle.stop, covered.stop))
 
     def sandwich(self, middle: range, text: str) -> tuple[Turn, ...]:
-        """Return both ends with a user's turn of `text` between them, cut or left out for lack of
-        room."""
+        """Return the turns before and after `middle` with a user's turn of `text` between them;
+        `text` is cut or left out if there is no room for it."""
         head = turns_of(self.messages[: middle.start])
         tail = turns_of(self.messages[middle.stop :])
         whole = (*head, UserTurn(text), *tail)
-        min_characters = self.estimate_tokens(cut_results(whole, MIN_RESULT_CHARS))
+        tokens = self.estimate_tokens(cut_results(whole, MIN_RESULT_CHARS))
         ends = self.estimate_tokens(cut_results((*head, *tail), MIN_RESULT_CHARS))
         room = max(
             self.tokens_of_limit(TRIGGER_PERCENT) - ends,
             min(self.tokens_of_limit(SUMMARY_PERCENT), self.limit - ends),
         )
-        if min_characters - ends <= room:
+        if tokens - ends <= room:
             return whole
         if room < _MIN_SUMMARY_TOKENS:
             return (*head, *tail)
@@ -236,6 +236,7 @@ def plan_context(
 
 
 def _build_plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
+    """Plan the prompt; `state` is the stored summary, which is dropped if it does not fit."""
     whole = turns_of(inputs.messages)
     if inputs.strategy != SANDWICH:
         return ContextPlan(whole, whole, None, None, inputs)

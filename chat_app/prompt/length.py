@@ -88,6 +88,7 @@ def _cut_results_of_turn(turn: llm.Turn, length: int) -> llm.Turn:
 
 
 def _cut_result(text: str, length: int) -> str:
+    """Return the result cut to `length` characters, with a mark in it; at least the mark stays."""
     longest = CUT_MARK.format(len(text))
     if len(text) <= max(length, len(longest)):
         return text

@@ -24,7 +24,7 @@ def to_stored_round(
 def rounds_to_turns(
     rounds: Sequence[Mapping[str, Any]], *, with_thinking: bool
 ) -> tuple[llm.Turn, ...]:
-    """Return the turns of stored rounds without calls that lack a result: providers refuse them."""
+    """Return the turns of stored rounds, but no calls that lack a result: providers refuse them."""
     turns: list[llm.Turn] = []
     for stored in rounds:
         results = {row["tool_call_id"]: _to_tool_output(row) for row in stored.get("results", ())}
@@ -150,7 +150,7 @@ def _select_messages(
     branches: dict[str, PastMessage] = {}
     for message in past:
         if message.sender == "user":
-            yield from _preferred_branch(branches, preference)
+            yield from _select_answer(branches, preference)
             branches, preference = {}, preferences.get(message.number, "")
             yield message
         elif message.status != "complete":
@@ -159,13 +159,11 @@ def _select_messages(
             branches[message.branch] = message
         else:
             yield message
-    yield from _preferred_branch(branches, preference)
+    yield from _select_answer(branches, preference)
 
 
-def _preferred_branch(
-    branches: Mapping[str, PastMessage], preference: str
-) -> Iterator[PastMessage]:
-    """Yield the answer that the conversation goes on with: the preferred one, else a, else b."""
+def _select_answer(branches: Mapping[str, PastMessage], preference: str) -> Iterator[PastMessage]:
+    """Yield the answer to go on with, if any: the preferred one, else a, else b."""
     for branch in (preference, "a", "b"):
         if branch in branches:
             yield branches[branch]

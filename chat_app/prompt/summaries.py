@@ -70,6 +70,7 @@ def _transcript_lines(messages: Iterable[PromptMessage]) -> Iterator[str]:
 
 
 def _format_turn(turn: llm.Turn) -> Iterator[str]:
+    """Yield a line for each text, tool call and result of a turn, without thinking."""
     match turn:
         case llm.UserTurn(text):
             yield f"User: {text}"
@@ -86,6 +87,7 @@ def _format_turn(turn: llm.Turn) -> Iterator[str]:
 
 
 def _shorten_to_fit(utterances: Sequence[str], room: int) -> str:
+    """Return the utterances as one text of at most `room` characters; "" if there is no room."""
     lengths = [len(line) + len(_SEPARATOR) for line in utterances]
     max_length = even_length(lengths, room)
     if max_length < min(max(lengths, default=0), _MIN_UTTERANCE_CHARS):

@@ -125,7 +125,7 @@ def _store_user_message(incoming: IncomingMessage, conversation: Conversation | 
 
 
 def _lock_conversation(incoming: IncomingMessage) -> Conversation | None:
-    """Return the conversation, locked against other senders, or None."""
+    """Return the client's conversation, locked against other senders, or None if none is found."""
     key = to_uuid(incoming.conversation_id)
     if key is None:
         return None
@@ -138,7 +138,8 @@ def _lock_conversation(incoming: IncomingMessage) -> Conversation | None:
 def _find_duplicate(
     incoming: IncomingMessage, conversation: Conversation | None
 ) -> AcceptedMessage | None:
-    """Return the message stored under this client_message_id; raises CONFLICT if it differs."""
+    """Return the message stored under this client_message_id, or None; raises CONFLICT if it
+    differs."""
     client_id = incoming.client_id or (conversation and conversation.client_id)
     if incoming.client_message_id is None or not client_id:
         return None
@@ -178,6 +179,7 @@ def _store_run(message: Message, profile: ModelProfile, *, branch: str) -> Opene
 
 
 def _check_text(text: str) -> None:
+    """Raise VALIDATION_ERROR for a blank text, and for one with NUL or a lone surrogate."""
     if not text.strip():
         raise ChatError(VALIDATION_ERROR, "Message cannot be empty", field="user_message")
     if _UNSTORABLE.search(text):
@@ -189,6 +191,7 @@ def _check_text(text: str) -> None:
 
 
 def _check_message_id(client_message_id: str | None) -> None:
+    """Raise VALIDATION_ERROR for an id that is too long, or has NUL or a lone surrogate."""
     if client_message_id is not None and (
         len(client_message_id) > _MAX_ID_CHARS or _UNSTORABLE.search(client_message_id)
     ):
@@ -200,6 +203,7 @@ def _check_message_id(client_message_id: str | None) -> None:
 
 
 def _find_usable_profile(profile: Profile) -> ModelProfile:
+    """Return the stored profile; raises NOT_FOUND, and VALIDATION_ERROR for an unusable one."""
     if isinstance(profile, str):
         profile = find_profile(profile)
     elif profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():

@@ -66,6 +66,8 @@ class AnswerGenerator:
     async def _run_rounds(
         self, client: SdkClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield the events of model calls and their tools, up to an answer without calls or a final
+        report. Raises ChatError if CHAT_MAX_ROUNDS are not enough."""
         new_turns: tuple[llm.Turn, ...] = ()
         for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):
             request = build_request(self._profile, plan.turns_with(new_turns), tools=tools)

@@ -48,7 +48,8 @@ def end_notification(trace_id: UUID) -> Iterator[asyncio.Event]:
 
 
 async def listen_for_cancels(cancel: Callable[[UUID], Awaitable[object]]) -> None:
-    """Cancel runs at the request of other processes and report their ends; runs until cancelled."""
+    """Cancel runs at the request of other processes and report their ends, until cancelled. Return
+    if processes share no channel layer."""
     layer = _shared_channel_layer()
     cancelling: set[asyncio.Task[None]] = set()
     is_away = False

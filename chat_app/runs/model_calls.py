@@ -120,8 +120,8 @@ class StreamedCall:
         cancelled call does not yield its row at the end."""
         yield self.row
         try:
-            async with aclosing(self._stream_and_record(client)) as stream_event:
-                async for event in stream_event:
+            async with aclosing(self._stream_and_record(client)) as events:
+                async for event in events:
                     yield event
         except ChatError as error:
             self.row.code = error.code
@@ -135,6 +135,8 @@ class StreamedCall:
         yield self.row
 
     async def _stream_and_record(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the pipeline's events and update the row; raises ChatError also beyond the budget,
+        and if the stream ends without `Finished`."""
         finished = False
         on_answered.set(self._set_answered_by)
         async with aclosing(client.stream(self._request)) as events:
@@ -155,6 +157,7 @@ class StreamedCall:
         self.row.answered_by = clean(step)[:_MAX_ANSWERED_BY_CHARS]
 
     def _complete_row(self, *, cancelled: bool = False) -> None:
+        """Set `round`, `recorded` and the row's end; estimate tokens that were not reported."""
         self.recorded = not cancelled
         self.round = self._pipeline.end_round()
         self.row.parts = [to_stored_part(part) for part in self.round.parts]
@@ -206,6 +209,7 @@ class ModelCalls:
 
 
 def _update_row(row: ModelCall, event: llm.ProviderEvent) -> None:
+    """Set the row's tokens, finish reason, and time of the first token, which is also measured."""
     if isinstance(event, llm.Usage | llm.Finished):
         row.input_tokens, row.output_tokens = event.input_tokens, event.output_tokens
     if isinstance(event, llm.Finished):

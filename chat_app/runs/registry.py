@@ -127,6 +127,7 @@ class RunRegistry:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _execute_and_unregister(self, run: ChatRun, provider_id: str) -> Status:
+        """Run to the end and return the status; on errors, too, end the log and remove the run."""
         status = Status.FAILED
         try:
             status = await run.execute()

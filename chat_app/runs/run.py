@@ -103,6 +103,7 @@ class ChatRun:
             log.error("run %s did not close its provider and tools in time", self.id)
 
     def _task_error(self) -> BaseException | None:
+        """Return the error of the answer's task, or None; CancelledError if it is not done."""
         if not self._task.done() or self._task.cancelled():
             return asyncio.CancelledError()
         return self._task.exception()
@@ -150,6 +151,8 @@ class ChatRun:
     async def _store_and_publish_end(
         self, end: endings.RunEnd, *, with_answer: bool = True
     ) -> Status:
+        """Store the answer and the end in one transaction and publish the end, or the one that
+        another process has stored; return the published status. Raises errors of the database."""
         answer = self._answer_columns(end)
         stores_answer = with_answer and not (end.error and is_empty(answer))
         message_id = uuid4() if stores_answer else None
@@ -173,7 +176,8 @@ class ChatRun:
         return await self._publish_stored_end()
 
     async def _publish_stored_end(self) -> Status:
-        """Publish the end that another process stored."""
+        """Publish the error that another process stored, or that the run was deleted or
+        interrupted."""
         end = endings.ENDED_BY_PROCESS
         try:
             trace = await in_database(Trace.objects.filter(pk=self.id).first)
@@ -200,7 +204,8 @@ class ChatRun:
         )
 
     def _publish_end(self, end: endings.RunEnd, event: LoggedEvent | None = None) -> Status:
-        """Publish the terminal event, made from a failed end by default; remove the live log."""
+        """Publish `event`, by default the error of a failed `end`; remove the live log and return
+        the status of `end`."""
         event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
         live_logs.pop(self.id, None)

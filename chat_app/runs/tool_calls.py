@@ -77,6 +77,7 @@ class ToolCalls:
         self._wakeup.set()
 
     async def _run_and_record(self, call: run_events.ToolCall, toolbox: McpToolbox) -> None:
+        """Run a call, queue its events in their order, and store its result in its row."""
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
@@ -99,6 +100,7 @@ class ToolCalls:
         return await toolbox.call(self._servers, call.name, arguments=call.arguments)
 
     def _end_call(self, call_id: str, status: run_events.ToolStatus) -> None:
+        """Queue the end of a running call and count it; ignore a call that has ended."""
         started = self._running.pop(call_id, None)
         if started is None:
             # `remaining_events` has ended it as cancelled.

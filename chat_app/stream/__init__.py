@@ -102,6 +102,7 @@ class StreamPipeline:
         return self._add_stretches(self._parser.flush())
 
     def _end_paragraphs(self) -> None:
+        """Put a blank line before the next text, and before the next thinking."""
         self._text_edges.end_paragraph()
         self._thinking_edges.end_paragraph()
 
@@ -118,12 +119,14 @@ class StreamPipeline:
         return events
 
     def _add_text(self, text: str) -> list[run_events.StreamEvent]:
+        """Add text to the answer, not to the round; return its events."""
         if not (solid := self._text_edges.feed(text)):
             return []
         self._text.append(solid)
         return [run_events.TextDelta(solid)]
 
     def _add_thinking(self, text: str) -> list[run_events.StreamEvent]:
+        """Add thinking to the answer, not to the round; return its events."""
         if not (solid := self._thinking_edges.feed(text)):
             return []
         self._thinking.append(solid)

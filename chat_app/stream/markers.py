@@ -142,6 +142,7 @@ class MarkParser:
         return len(text)
 
     def _append_stretch(self, kind: StretchKind, text: str, stretches: list[Stretch]) -> None:
+        """Append a stretch, unless it is empty; a text updates the state of Markdown code."""
         if kind is StretchKind.TEXT:
             self._code.feed(text)
         else:

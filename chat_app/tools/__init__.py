@@ -15,7 +15,7 @@ MALFORMED: Final = "the arguments are not valid JSON"
 
 
 class ArgumentsError(Exception):
-    """The arguments are no JSON object; the message says why."""
+    """The arguments are no JSON object, or nested too deep; the message says why."""
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
@@ -36,6 +36,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def _check_depth(value: Any, depth: int) -> None:
+    """Raise ArgumentsError if a value, itself at level `depth`, goes deeper than MAX_DEPTH."""
     if not isinstance(value, dict | list):
         return
     if depth > MAX_DEPTH:

@@ -63,7 +63,7 @@ async def open_streams(
 
 
 def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
-    """Return a client that ignores proxies of the environment; `forgotten` is called on a 404."""
+    """Return a client without the environment's proxies; a session's 404 calls `forgotten`."""
 
     async def notice_lost_session(response: httpx2.Response) -> None:
         if response.status_code == 404 and SESSION_HEADER in response.request.headers:
@@ -78,7 +78,7 @@ def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
 
 
 class EndNotifyingStream:
-    """A stream of received messages that calls `ended` as soon as it ends, not at the next call."""
+    """A stream of received messages; while they are iterated over, their end calls `ended`."""
 
     def __init__(self, incoming: Any, ended: OnEnded) -> None:
         self._incoming = incoming
@@ -122,7 +122,7 @@ class McpConnection:
         self._changed = changed
 
     async def tools(self) -> tuple[Tool, ...]:
-        """Return all tools in the server's order."""
+        """Return all tools in the server's order; raises SessionEnded beyond MAX_PAGES."""
         if self._client.server_capabilities.tools is None:
             return ()
         tools: list[Tool] = []
@@ -136,7 +136,7 @@ class McpConnection:
         raise SessionEnded(f"its list of tools has more than {MAX_PAGES} pages")
 
     async def watch(self) -> None:
-        """Call `changed` when the list of tools changes; return if changes are not reported."""
+        """Call `changed` when the list of tools changes; return once that is no longer reported."""
         capability = self._client.server_capabilities.tools
         asked_for = self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
         if capability is None or not capability.list_changed or not asked_for:
@@ -150,6 +150,8 @@ class McpConnection:
             log.debug("changes of the tools are no longer reported: %s", error)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """Call a tool; an error that the server answers is a failed outcome. Raises SessionEnded,
+        or SessionForgotten after a 404 for the session."""
         try:
             result = await self._client.call_tool(name, dict(arguments))
         except MCPError as error:
@@ -174,6 +176,7 @@ async def open_connection(
             changed()
 
     def end_forgotten() -> None:
+        """End the connection; failing calls then raise SessionForgotten."""
         connection.forgotten = True
         ended(FORGOTTEN)
 

@@ -48,8 +48,9 @@ class SessionOwner:
             raise SessionEnded("it does not list its tools") from None
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
-        """Call a tool; the seconds count from the opening of the server. Raises TimeoutError, and
-        SessionEnded if the server cannot be reached or ends."""
+        """Call a tool, again in a new session if the server has forgotten the session; the seconds
+        count from the opening of the server. Raises TimeoutError, and SessionEnded if the server
+        cannot be reached or ends."""
         session = await self._wait_for_session()
         try:
             return await session.call(tool, arguments, seconds=seconds)
@@ -63,6 +64,8 @@ class SessionOwner:
         await asyncio.gather(*(session.close() for session in self._sessions))
 
     async def _wait_for_session(self) -> Session:
+        """Return the open session, opened if there is none. Raises SessionEnded if opening fails or
+        takes longer than WAIT_SECONDS."""
         await self._process_pending_end()
         session = self._current_or_new_session()
         left = session.began + WAIT_SECONDS - self._clock()

@@ -45,7 +45,7 @@ class ServersError(Exception):
 
 
 def named_servers() -> Mapping[str, Server]:
-    """Return the servers of MCP_SERVERS by name, by default the demo, or none in production."""
+    """Return MCP_SERVERS by name, by default the demo, in production none. Raises ServersError."""
     if settings.MCP_SERVERS:
         return read_servers(settings.MCP_SERVERS, local_only=settings.MOCKLLM_ENV == "test")
     return {} if settings.MOCKLLM_ENV == "prod" else {DEMO: BUNDLED}
@@ -53,7 +53,8 @@ def named_servers() -> Mapping[str, Server]:
 
 @lru_cache(maxsize=8)
 def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]:
-    """Return a file's servers by name; `local_only` refuses other machines. Raises ServersError."""
+    """Return a file's servers by name, cached after the first read; `local_only` refuses other
+    machines. Raises ServersError."""
     try:
         value = json.loads(Path(path).read_bytes(), object_pairs_hook=_reject_repeated_names)
         if not isinstance(value, dict):
@@ -108,6 +109,7 @@ def _read_server(name: str, value: Any, *, local_only: bool) -> Server:
 
 
 def _refuse_other_keys(name: str, rest: Mapping[Any, Any]) -> None:
+    """Raise ServersError if any key of a server's entry is left."""
     for key in rest:
         raise ServersError(f"{name}.{key}: unknown key")
 
@@ -144,6 +146,7 @@ def _check_url(path: str, value: Any, *, local_only: bool) -> str:
 
 
 def _parse_url(text: str) -> SplitResult | None:
+    """Return a URL's parts, or None if it is invalid or has characters that `urlsplit` drops."""
     try:
         address = urlsplit(text)
         # Raises ValueError if it is not a number.

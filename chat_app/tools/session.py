@@ -96,7 +96,8 @@ class Session:
         )
 
     async def tools(self) -> tuple[Tool, ...]:
-        """Return the tools, listed again if they may have changed."""
+        """Return the tools, listed again if they may have changed. Raises TimeoutError or
+        SessionEnded if they cannot be listed."""
         if self._stale or not self._announces_changes:
             self._stale = False
             try:
@@ -127,8 +128,8 @@ class Session:
         await asyncio.wait({self._owner})
 
     async def _run_as_child(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
-        """Return the result of work on the connection, run as a task of the session; raise after
-        `seconds`."""
+        """Return the result of work on the connection, run as a task of the session. Raises
+        TimeoutError after `seconds`, and SessionEnded."""
         if self.ended is not None:
             raise SessionEnded(self.ended)
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -200,6 +201,7 @@ class Session:
                 log.warning("MCP server %s: %s", self.name, reason or self.ended)
 
     async def _watch_tools(self, scope: anyio.CancelScope) -> None:
+        """Watch the tools; once changes are no longer reported, `tools` lists them at each call."""
         with scope:
             await self._connection.watch()
             self._announces_changes = False

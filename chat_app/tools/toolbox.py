@@ -156,6 +156,7 @@ class McpToolbox:
     async def _call_tool(
         self, offer: OfferedTool, arguments: Mapping[str, Any], *, owner: SessionOwner
     ) -> ToolOutcome:
+        """Call a tool; a timeout, a dead server or an invalid answer is a failed outcome."""
         seconds = settings.MCP_CALL_SECONDS
         try:
             return await owner.call(offer.name, arguments, seconds=seconds)
@@ -174,7 +175,7 @@ class McpToolbox:
 
     async def _find_offer(self, names: Names, name: str) -> OfferedTool | None:
         """Return the tool that is or was offered by this name, or None. Raises ServersUnavailable
-        if no server can be reached."""
+        if no server can be used."""
         cached = self._offers.get(names, {})
         if name in cached:
             return cached[name]
@@ -186,7 +187,8 @@ class McpToolbox:
     async def _list_offers(
         self, names: Names
     ) -> tuple[Mapping[str, OfferedTool], Mapping[str, tuple[Tool, ...] | None]]:
-        """Return the offers of these servers, and the tools of each; None if it is unreachable."""
+        """Return the offers of these servers, and the tools of each, None if it is unreachable.
+        Store the offers for later calls. Raises ServersUnavailable."""
         named = self._read_servers()
         await _load_mcp_module()
         for name in {name for name in names if name not in named} - self._unknown:
@@ -212,6 +214,7 @@ class McpToolbox:
         return None
 
     def _read_servers(self) -> Mapping[str, Server]:
+        """Return the servers by name; raises ServersUnavailable if their file is unusable."""
         try:
             return self._servers()
         except ServersError as error:

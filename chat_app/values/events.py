@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool call of a model; `arguments` is its JSON text as the model sent it."""
+    """A tool call of a model; `arguments` is its JSON text, which was not checked."""
 
     id: str
     name: str

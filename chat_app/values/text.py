@@ -24,7 +24,7 @@ def join_surrogates(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a complete text for display and storage: no control characters, no ␄."""
+    """Return a complete text without control characters, lone surrogates and ␄."""
     return remove_controls(join_surrogates(text)).replace(END_OF_TEXT, "")
 
 
@@ -41,6 +41,7 @@ class SurrogateJoiner:
         self._high = ""
 
     def feed(self, piece: str) -> str:
+        """Return the piece with pairs joined; a first half at its end waits for the next piece."""
         text = self._high + piece
         self._high = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
