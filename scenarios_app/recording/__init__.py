@@ -45,6 +45,7 @@ class RecordedResponse:
 
     @property
     def body(self) -> bytes:
+        """All bytes of the body."""
         return b"".join(piece for _, piece in self.chunks)
 
 

@@ -41,6 +41,8 @@ def decode_base64(text: str) -> bytes:
 
 
 def _decompress(body: bytes) -> bytes:
+    """Return a gzip or deflate body decompressed; raise UnreadableBody if it is invalid, cut or too
+    large."""
     reader = _InflatingReader(MAX_BODY_BYTES)
     try:
         data = reader.read(body)
@@ -122,9 +124,12 @@ class _InflatingReader(BodyReader):
 
     @property
     def is_complete(self) -> bool:
+        """True if the compressed data came to its end, or none has come."""
         return self._decoder.eof or not (self._has_started or self._head)
 
     def read(self, piece: bytes) -> bytes:
+        """Return the decompressed bytes of a piece; raise BodyTooLong with what is below the limit,
+        or UnreadableBody."""
         out = b""
         while piece:
             if self._decoder.eof:
@@ -139,6 +144,8 @@ class _InflatingReader(BodyReader):
         return out
 
     def _decompress(self, piece: bytes) -> bytes:
+        """Return decompressed bytes, at most one beyond the limit; raw deflate is tried if there is
+        no header."""
         if not self._has_started:
             # The first two bytes tell the format; they may arrive in two pieces.
             self._head += piece

@@ -77,6 +77,7 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
 
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
+    """Return the `match` of a recorded request, without the secrets in its query."""
     call, body = where.call, decode_body(where.call.body)
     if isinstance(body, dict | list) and depth_of(body) > _MAX_BODY_DEPTH:
         body = call.body.decode()
@@ -145,6 +146,7 @@ def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
 
 
 def _escape_values(value: Any) -> Any:
+    """Return a copy in which no text is a template."""
     match value:
         case str():
             return escape_templates(value)
@@ -169,6 +171,8 @@ def _validate_produce(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
+    """Return a `produce` that answers with the recorded status, headers and body; a very long body
+    is left out."""
     status = response.status if response.status != 200 else None
     raw = _without_none({"status": status, "headers": _replayed_headers(response) or None})
     body = response.body
@@ -181,6 +185,7 @@ def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
 
 
 def _replayed_headers(response: RecordedResponse) -> dict[str, Json]:
+    """Return the response headers that clients depend on, in lower case."""
     replayed = _REPLAYED_HEADERS.union(*(each.replayed_headers for each in upstreams().values()))
     headers: dict[str, Json] = {}
     if response.body.startswith((b"data:", b"event:", b":")):

@@ -93,6 +93,8 @@ class _Recordings:
         self.notes += _conversion_notes(conversion, str(file))
 
         def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
+            """Return the file's scenario under a name that is not used, with a note if it was
+            renamed; None if it has no scenario."""
             if document is None:
                 return None
             name = unique_name(document.name, {*names, *self.used_names})

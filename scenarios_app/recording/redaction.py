@@ -145,6 +145,7 @@ def _keys_in(body: bytes) -> Iterator[str]:
 
 
 def _redact_url(request: RecordedRequest) -> str:
+    """Return the URL without user and password, and with secret query values masked."""
     parts = request.url_parts
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     query = parts.query
@@ -158,12 +159,15 @@ def _redact_url(request: RecordedRequest) -> str:
 def _redact_headers(
     headers: Iterable[tuple[str, str]], secrets: SecretMask
 ) -> tuple[tuple[str, str], ...]:
+    """Return the headers with secret ones masked, and known secrets in all others."""
     return tuple(
         (name, mask(value) if is_secret(name) else secrets.mask(value)) for name, value in headers
     )
 
 
 def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
+    """Return the body with known secrets masked, and in a text the values of secret keys as
+    well."""
     (bare,) = secrets.mask_pieces([body])
     try:
         text = bare.decode()

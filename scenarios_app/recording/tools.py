@@ -58,6 +58,7 @@ class RecordedTools:
         return equal_calls[-1]
 
     def _add_document(self, document: ScenarioDocument) -> None:
+        """Add the tools that a scenario's requests offer and its steps call, with their results."""
         values = variable_values(document.variables)
         filling = TemplateFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()

@@ -104,6 +104,7 @@ def _has_dot_segment(path: str) -> bool:
 
 
 def _is_below(path: str, prefix: str) -> bool:
+    """Return True if a path is the prefix or below it."""
     folder = prefix.rstrip("/")
     return path == folder or path.startswith(f"{folder}/")
 
@@ -126,6 +127,8 @@ def find_upstream_path(call: Call) -> tuple[str, str]:
 
 
 def _has_routing_header(call: Call, upstream: Upstream) -> bool:
+    """Return True if the call has the header value by which requests are routed to this
+    upstream."""
     if upstream.routing_header is None:
         return False
     name, value = upstream.routing_header

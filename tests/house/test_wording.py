@@ -46,7 +46,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/journal": 1_322,
     "scenarios_app/models": 978,
     "scenarios_app/play": 947,
-    "scenarios_app/recording": 2_743,
+    "scenarios_app/recording": 2_799,
     "scenarios_app/serving": 5_948,
     "scenarios_app/serving/recorder": 962,
     "scenarios_app/simulate": 257,
@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_698,
     "scenarios_app/proof": 1_775,
     "scenarios_app/verdict": 2_751,
-    "scenarios_app/wire": 13_079,
+    "scenarios_app/wire": 13_136,
     "traces_app": 1_987,
 }
 

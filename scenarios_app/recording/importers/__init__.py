@@ -125,6 +125,8 @@ def unique_name(name: str, names: Iterable[str]) -> str:
 
 
 def _decode_file(data: bytes, suffix: str, source: str) -> Any:
+    """Return the value of a YAML, JSON-lines or JSON file; raise DocumentError if it is invalid or
+    nested too deep."""
     if suffix in YAML:
         # PyYAML is imported only if a file needs it.
         from scenarios_app.engine.document.yaml_text import read_yaml
@@ -145,6 +147,7 @@ def _decode_file(data: bytes, suffix: str, source: str) -> Any:
 
 
 def _decode_utf8(data: bytes, source: str) -> str:
+    """Return a file's text; raise DocumentError with the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -152,6 +155,7 @@ def _decode_utf8(data: bytes, source: str) -> str:
 
 
 def _decode_lines(data: bytes, source: str) -> list[Any]:
+    """Return the values of a file with one JSON value a line; raise DocumentError with the line."""
     values: list[Any] = []
     for number, line in enumerate(_decode_utf8(data, source).split("\n"), start=1):
         if not line.strip():

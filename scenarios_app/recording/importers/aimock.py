@@ -83,6 +83,8 @@ def _match_items(match: FileValue) -> Iterator[tuple[str, Json]]:
 
 
 def _convert_response(response: FileValue) -> dict[str, Any] | None:
+    """Return the `produce` that a fixture's response stands for, or None for a form that cannot be
+    converted."""
     match response.value:
         case {"error": dict(error)}:
             return {"fault": dict(_fault_items(error, response.at("status").value))}
@@ -127,6 +129,7 @@ def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
 
 
 def _convert_call(call: FileValue) -> dict[str, Json]:
+    """Return a tool call of a fixture; arguments that are JSON text become an object."""
     arguments = call.at("arguments").value
     if isinstance(arguments, str) and isinstance(read := parse_json(arguments), dict):
         arguments = read

@@ -98,6 +98,8 @@ def _logged_call(place: FileValue) -> Interaction:
 
 
 def _read_response(answer: FileValue, place: FileValue) -> RecordedResponse:
+    """Return the answer of a line, with status and headers from it or from around it, by default
+    200."""
     around = answer.value if isinstance(answer.value, dict) else {}
     body = answer.value
     if "body" in around and not {"id", "object", "choices", "candidates"} & {*around}:
@@ -134,6 +136,7 @@ def _conversation(place: FileValue) -> Iterator[Interaction]:
 
 
 def _batch_interaction(request: FileValue, response_line: FileValue) -> Interaction:
+    """Return a request of a batch with its line of the results, of Anthropic or OpenAI."""
     if request.maybe("params").is_present:
         result = response_line.at("result")
         body = result.first("message", "error").value
@@ -178,6 +181,7 @@ def _likely_path(body: Any) -> str:
 
 
 def _encode_body(value: Any) -> bytes:
+    """Return a text as it is, another value as JSON, None as no bytes."""
     if value is None:
         return b""
     return text_or_json(value).encode("utf-8", "surrogatepass")

@@ -77,16 +77,19 @@ def _provider_names() -> dict[str, str]:
 
 
 def _spans(trace: FileValue) -> Iterator[FileValue]:
+    """Yield all spans of a trace."""
     for resource in trace.at("resourceSpans").items():
         for scope in resource.at("scopeSpans").items():
             yield from scope.at("spans").items()
 
 
 def _start_time(span: FileValue) -> int:
+    """Return when a span started, in nanoseconds, or 0."""
     return _nanoseconds(span, "startTimeUnixNano")
 
 
 def _nanoseconds(span: FileValue, key: str) -> int:
+    """Return the positive number at a key, or 0."""
     number = _whole_number(span.maybe(key).value)
     return max(number, 0) if number is not None else 0
 
@@ -210,6 +213,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
+    """Return the answer in a span's output messages, or None if it has none."""
     choices = [_decode_choice(one, results) for one in _messages(attributes, _OUTPUT)]
     if not choices:
         return None
@@ -224,6 +228,7 @@ def _decode_response(
 
 
 def _decode_choice(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
+    """Return one output message as a choice; parts of unknown types are noted as lost."""
     content = DecodedChoice(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
     content.add_text(message.get("content"))
     for part in dict_items(message.get("parts")):

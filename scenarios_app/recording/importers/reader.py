@@ -34,6 +34,7 @@ class FileValue:
         return self.value is not None
 
     def object(self) -> dict[str, Any]:
+        """Return this object; raise DocumentError for another type."""
         if isinstance(self.value, dict):
             return self.value
         raise self.type_error("an object")
@@ -47,6 +48,7 @@ class FileValue:
         return (FileValue(item, self.source, (*self.loc, n)) for n, item in enumerate(self.value))
 
     def text(self) -> str:
+        """Return this text; raise DocumentError for another type."""
         if isinstance(self.value, str):
             return self.value
         raise self.type_error("a text")
@@ -64,6 +66,7 @@ class FileValue:
                 raise self.type_error("a text or bytes")
 
     def integer(self) -> int:
+        """Return this whole number; raise DocumentError for another type."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         raise self.type_error("a whole number")
@@ -104,6 +107,7 @@ def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
 
 
 def _header_of_pair(place: FileValue) -> tuple[str, str]:
+    """Return the name and the value of a header; raise DocumentError for another form."""
     match place.value:
         case [name, value] | {"name": name, "value": value}:
             return _header_text(name, place), _header_text(value, place)
@@ -112,6 +116,7 @@ def _header_of_pair(place: FileValue) -> tuple[str, str]:
 
 
 def _header_text(value: Any, place: FileValue) -> str:
+    """Return a header's value as text; raise DocumentError for an object, a list or null."""
     match value:
         case str():
             return value

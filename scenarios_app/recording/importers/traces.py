@@ -71,6 +71,7 @@ class _ToolOutcome:
 
 
 def _tool_outcomes(events: Iterable[dict[str, Any]]) -> dict[str, _ToolOutcome]:
+    """Return the outcome of each tool call by its id; a truncated output counts as none."""
     results: dict[str, _ToolOutcome] = {}
     for event in events:
         id, text = event.get("tool_call_id"), event.get("output")
@@ -87,6 +88,8 @@ def _tool_outcomes(events: Iterable[dict[str, Any]]) -> dict[str, _ToolOutcome]:
 
 
 def _decode_response(call: FileValue, results: Mapping[str, _ToolOutcome]) -> DecodedResponse:
+    """Return the answer of a recorded model call, with the results of tools that the provider
+    ran."""
     content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
     for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):

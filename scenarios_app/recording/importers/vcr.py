@@ -31,6 +31,7 @@ def _read_interaction(place: FileValue) -> Interaction:
 
 
 def _read_response(place: FileValue) -> RecordedResponse:
+    """Return the response; its status is in one of three places, by default 200."""
     status = place.maybe("status")
     code = status.maybe("code") if isinstance(status.value, dict) else status
     if not code.is_present:

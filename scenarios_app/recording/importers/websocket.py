@@ -25,6 +25,7 @@ class _Turn:
 
     @property
     def is_answered(self) -> bool:
+        """True if the last message ends the answer."""
         return bool(self.answer) and self.answer[-1].ends
 
     def to_interaction(self) -> Interaction:

@@ -30,6 +30,7 @@ def recognizes(value: Any) -> bool:
 
 
 def _is_mapping(value: Any) -> bool:
+    """Return True for a stub mapping, which a cassette's interaction resembles."""
     request = value.get("request") if isinstance(value, dict) else None
     return (
         isinstance(request, dict)
@@ -73,11 +74,13 @@ def read_document(name: str, file: FileValue) -> Conversion:
 
 
 def _get_priority(mapping: FileValue) -> int:
+    """Return the priority, by default 5 as in WireMock, where 1 comes first."""
     priority = mapping.maybe("priority").value
     return priority if isinstance(priority, int) else 5
 
 
 def _read_request(request: FileValue) -> RecordedRequest:
+    """Return the request that a mapping matches: a POST if it takes any method."""
     key = next(key for key in _URLS if key in request.object())
     url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
     query = _equal_to_values(request.maybe("queryParameters"))
@@ -109,6 +112,7 @@ def _equal_to_values(expected: FileValue) -> dict[str, str]:
 
 
 def _request_body(request: FileValue) -> bytes:
+    """Return the body that a mapping requires by `equalToJson` or `equalTo`, else no bytes."""
     for pattern in request.maybe("bodyPatterns").items():
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
@@ -119,6 +123,7 @@ def _request_body(request: FileValue) -> bytes:
 
 
 def _read_response(response: FileValue) -> RecordedResponse:
+    """Return the response of a mapping; raise DocumentError for an invalid status or Base64."""
     status = response.maybe("status")
     if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()

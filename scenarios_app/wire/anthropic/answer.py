@@ -85,6 +85,7 @@ def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> d
 def _message_body(
     response: CanonicalResponse, content: list[Any], *, stop: Mapping[str, Json], usage: Any
 ) -> dict[str, Any]:
+    """Return a message; `stop` are the fields that say why it ended."""
     return {
         "id": f"msg_{response.id}",
         "type": "message",
@@ -150,6 +151,7 @@ def has_block(part: AnswerPart) -> bool:
 
 
 def is_mcp_listing(part: ServerToolUsePart | ServerToolResultPart) -> bool:
+    """Return True for the part in which a provider lists the tools of an MCP server."""
     return bool(part.server) and part.name == LIST_MCP_TOOLS
 
 
@@ -176,6 +178,7 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
 
 
 def _complete_block(part: AnswerPart) -> dict[str, Any]:
+    """Return the content block of a part; arguments that are no JSON object become an empty one."""
     block = opening_block(part)
     match part:
         case TextPart(text=text, citations=(_, *_) as citations):

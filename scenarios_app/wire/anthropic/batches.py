@@ -112,6 +112,7 @@ class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
 
 
 def _read_fields(call: Call, **more: Any) -> MessageBatchFields:
+    """Return the batch fields of a call, with its origin, which URLs in answers begin with."""
     host = call.headers.get("host")
     return MessageBatchFields(origin=f"{call.scheme}://{host}" if host else "", **more)
 
@@ -142,11 +143,13 @@ def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -
 
 
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
+    """Return the calls of a new batch's requests."""
     own: MessageBatchFields = request.own
     return tuple(call for _, call in own.calls)
 
 
 def _make_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
+    """Return a new batch with the results of its requests."""
     own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
     results = tuple(map(_make_result, names, context.sub_responses))
@@ -155,6 +158,7 @@ def _make_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBa
 
 
 def _render_results(batch: MessageBatch, own: object) -> bytes:
+    """Return the results as JSON lines."""
     return b"".join(map(_result_line, batch.results))
 
 

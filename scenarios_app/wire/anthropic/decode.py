@@ -58,6 +58,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _merge_delta(block: dict[str, Any], delta: Any) -> None:
+    """Append a delta's text, arguments or citation to its block."""
     if not isinstance(delta, dict):
         return
     for key in ("text", "thinking", "signature"):
@@ -71,6 +72,7 @@ def _merge_delta(block: dict[str, Any], delta: Any) -> None:
 
 
 def _add_block(content: DecodedChoice, block: dict[str, Any]) -> None:
+    """Add a content block; what a document cannot hold is noted as lost."""
     match block.get("type"):
         case "text":
             citations = [_decode_citation(each) for each in dict_items(block.get("citations"))]
@@ -143,6 +145,7 @@ def _decode_citation(citation: dict[str, Any]) -> dict[str, Json]:
 
 
 def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts as keys of a document's `usage`."""
     usage = body.get("usage")
     return {
         "input_tokens": get_nested(usage, "input_tokens"),

@@ -92,6 +92,7 @@ def need(node: Node, key: str) -> Node:
 
 
 def _read_messages(body: Node) -> Iterator[Message]:
+    """Yield the system message and the turns; raise Anthropic's 400 without any turn."""
     names: dict[str, str] = {}
     if system := body.maybe("system"):
         yield Message("system", _read_parts(system, names))
@@ -120,6 +121,7 @@ def _read_message(node: Node, names: dict[str, str]) -> Iterator[Message]:
 
 
 def _read_parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of a content; `names` maps ids of earlier calls to their tools."""
     match content.value:
         case str(text):
             return (TextPart(text),)
@@ -154,6 +156,7 @@ def _read_part(block: Node, names: dict[str, str]) -> MessagePart:
 
 
 def _result_text(content: Node | None, names: dict[str, str]) -> str:
+    """Return the texts of a tool's result, one a line."""
     parts = _read_parts(content, names) if content else ()
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
@@ -180,6 +183,7 @@ _MODES: Mapping[Json, CallMode] = {"any": "required", "tool": "required", "none"
 
 
 def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
+    """Return the tool choice, `auto` by default."""
     fields = choice or {}
     name, kind = fields.get("name"), fields.get("type")
     mode = _MODES.get(kind, "auto") if isinstance(kind, str) else "auto"
@@ -198,6 +202,7 @@ def _json_format(form: Json) -> JsonFormat | None:
 
 
 def _max_tokens(body: Node, *, required: bool) -> int | None:
+    """Return `max_tokens`, or None if it is optional and missing; raise the 400 for less than 0."""
     node = need(body, "max_tokens") if required else body.maybe("max_tokens")
     if node is None:
         return None
@@ -214,6 +219,7 @@ def _response_format(body: Node) -> Json:
 
 
 def _read_metadata(node: Node) -> Mapping[str, str]:
+    """Return the values of `metadata` that are texts; raise the 400 for a wrong `user_id`."""
     node.optional("user_id", Node.text)
     return {key: value for key, value in node.object().items() if isinstance(value, str)}
 
@@ -250,6 +256,7 @@ def _described_keywords(description: str) -> Mapping[str, Json]:
 
 
 def _parse_decimal(text: str) -> int | float | None:
+    """Return a number written in decimal, or None for any other text."""
     if not _DECIMAL.fullmatch(text):
         return None
     return float(text) if "." in text else int(text)

@@ -67,6 +67,7 @@ class AnthropicEncoder:
         return _STOP
 
     def _start(self, part: AnswerPart) -> bytes:
+        """Return the event that starts a part's block, after the first one a ping."""
         self._index += 1
         start = {
             "type": "content_block_start",
@@ -89,6 +90,7 @@ class AnthropicEncoder:
         return sent
 
     def _end(self, part: AnswerPart) -> bytes:
+        """Return a block's last deltas, its signature or citations, and the event that stops it."""
         last = b""
         match part:
             case ReasoningPart(redacted=None):
@@ -104,6 +106,7 @@ class AnthropicEncoder:
         return last + named_sse("content_block_stop", encode_json(stop))
 
     def _finish(self) -> bytes:
+        """Return the `message_delta` event with the stop reason and the usage."""
         response, options = self._response, self._options
         delta = {
             "type": "message_delta",

@@ -30,6 +30,7 @@ def closing_usage(response: CanonicalResponse, options: AnthropicOptions) -> dic
 
 
 def _input_tokens(usage: Usage) -> dict[str, int]:
+    """Return the input tokens, split into cached and other ones as Anthropic counts them."""
     # Anthropic's `input_tokens` excludes tokens read from the cache.
     return {
         "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),

@@ -129,10 +129,12 @@ class AnthropicMessages(Wire):
         return call.headers.get("x-api-key", "").strip() or bearer_token(call)
 
     def authorise(self, call: Call) -> None:
+        """Raise a 401 without an API key; any key is accepted."""
         if self.api_key(call) is None:
             raise WireError(401, "x-api-key header is required")
 
     def check_headers(self, call: Call) -> None:
+        """Raise a 400 without an `anthropic-version`."""
         if not call.headers.get("anthropic-version", "").strip():
             raise WireError(400, "anthropic-version: header is required")
 

@@ -111,6 +111,7 @@ def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[Gem
 
 
 def _is_signed(part: AnswerPart) -> bool:
+    """Return True for reasoning with a signature."""
     return isinstance(part, ReasoningPart) and bool(part.signature or part.redacted)
 
 

@@ -97,6 +97,7 @@ class _CallIds(msgspec.Struct):
 
 
 def _is_model(content: Node) -> bool:
+    """Return True for the role `model`, False for `user`; raise Google's 400 for another role."""
     role = text_field(content, "role") or "user"
     if role in _ROLES:
         return role == "model"
@@ -199,11 +200,14 @@ def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
 
 
 def _read_signature(node: Node) -> str | None:
+    """Return the decoded signature of a part, or None."""
     sent = text_field(node, "thoughtSignature")
     return decode_signature(sent) if sent else None
 
 
 def _read_result(node: Node, calls: _CallIds) -> ToolResultPart:
+    """Return a function's response; it belongs to the call of its id, or to an open one of its
+    name."""
     name = require_field(node, "name").text()
     call_id = calls.match_result(text_field(node, "id"), name)
     fields = read_field(node, "response", Node.object) or {}

@@ -37,6 +37,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+    """Add a part; what a document cannot hold is noted as lost."""
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):
@@ -52,6 +53,7 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
 
 
 def _decode_usage(usage: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts as keys of a document's `usage`."""
     thoughts, output = usage.get("thoughtsTokenCount") or 0, usage.get("candidatesTokenCount") or 0
     return {
         "input_tokens": usage.get("promptTokenCount"),

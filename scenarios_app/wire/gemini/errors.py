@@ -38,6 +38,7 @@ def error_envelope(error: ErrorAnswer) -> bytes:
 
 
 def _error_details(error: ErrorAnswer) -> list[dict[str, Any]]:
+    """Return the details of an error: its reason, the wrong field, and when to retry."""
     details: list[dict[str, Any]] = []
     if error.code is not None:
         details.append({"@type": f"{_TYPE}ErrorInfo", "reason": error.code, "domain": _DOMAIN})

@@ -63,10 +63,12 @@ def read_field(node: Node, key: str, read: Callable[[Node], T]) -> T | None:
 
 
 def text_field(node: Node, key: str) -> str | None:
+    """Return the text at a key in either spelling, or None; raise Google's 400 for another type."""
     return read_field(node, key, Node.text)
 
 
 def integer_field(node: Node, key: str) -> int | None:
+    """Return the whole number at a key in either spelling, or None; raise Google's 400."""
     return read_field(node, key, read_integer)
 
 

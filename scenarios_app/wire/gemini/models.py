@@ -84,6 +84,7 @@ def models_page(models: list[str], wanted: TokenPage) -> dict[str, Any]:
 
 
 def _decode_page_token(token: str) -> int:
+    """Return the index at which a page starts; raise a 400 for an invalid token."""
     try:
         start = urlsafe_b64decode(token.encode())
     except (Error, ValueError):
@@ -94,6 +95,7 @@ def _decode_page_token(token: str) -> int:
 
 
 def _query_value(call: Call, name: str) -> str:
+    """Return a query parameter in either spelling, or ""."""
     return call.query.get(name) or call.query.get(to_snake_case(name)) or ""
 
 
@@ -137,6 +139,7 @@ def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return a listed model; raise a 404 for another one."""
     if request.model in context.models:
         return encode_json(model_info(request.model))
     version = request.path.split("/")[1]
@@ -163,6 +166,7 @@ def _embedding_request(
 
 
 def _read_dimensions(request: Node, model: str) -> int:
+    """Return the wanted dimensions, by default the model's maximum; raise a 400 beyond it."""
     # The maximum is the default.
     most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")

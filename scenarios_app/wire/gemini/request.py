@@ -107,6 +107,7 @@ def read_generate(
 
 
 def _answer_format(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiFormat:
+    """Return how the model writes its answers, with the requested log probabilities."""
     tools = list_field(body, "tools")
     functions = any(find_field(tool, "functionDeclarations") for tool in tools)
     manner = format_of(model, thinks=thinks, functions=functions)
@@ -122,6 +123,7 @@ def read_count_tokens(
 
 
 def _read_messages(body: Node) -> Iterator[Message]:
+    """Yield the system message and the contents; raise a 400 without contents."""
     if system := find_field(body, "systemInstruction"):
         yield read_system(system)
     contents = tuple(list_field(body, "contents"))
@@ -148,6 +150,7 @@ def _thought_tokens(budget: int | None) -> int:
 
 
 def _read_function(node: Node) -> Tool:
+    """Return a declared function; its schema is in Google's form or in JSON Schema."""
     schema: Json
     if own := read_field(node, "parameters", Node.object):
         schema = json_schema(own)
@@ -165,6 +168,7 @@ def _asks_for_reasoning(thinking: Node) -> bool:
 
 
 def _response_format(config: Node) -> Json:
+    """Return the requested type and schema of the answer, or None."""
     wanted = {key: node.value for key in _FORMATS if (node := find_field(config, key))}
     return wanted or None
 
@@ -195,6 +199,7 @@ def _json_format(config: Node) -> JsonFormat | None:
 
 
 def _read_candidate_count(config: Node) -> int:
+    """Return the number of candidates, by default 1; raise a 400 beyond the limit."""
     wanted = integer_field(config, "candidateCount")
     if wanted is None:
         return 1
@@ -207,6 +212,7 @@ def _read_candidate_count(config: Node) -> int:
 
 
 def _read_labels(labels: Node) -> Mapping[str, str]:
+    """Return the labels of a request; raise a 400 for values that are no text."""
     return {key: labels.get(key).text() for key in labels.object()}
 
 

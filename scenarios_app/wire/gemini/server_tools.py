@@ -67,6 +67,7 @@ def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
 
 
 def _output_text(result: Json) -> str:
+    """Return the output in a result as text; without a known key, all of the result."""
     output = result
     if isinstance(result, dict):
         output = next((result[key] for key in _OUTPUT_KEYS if key in result), result)
@@ -131,6 +132,7 @@ def _grounding_chunk(citation: Citation) -> Json:
 
 
 def _list_queries(fields: Json) -> list[Json]:
+    """Return the queries in the input of a search."""
     if not isinstance(fields, dict):
         return []
     query, queries = fields.get("query"), fields.get("queries")

@@ -156,6 +156,8 @@ class GeminiEncoder:
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end_part(self, event: PartEnd) -> bytes:
+        """Return the last chunk of a part: its signature, its citations or its call; none for a
+        plain text."""
         if not has_part(event.part):
             return b""
         candidate = self._of_choice[event.choice].index

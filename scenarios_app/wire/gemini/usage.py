@@ -33,6 +33,7 @@ def prompt_usage(usage: Usage) -> dict[str, Json]:
 
 
 def candidate_tokens(usage: Usage) -> int:
+    """Return the output tokens without reasoning, as Google counts them."""
     return max(usage.output_tokens - usage.reasoning_tokens, 0)
 
 

@@ -54,6 +54,7 @@ _STREAM = ":streamGenerateContent"
 def _make_encoder(
     framing: Framing, request: CanonicalRequest, response: CanonicalResponse
 ) -> StreamEncoder:
+    """Return the encoder of a stream; a blocked prompt has a special one."""
     if is_blocked(response):
         return BlockedEncoder(response, framing)
     return GeminiEncoder(response, framing, request.own)
@@ -162,6 +163,7 @@ class Gemini(Wire):
         return header or call.query.get("key", "").strip() or None
 
     def authorise(self, call: Call) -> None:
+        """Raise a 403 without an API key; any key is accepted."""
         if self.api_key(call) is None:
             raise WireError(
                 403,

@@ -107,6 +107,7 @@ def format_timestamp(seconds: int) -> str:
 
 
 def _usage_metrics(usage: Usage) -> dict[str, Json]:
+    """Return token counts and durations in nanoseconds, none of them 0."""
     # Clients divide by durations, so none is zero.
     prompt = PROMPT_NS * max(usage.input_tokens, 1)
     answer = EVAL_NS * max(usage.output_tokens, 1)

@@ -37,6 +37,7 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def read_model(body: Node) -> str:
+    """Return the model; raise a 400 if it is missing or empty."""
     name = require_field(body, "model").text()
     if not name:
         raise WireError(400, "model is required")

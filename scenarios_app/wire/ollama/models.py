@@ -39,6 +39,7 @@ def is_embedding_model(model: str) -> bool:
 
 
 def dimensions_of(model: str) -> int:
+    """Return the number of dimensions of a model's embeddings."""
     return _OTHER_DIMENSIONS.get(_base_name(model), _DIMENSIONS)
 
 
@@ -141,6 +142,7 @@ def _find_model(model: str, models: Mapping[str, str]) -> str:
 
 
 def _model_entry(name: str) -> dict[str, Json]:
+    """Return a model as lists show it, with an invented size and digest."""
     return {
         "name": name,
         "model": name,

@@ -45,6 +45,7 @@ class _MessageReader(msgspec.Struct):
     explicit_ids: set[str] = set()
 
     def read_message(self, node: Node) -> Message:
+        """Return a message of any role; raise a 400 for an unknown role."""
         named = require_field(node, "role")
         match named.text().lower():
             case "tool":
@@ -68,6 +69,7 @@ class _MessageReader(msgspec.Struct):
         return (*thoughts, *_read_text(node), *read_images(node), *calls)
 
     def _read_call(self, node: Node) -> ToolCallPart:
+        """Return a tool call; without an id it gets a number."""
         self.calls += 1
         function = require_field(node, "function")
         arguments = encode_json(function.optional("arguments", Node.object) or {}).decode()
