@@ -49,6 +49,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_present(self) -> bool:
+        """False if the value is missing or null."""
         return self.value is not None
 
     def get(self, key: str) -> "Node":
@@ -85,21 +86,26 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return iter(()) if node is None else node.items()
 
     def object(self) -> dict[str, Json]:
+        """Return this object; raise the provider's 400 for another type."""
         if isinstance(self.value, dict):
             return self.value
         raise self.wrong("an object")
 
     def text(self) -> str:
+        """Return this string; raise the provider's 400 for another type."""
         if isinstance(self.value, str):
             return self.value
         raise self.wrong("a string")
 
     def flag(self) -> bool:
+        """Return this boolean; raise the provider's 400 for another type."""
         if isinstance(self.value, bool):
             return self.value
         raise self.wrong("a boolean")
 
     def number(self) -> float:
+        """Return this number; raise the provider's 400 for another type or one that no float can
+        hold."""
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             try:
                 return float(self.value)
@@ -108,6 +114,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         raise self.wrong("a number")
 
     def integer(self) -> int:
+        """Return this whole number; raise the provider's 400 for another type."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         raise self.wrong("an integer")
@@ -245,6 +252,8 @@ def body_decoder(
     decode = msgspec.json.Decoder(kind).decode
 
     def decode_within(body: bytes, limits: Limits) -> T:
+        """Return a decoded body; raise Unsure if it is invalid or beyond a limit, which `read_body`
+        reports."""
         try:
             if len(body) >= limits.nodes and sum(count_separators(body)) >= limits.nodes:
                 # Only decoded values tell how many they are.

@@ -73,6 +73,8 @@ class DecodedChoice:
         self.parts.append({"hosted_tool": {"tool": tool, "input": input, **used}})
 
     def _append_text(self, kind: str, text: object) -> None:
+        """Add a text to the last part of its kind, or as a new part; empty and other values are
+        ignored."""
         if not isinstance(text, str) or not text:
             return
         last = self.parts[-1] if self.parts else {}
@@ -109,6 +111,7 @@ class DecodedResponse:
 
     @property
     def lost(self) -> tuple[str, ...]:
+        """The names of what a document cannot hold, sorted."""
         return tuple(sorted({name for choice in self.choices for name in choice.lost}))
 
     def to_produce(self) -> dict[str, Any]:

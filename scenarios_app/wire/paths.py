@@ -30,6 +30,7 @@ def match_path(pattern: str, path: str) -> dict[str, str] | None:
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the regex of a path template, with a group for each `{name}`."""
     pieces = re.split(r"\{(\w+)\}", pattern)
     out = re.escape(pieces[0])
     for i in range(1, len(pieces), 2):

@@ -114,6 +114,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def provider(self) -> str:
+        """The provider of the path, or "" if no provider owns it."""
         return self.wire.provider if self.is_owned else ""
 
     def api_key(self, call: Call) -> str | None:
@@ -231,6 +232,7 @@ def _match_call(call: Call) -> Target | None:
 
 
 def _method_not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -> Target:
+    """Return a target whose answer is a 405 that lists the methods of the path."""
     error = WireError(
         405,
         f"Method {call.method} is not allowed for {call.path}.",

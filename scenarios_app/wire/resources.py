@@ -91,6 +91,7 @@ class ResourceKind(Generic[ResourceT]):
         `change` returns the resource as it is at a time in seconds; if it differs, it is stored."""
 
         def get_changed(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
+            """Return the resource as it is now; raise a 404."""
             return change(self._require_resource(request), context.created)
 
         path = f"{self.path}/{{{self.parameter}}}{action}"
@@ -100,6 +101,7 @@ class ResourceKind(Generic[ResourceT]):
         """Return an endpoint that deletes the named resource, unless `render` raises an error."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+            """Return the confirmation and the write that deletes the resource; raise a 404."""
             body = render(self._require_resource(request), request.own)
             return ComputedResponse(body, (ArchiveWrite(request.own.name, None),))
 
@@ -109,6 +111,7 @@ class ResourceKind(Generic[ResourceT]):
         """Return an endpoint that shows a page of all resources."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
+            """Return a page of the resources, from old to new."""
             own: ResourceFields = request.own
             by_age = sorted(own.loaded, key=lambda resource: resource.ordinal)
             entries = [self.to_json(resource, own) for resource in by_age]
@@ -137,6 +140,7 @@ class ResourceKind(Generic[ResourceT]):
         changed."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+            """Return the resource as JSON, with the writes that store a new or changed one."""
             resource, own = get_resource(request, context), request.own
             body = render(resource, own) if render else encode_json(self.to_json(resource, own))
             is_stored = resource.id in self.examples or resource in own.loaded

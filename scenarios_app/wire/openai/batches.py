@@ -104,6 +104,7 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
 
 
 def _read_line(line: Node, url: str) -> Line:
+    """Return a line of an input file, whose URL must be the batch's; raise OpenAI's 400."""
     custom_id = line.need("custom_id").text()
     _require_value(line.need("method"), "POST", "invalid_method")
     _require_value(line.need("url"), url, "mismatched_endpoint")
@@ -117,6 +118,7 @@ def _read_line(line: Node, url: str) -> Line:
 
 
 def _require_value(node: Node, wanted: str, code: str) -> None:
+    """Raise a 400 with this code unless the node has the wanted value."""
     if node.value != wanted:
         message = f"'{node.place}' is {node.value!r}, but this batch takes '{wanted}' alone."
         raise WireError(400, message, param=node.place, code=code)
@@ -289,6 +291,7 @@ class NewBatchFields(ResourceFields, frozen=True, kw_only=True):
 
 
 def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request for a new batch; raise a 400 for another endpoint or window."""
     named, window = body.need("endpoint"), body.need("completion_window")
     if named.text() not in _SERVED:
         raise unsupported(named, ", ".join(map(repr, _SERVED)))
@@ -312,6 +315,7 @@ def _load_lines(request: CanonicalRequest, archived: ArchivedValues) -> Canonica
 
 
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
+    """Return the calls of a new batch's lines; none if a line is invalid."""
     own: NewBatchFields = request.own
     if own.errors:
         return ()
@@ -320,6 +324,7 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
 
 
 def _make_batch(request: CanonicalRequest, context: ComputeContext) -> Batch:
+    """Return a new batch: failed if lines are invalid, else with the responses to its requests."""
     own: NewBatchFields = request.own
     batch = Batch(
         f"{PREFIX}{context.request_id}",

@@ -126,6 +126,8 @@ def choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
 
 
 def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
+    """Return a finish reason as chat completions name it; `legacy`: the call is a
+    `function_call`."""
     if reason == "stop_sequence":
         return "stop"
     return "function_call" if legacy and reason == "tool_calls" else reason
@@ -164,6 +166,7 @@ def _message_json(
     *,
     legacy: bool,
 ) -> dict[str, Json]:
+    """Return the message of a choice, in the fields of the dialect."""
     parts = choice.parts
     content = content_of(parts)
     content_field: Fields = {"content": content}
@@ -187,6 +190,7 @@ def _message_json(
 
 
 def _indexed_call_json(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
+    """Return a tool call, with its index in dialects that send it."""
     numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
     return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
 

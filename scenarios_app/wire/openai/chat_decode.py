@@ -50,6 +50,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _decode_choice(choice: dict[str, Any], message: Any) -> DecodedChoice:
+    """Return a choice; what a document cannot hold is noted as lost."""
     content = DecodedChoice(finish=_FINISHES.get(str(choice.get("finish_reason")), ""))
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
@@ -80,6 +81,7 @@ def _decode_choice(choice: dict[str, Any], message: Any) -> DecodedChoice:
 
 
 def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+    """Add a part of a message's content; an unknown type is noted as lost."""
     match part.get("type"):
         case "text" | "output_text":
             content.add_text(part.get("text"))
@@ -127,6 +129,7 @@ def _merge_call_pieces(calls: list[dict[str, Any]], pieces: Any) -> None:
 
 
 def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts as keys of a document's `usage`."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return {}

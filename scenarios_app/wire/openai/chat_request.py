@@ -56,6 +56,7 @@ def read_messages(node: Node) -> tuple[Message, ...]:
 
 
 def _read_message(node: Node, called: dict[str, str]) -> Message:
+    """Return a message; `called` maps ids of earlier calls to their tools. Raise OpenAI's 400."""
     role = node.need("role")
     match role.text():
         case "system" | "developer":
@@ -73,6 +74,7 @@ def _read_message(node: Node, called: dict[str, str]) -> Message:
 
 
 def _read_content(node: Node) -> tuple[MessagePart, ...]:
+    """Return the parts of a content; raise OpenAI's 400 unless it is a string or an array."""
     match node.value:
         case str(text):
             return (TextPart(text),)
@@ -83,6 +85,8 @@ def _read_content(node: Node) -> tuple[MessagePart, ...]:
 
 
 def _read_part(node: Node) -> MessagePart:
+    """Return a part of a content; images, audio and files keep only their type. Raise OpenAI's
+    400."""
     kind = node.need("type").text()
     match kind:
         case "text":
@@ -98,6 +102,7 @@ def _read_part(node: Node) -> MessagePart:
 
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of an assistant message; its calls are added to `called`."""
     parts: list[MessagePart] = [*_reasoning_parts(node)]
     parts += node.optional("content", _read_content) or ()
     if refusal := node.maybe("refusal"):
@@ -130,6 +135,7 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
+    """Return a tool call and add it to `called`; raise OpenAI's 400 for an unknown type."""
     call_id = node.need("id").text()
     kind = node.need("type")
     match kind.text():
@@ -146,6 +152,7 @@ def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
 
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
+    """Return a tool's result, named by `called`."""
     call_id = node.need("tool_call_id").text()
     return ToolResultPart(call_id, called.get(call_id, ""), _joined_text(node.need("content")))
 
@@ -157,6 +164,7 @@ def _function_result(node: Node) -> ToolResultPart:
 
 
 def _joined_text(node: Node) -> str:
+    """Return the texts of a content, one a line."""
     return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
@@ -245,6 +253,7 @@ def read_chat(
 
 
 def _read_top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
+    """Return how many alternatives each token gets, or None; raise a 400 without `logprobs`."""
     if fields.get("logprobs"):
         return read_top_logprobs(body)
     if "top_logprobs" not in fields:
@@ -269,6 +278,8 @@ def _add_default_types(body: Node) -> Node:
 
 
 def _add_tool_type(tool: Json) -> Json:
+    """Return a tool with its type, which some dialects leave out; a hosted tool becomes a
+    function."""
     if not isinstance(tool, dict):
         return tool
     kind = tool.get("type", "function")
@@ -278,6 +289,7 @@ def _add_tool_type(tool: Json) -> Json:
 
 
 def _add_call_types(message: Json) -> Json:
+    """Return a message whose tool calls have their type, which some dialects leave out."""
     if not isinstance(message, dict):
         return message
     calls = message.get("tool_calls")
@@ -288,6 +300,7 @@ def _add_call_types(message: Json) -> Json:
 
 
 def _read_tool(node: Node) -> Tool:
+    """Return a tool that the request offers; raise OpenAI's 400 for an unknown type."""
     kind = node.need("type")
     match kind.text():
         case "function":

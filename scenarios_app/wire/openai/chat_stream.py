@@ -149,6 +149,7 @@ class ChunkEncoder:
         return {"tool_calls": [{"index": number, **fields}]}
 
     def _start_part(self, event: PartStart) -> bytes:
+        """Return the chunks that begin a part, and fix the frame of its deltas."""
         choice, part = event.choice, event.part
         chunk = self._first_chunk(choice)
         frame: tuple[bytes, ...]
@@ -192,6 +193,8 @@ class ChunkEncoder:
         return (b'{%b"%b":' % (before, key.encode()), b"}")
 
     def _end_part(self, event: PartEnd) -> bytes:
+        """Return the last chunk of a part, such as a call that is sent whole or annotations; may be
+        empty."""
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
             rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
@@ -205,6 +208,7 @@ class ChunkEncoder:
         return self._encode_chunk(event.choice, {"annotations": sources}) if sources else b""
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
+        """Return the chunk with the finish reason of a choice."""
         reason = finish_reason(why, legacy=self._has_legacy_call(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
         is_last = choice == len(self._response.choices) - 1
@@ -220,6 +224,8 @@ class ChunkEncoder:
         make_fields: ResponseFieldsBuilder | None = None,
         size: int = 0,
     ) -> bytes:
+        """Return a chunk with a delta; `make_fields` adds top-level fields, and `size`, the
+        characters of the delta, chooses the padding."""
         fields = {"index": choice, "delta": delta, **self._every, **(choice_fields or _UNFINISHED)}
         more = b"," + encode_json(make_fields(self._response))[1:-1] if make_fields else b""
         hidden = PADDINGS[size % MAX_PADDING_CHARS] if self._obfuscated else b""

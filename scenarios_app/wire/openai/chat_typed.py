@@ -184,6 +184,8 @@ def read_typed_chat(
 
 
 def _to_message(message: _Message, called: dict[str, str]) -> Message:
+    """Return a message as `chat_request` reads it; raise Unsure for what only that reader
+    decides."""
     match message.role:
         case "user":
             return Message("user", _to_parts(message.content))
@@ -201,12 +203,14 @@ def _to_message(message: _Message, called: dict[str, str]) -> Message:
 
 
 def _to_parts(content: str | list[_Part] | None) -> tuple[MessagePart, ...]:
+    """Return the parts of a content; raise Unsure if it is missing."""
     if isinstance(content, str):
         return (TextPart(content),)
     return tuple([_to_part(part) for part in require(content)])
 
 
 def _to_part(part: _Part) -> MessagePart:
+    """Return a text or a refusal; raise Unsure for other parts."""
     match part.type:
         case "text":
             return TextPart(require(part.text))
@@ -226,6 +230,7 @@ def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[Message
 
 
 def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
+    """Return a tool call and add it to `called`; raise Unsure for an unknown type."""
     match call.type:
         case "function":
             function = require(call.function)
@@ -240,6 +245,7 @@ def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
 
 
 def _to_tool(tool: _Tool) -> Tool:
+    """Return an offered tool; raise Unsure for an unknown type."""
     match tool.type:
         case "function":
             offered = require(tool.function)
@@ -266,4 +272,5 @@ def _chat_fields(body: _ChatBody, dialect: Dialect) -> ChatFields:
 
 @cache
 def _default_fields(dialect: Dialect) -> ChatFields:
+    """Return the fields of a request without stream options, the same object for all."""
     return ChatFields(dialect=dialect)

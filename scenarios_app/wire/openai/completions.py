@@ -161,6 +161,7 @@ class CompletionEncoder:
 
 
 def _read_prompts(node: Node) -> tuple[Message, ...]:
+    """Return a message for each prompt, an empty one by default; raise OpenAI's 400."""
     match node.value:
         case None:
             return (Message("user", (TextPart(""),)),)
@@ -190,6 +191,7 @@ def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
 
 
 def _finish_reason(choice: Choice) -> str:
+    """Return the finish reason; legacy completions have no calls."""
     reason = finish_reason(choice.finish_reason, legacy=False)
     return "stop" if reason == "tool_calls" else reason
 
@@ -223,6 +225,7 @@ def _legacy_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
 def _choice_json(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
+    """Return a choice; `offset` is the position of its text for log probabilities."""
     logprobs = None
     if own.logprobs is not None and text:
         logprobs = _legacy_logprobs(text, own.logprobs, offset=offset)

@@ -50,6 +50,7 @@ def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dic
 
 
 def read_metadata(body: Node) -> dict[str, str]:
+    """Return the metadata, {} if it is missing; raise OpenAI's 400."""
     return body.optional("metadata", read_pairs) or {}
 
 
@@ -69,6 +70,7 @@ DEFAULT_STREAM_OPTIONS = StreamOptions()
 
 
 def read_stream_options(node: Node) -> StreamOptions:
+    """Return the stream options; obfuscation is on by default."""
     usage = node.optional("include_usage", Node.flag) or False
     return StreamOptions(usage, node.optional("include_obfuscation", Node.flag) is not False)
 

@@ -87,6 +87,7 @@ def read_form(call: Call) -> MultipartForm:
 
 
 def _decode_text(data: bytes | None) -> str:
+    """Return bytes as text; None is ""."""
     return (data or b"").decode(errors="replace")
 
 
@@ -166,6 +167,7 @@ def make_output_file(name: str, created: int, ordinal: int, lines: Iterable[msgs
 
 
 def _read_upload(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request to store a file; raise a 400 for an unknown purpose or without a file."""
     form = read_form(call)
     fields = Node(dict(form.fields))
     purpose = fields.need("purpose")

@@ -232,11 +232,13 @@ def _embedding_json(tokens_or_text: str | list[int], dimensions: int, *, as_base
 
 
 def _count_tokens(tokens_or_text: str | list[int]) -> int:
+    """Return the number of tokens of a text, or of a list of them."""
     count = len(tokens_or_text)
     return count_tokens(count) if isinstance(tokens_or_text, str) else count
 
 
 def _invalid_value(node: Node, why: str) -> WireError:
+    """Return the 400 for a value that is not allowed."""
     message = f"Invalid '{node.place}': {why}."
     return WireError(400, message, param=node.place, code="invalid_value")
 

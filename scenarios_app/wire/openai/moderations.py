@@ -75,6 +75,7 @@ def compute_moderations(request: CanonicalRequest, context: ComputeContext) -> b
 
 
 def _read_part(node: Node) -> MessagePart:
+    """Return a text, or an image without its content; raise a 400 for another type."""
     kind = node.need("type")
     match kind.text():
         case "text":
@@ -87,6 +88,7 @@ def _read_part(node: Node) -> MessagePart:
 
 
 def _moderation_result(message: Message) -> Json:
+    """Return which categories the words of a message belong to, with scores."""
     text = message.text
     flagged = set(_flagged_categories(text))
     texts = ["text"] if any(isinstance(part, TextPart) for part in message.parts) else []
@@ -105,6 +107,7 @@ def _moderation_result(message: Message) -> Json:
 
 
 def _flagged_categories(text: str) -> Iterator[str]:
+    """Yield the categories whose words a text has, each with its parent."""
     for name, words in _WORDS.items():
         if words.search(text):
             yield name

@@ -206,6 +206,7 @@ def format_duration(milliseconds: int) -> str:
 
 
 def error_type(status: int) -> str:
+    """Return the type that OpenAI's envelope has for a status."""
     if status >= 500:
         return "server_error"
     return "requests" if status == 429 else "invalid_request_error"

@@ -88,6 +88,7 @@ class OpenAIChat(OpenAIWire):
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
     def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
+        """Return the setups of OpenAI's SDK; none for other dialects."""
         return sdk_setups(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:

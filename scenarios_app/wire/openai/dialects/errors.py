@@ -40,6 +40,7 @@ _DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate
 
 
 def deepseek_error(error: ErrorAnswer) -> Json:
+    """Return DeepSeek's envelope: types and codes by status."""
     kind = _DEEPSEEK_TYPES.get(error.status) or error_type(error.status)
     code = "invalid_request_error" if error.status < 500 else None
     return {"error": error_fields(error, kind=kind, code=code)}
@@ -80,6 +81,7 @@ def xai_error(error: ErrorAnswer) -> Json:
 
 
 def ollama_error(error: ErrorAnswer) -> Json:
+    """Return the envelope of Ollama's OpenAI-compatible paths: types by status."""
     kind = "not_found_error" if error.status == 404 else "invalid_request_error"
     if error.status >= 500:
         kind = "api_error"

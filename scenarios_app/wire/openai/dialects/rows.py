@@ -188,7 +188,8 @@ DEEPSEEK = Dialect(
 )
 
 
-def _x_groq_fields(response: CanonicalResponse) -> dict[str, Json]:
+def _x_groq_object(response: CanonicalResponse) -> dict[str, Json]:
+    """Return the value of `x_groq`: the request id and the seed."""
     return {"id": f"req_01{response.id[:24]}", "seed": int(response.id[:8], 16) >> 1}
 
 
@@ -207,12 +208,12 @@ GROQ = Dialect(
     make_response_fields=lambda response: {
         "usage_breakdown": None,
         "service_tier": "on_demand",
-        "x_groq": _x_groq_fields(response),
+        "x_groq": _x_groq_object(response),
     },
-    make_first_chunk_fields=lambda response: {"x_groq": _x_groq_fields(response)},
+    make_first_chunk_fields=lambda response: {"x_groq": _x_groq_object(response)},
     make_last_chunk_fields=lambda response: {
         "x_groq": {
-            "id": _x_groq_fields(response)["id"],
+            "id": _x_groq_object(response)["id"],
             "usage": {**usages.groq_usage(response.usage)},
         },
         "usage": usages.groq_usage(response.usage),

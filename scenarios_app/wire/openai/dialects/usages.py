@@ -16,6 +16,7 @@ def openai_usage(usage: Usage) -> dict[str, Json]:
 
 
 def openrouter_usage(usage: Usage) -> dict[str, Json]:
+    """Return OpenRouter's usage, with costs by invented prices."""
     prompt = round(usage.input_tokens * _PROMPT_PRICE, 9)
     completion = round(usage.output_tokens * _COMPLETION_PRICE, 9)
     cost = round(prompt + completion, 9)
@@ -63,6 +64,7 @@ def deepseek_usage(usage: Usage) -> dict[str, Json]:
 
 
 def groq_usage(usage: Usage) -> dict[str, Json]:
+    """Return Groq's usage, with times that follow from the token counts."""
     prompt_time = round(usage.input_tokens * _PROMPT_SECONDS, 9)
     completion_time = round(usage.output_tokens * _COMPLETION_SECONDS, 9)
     return {

@@ -132,6 +132,7 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
 
 
 def _annotation_json(citation: Citation, text: str) -> Json:
+    """Return a citation of a web page or a file as an annotation of its text."""
     if not citation.document:
         return {"type": "url_citation", **citation_fields(citation, text)}
     return {

@@ -76,10 +76,12 @@ def _read_request(
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request for a page of items."""
     return _read_request(call, endpoint, params, body, page=read_page(call))
 
 
 def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request to change the metadata; raise a 400 without any."""
     body.need("metadata")
     return _read_request(call, endpoint, params, body)
 
@@ -102,15 +104,18 @@ def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return an item of a conversation; raise a 404 for an unknown one."""
     return encode_json(_find_item(request.own).value)
 
 
 def _create_items(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    """Return the added items and the writes that store them."""
     body = encode_json(render_list(_added_items(request, context)))
     return ComputedResponse(body, _write_items(request, context))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    """Return the confirmation and the writes that delete a conversation; its items stay."""
     name = _conversation_id(request, context)
     names = (info_name(name), conversation_name(name))
     writes = tuple(ArchiveWrite(each, None) for each in names)
@@ -127,6 +132,7 @@ def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> Com
 
 
 def _delete_item(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    """Return the conversation and the write that marks an item as deleted; raise a 404."""
     about, deleted = _current_info(request, context), _find_item(request.own)
     gone = (*about.gone, str(deleted.get("id").value))
     return _store_info(request, context, replace(about, gone=gone))
@@ -169,6 +175,7 @@ def _write_items(request: CanonicalRequest, context: ComputeContext) -> tuple[Ar
 
 
 def _conversation_id(request: CanonicalRequest, context: ComputeContext) -> str:
+    """Return the id in the path, or that of a new conversation."""
     own: ConversationFields = request.own
     return own.conversation or f"conv_{context.request_id}"
 
@@ -180,6 +187,7 @@ def _current_info(request: CanonicalRequest, context: ComputeContext) -> Convers
 
 
 def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
+    """Return the items of a request, each with an id."""
     own: ConversationFields = request.own
     return [Node(item) for item in with_ids(context.request_id, own.items)]
 

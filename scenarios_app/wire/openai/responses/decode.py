@@ -43,6 +43,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _add_item(content: DecodedChoice, item: dict[str, Any]) -> None:
+    """Add an output item; what a document cannot hold is noted as lost."""
     match item.get("type"):
         case "message":
             for part in dict_items(item.get("content")):
@@ -103,6 +104,7 @@ def _add_hosted_item(content: DecodedChoice, item: dict[str, Any]) -> bool:
 
 
 def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+    """Add a part of a message; annotations that do not fit are noted as lost."""
     match part.get("type"):
         case "output_text":
             sources, is_exact = decode_annotations(part, part.get("text"))
@@ -118,6 +120,7 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
 
 
 def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts as keys of a document's `usage`."""
     usage = body.get("usage")
     return {
         "input_tokens": get_nested(usage, "input_tokens"),

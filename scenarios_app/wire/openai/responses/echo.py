@@ -84,6 +84,7 @@ def reasoning_effort(request: CanonicalRequest) -> str | None:
 
 
 def _reasoning_settings(requested: Json, family: ModelFamily) -> Json:
+    """Return the reasoning settings of a response: the model's defaults with the requested ones."""
     fields: dict[str, Json] = {"context": family.context, "effort": family.effort, "summary": None}
     if family.mode is not None:
         fields["mode"] = family.mode
@@ -93,6 +94,7 @@ def _reasoning_settings(requested: Json, family: ModelFamily) -> Json:
 
 
 def _text_settings(requested: Json) -> Json:
+    """Return the text settings of a response: the defaults with the requested ones."""
     text: dict[str, Json] = {"format": {"type": "text"}, "verbosity": "medium"}
     if isinstance(requested, dict):
         text |= {key: value for key, value in requested.items() if value is not None}
@@ -109,6 +111,7 @@ def _tools_with_defaults(tools_json: Json) -> Json:
 
 
 def _tool_with_defaults(tool: dict[str, Json]) -> Json:
+    """Return a tool as the API repeats it, with the defaults of its type."""
     match tool.get("type"):
         case "function" if tool.get("defer_loading") is True:
             function = {key: value for key, value in tool.items() if key != "defer_loading"}

@@ -104,6 +104,7 @@ def hosted_item(
 def _mcp_item(
     use: ServerToolUsePart, value: Json, error: str | None, item_id: str
 ) -> dict[str, Json]:
+    """Return the item of a call of an MCP server, or of the list of its tools."""
     if use.name == LIST_MCP_TOOLS:
         tools: Json = [
             {"annotations": None, "description": None, **tool} for tool in _to_objects(value)
@@ -133,6 +134,7 @@ def _mcp_item(
 
 
 def _list_queries(fields: Mapping[str, Json]) -> list[Json]:
+    """Return the queries in the input of a search."""
     queries, query = fields.get("queries"), fields.get("query")
     if isinstance(queries, list):
         return queries

@@ -49,6 +49,7 @@ def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, 
 
 
 def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
+    """Yield the messages of items; neighbouring items of the assistant become one message."""
     answer: list[MessagePart] | None = None
     for item in items:
         kind = kind_of(item)
@@ -118,6 +119,7 @@ def _read_reasoning(item: Node) -> ReasoningPart:
 
 
 def _read_content(node: Node) -> tuple[MessagePart, ...]:
+    """Return the parts of a content; raise OpenAI's 400 unless it is a string or an array."""
     match node.value:
         case str(text):
             return (TextPart(text),)
@@ -128,6 +130,7 @@ def _read_content(node: Node) -> tuple[MessagePart, ...]:
 
 
 def _read_part(node: Node) -> MessagePart:
+    """Return a text or a refusal; any other part keeps only its type."""
     kind = node.need("type").text()
     if kind in _TEXTS:
         return TextPart(node.need("text").text())

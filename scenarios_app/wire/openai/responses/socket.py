@@ -330,6 +330,7 @@ class ResponsesSocket:
             self._drop_cached(next(iter(self._cache)))
 
     def _drop_cached(self, name: str) -> None:
+        """Forget a cached response, if it is there."""
         dropped = self._cache.pop(name, None)
         self._cached_bytes -= dropped.size if dropped else 0
 

@@ -37,6 +37,7 @@ class Steer(msgspec.Struct, frozen=True):
 
     @property
     def reference(self) -> dict[str, Json]:
+        """The steering item as events name it."""
         return {"id": self.id, "previous_response_id": self.response}
 
 
@@ -124,6 +125,8 @@ def required_results(last_event: bytes) -> list[Json]:
 
 
 def _is_steering_item(item: Json) -> bool:
+    """Return True for an item that may steer a response: a plain user message or a tool's
+    output."""
     if not isinstance(item, dict):
         return False
     kind = item.get("type", "message")

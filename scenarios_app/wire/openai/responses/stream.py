@@ -95,6 +95,7 @@ class ResponseEncoder:
         return self._event(str(last), response=body)
 
     def _start(self, placed: OutputItem) -> bytes:
+        """Return the events that add an empty item and its content."""
         item = placed.item
         kind = item["type"]
         state = {"status": "in_progress"} if "status" in item else {}
@@ -129,6 +130,7 @@ class ResponseEncoder:
         )
 
     def _encode_delta(self, text: str) -> bytes:
+        """Return the event of a piece of text, or no bytes for an item without deltas."""
         if self._frame is None:
             return b""
         before, between, after = self._frame
@@ -142,6 +144,7 @@ class ResponseEncoder:
         return b"%b%d%b%b%b" % (before, number, between, fields, after)
 
     def _end(self, placed: OutputItem) -> bytes:
+        """Return the events that complete an item."""
         item, text, sent = placed.item, streamed_text(placed.part), b""
         match item["type"]:
             case "message":
@@ -181,6 +184,7 @@ class ResponseEncoder:
         return sent
 
     def _end_content(self, placed: OutputItem) -> bytes:
+        """Return the events that complete a message's content, with its annotations."""
         part, content, sent = placed.part, placed.content, b""
         if isinstance(part, TextPart):
             for number, annotation in enumerate(content["annotations"]):
@@ -202,6 +206,7 @@ class ResponseEncoder:
         return self._event(kind, **places, **fields)
 
     def _event(self, kind: str, **fields: Json) -> bytes:
+        """Return an event with the next sequence number."""
         name = f"response.{kind}"
         numbered = {"type": name, "sequence_number": next(self._numbers), **fields}
         return named_sse(name, encode_line(numbered))

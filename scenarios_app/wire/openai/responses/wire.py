@@ -104,6 +104,7 @@ def _read_retrieval(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def _load_record(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+    """Return the request with the stored response that its path names, if it exists."""
     own: StoredFields = request.own
     record = find_record(own.name, archived)
     if record is None or not record.response.get("id").is_present:
@@ -126,12 +127,14 @@ def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    """Return the confirmation and the write that deletes a response."""
     own: StoredFields = request.own
     assert own.required_record
     return ComputedResponse(render_deletion(own.name, "response"), (ArchiveWrite(own.name, None),))
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return a stored response, or its recorded stream; raise a 400 if it was not streamed."""
     own: StoredFields = request.own
     record = own.required_record
     if not request.stream:
