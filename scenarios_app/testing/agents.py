@@ -54,6 +54,7 @@ class Agent:
 
 
 def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
+    """Return the variables and files with which Claude Code uses the server and asks nothing."""
     variables = {
         "ANTHROPIC_BASE_URL": base_url,
         "CLAUDE_CONFIG_DIR": str(folder),
@@ -70,6 +71,7 @@ def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup
 
 
 def _codex_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
+    """Return the variables and files with which Codex uses the server."""
     # Strings of JSON are strings of TOML.
     config = f"""\
 model_provider = "mockllm"
@@ -97,6 +99,7 @@ plugins = false
 
 
 def _gemini_cli_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
+    """Return the variables and files with which Gemini CLI uses the server."""
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -110,6 +113,7 @@ def _gemini_cli_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
 
 
 def _opencode_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
+    """Return the variables and files with which opencode uses the server for all providers."""
     providers = {
         "anthropic": {"baseURL": f"{base_url}/v1"},
         "openai": {"baseURL": f"{base_url}/v1"},

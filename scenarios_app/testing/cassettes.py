@@ -82,6 +82,7 @@ def check_writable(path: Path) -> None:
 
 
 def _read_umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

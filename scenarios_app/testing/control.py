@@ -76,6 +76,7 @@ class Control:
         self._http.close()
 
     def _error_message(self, response: httpx2.Response) -> str:
+        """Return the message of an error response, or that no mockllm server answered."""
         try:
             message = str(response.json()["message"])
         except (ValueError, KeyError, TypeError):

@@ -47,6 +47,7 @@ def to_steps(document: Document) -> Iterator[Any]:
 
 
 def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield the documents of one source; raise ServerFailed for a value that is no source."""
     match source:
         case str() | Path():
             yield from map(dump, _read_files(source))
@@ -63,6 +64,7 @@ def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
 
 
 def _read_files(path: str | Path) -> list[ScenarioDocument]:
+    """Return the scenarios of a path, with a warning for each skipped file; raise ServerFailed."""
     try:
         files = read_paths([path])
     except DocumentError as error:

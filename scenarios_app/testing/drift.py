@@ -115,6 +115,7 @@ def _drifts_of_command(
 def _drifts_in_report(
     report: str, files: Mapping[str, dict[str, Any]]
 ) -> tuple[DriftsByFile, list[str]]:
+    """Return the drifts in a report of `--mockllm-report`, and notes; raise ServerFailed."""
     try:
         tests = json.loads(Path(report).read_bytes())["tests"]
         tests = [test for test in tests if test.get("cassette")]
@@ -152,6 +153,7 @@ def _file_of(label: str, files: Mapping[str, dict[str, Any]]) -> str | None:
 
 
 def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
+    """Return the drifts between cassettes and the real providers; needs keys, sends requests."""
     # Imported here because only this mode sends requests to providers.
     from scenarios_app.testing.live import live_drift
 
@@ -165,6 +167,7 @@ def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
 
 
 def _group_by_file(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> DriftsByFile:
+    """Return the drifts by cassette, with an empty list for those without any."""
     drifts_by_file: DriftsByFile = {file: [] for file in files}
     for one in drifts:
         drifts_by_file.setdefault(one["cassette"], []).append(one)
@@ -179,6 +182,8 @@ def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
 
 
 def _cassette_files(arguments: Iterable[str]) -> list[Path]:
+    """Return the JSON files of the arguments and in their folders; raise ServerFailed without
+    any."""
     paths: dict[Path, None] = {}
     for text in arguments:
         path = Path(text)
@@ -192,6 +197,7 @@ def _cassette_files(arguments: Iterable[str]) -> list[Path]:
 
 
 def _read_cassette(file: Path) -> dict[str, Any]:
+    """Return the only scenario of a file; raise ServerFailed."""
     documents = to_documents([file])
     if len(documents) != 1:
         raise ServerFailed(f"{file}: expected one scenario, got {len(documents)}")
@@ -213,6 +219,7 @@ def _junit_case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
 
 
 def _write_file(path: str, text: str) -> None:
+    """Write a text; raise ServerFailed."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -61,6 +61,8 @@ async def live_drift(
 
 
 def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
+    """Return the recorded answer of a step, or None without one; raise ServerFailed if it is
+    invalid."""
     produce = step.document.get("produce") or {}
     if "recorded" not in produce:
         return None
@@ -117,6 +119,7 @@ def _with_routing_header(call: Call, provider: Upstream) -> Call:
 
 
 async def _fetch_shape(out: Outgoing) -> Shape:
+    """Return the shape of the provider's answer to a recorded request; raise ServerFailed."""
     try:
         async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
             body = await read_whole(response, out, most=MAX_BODY_BYTES)

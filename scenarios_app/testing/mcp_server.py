@@ -47,6 +47,8 @@ def build_server(
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in tools.offered])
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        """Answer with the next recorded result, after its time if paced; an unknown call is an
+        error result."""
         try:
             result = tools.result(params.name, params.arguments or {})
         except NotRecorded as error:
@@ -90,6 +92,7 @@ class OpenRequests:
                 self.close(id)
 
     async def wait_until_closed(self) -> None:
+        """Wait until no request is open."""
         while self._ids:
             self._closed = anyio.Event()
             await self._closed.wait()

@@ -333,6 +333,7 @@ class TestJudge:
         return "\n".join([*dict.fromkeys(texts), *lines])
 
     def _warn(self, line: str) -> None:
+        """Add a warning to the test."""
         self.item.warn(MockllmWarning(line))
 
 

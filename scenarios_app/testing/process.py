@@ -119,6 +119,8 @@ def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.
 
 
 def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a test server: inherited ones without mockllm's settings, and
+    these."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -140,6 +142,7 @@ def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
 
 
 def _stop_process(process: "subprocess.Popen[str]") -> None:
+    """Terminate a process, and kill it if it does not end in time."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)

@@ -47,6 +47,7 @@ def write_coverage(file: str, coverage: Mapping[str, Any]) -> None:
 def _write_file(
     path: Path, body: Mapping[str, Any], suite: str, cases: Iterable[Case], text: str
 ) -> None:
+    """Write a report in the format of its suffix: JSON, JUnit XML or text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix.lower():
         case ".json":

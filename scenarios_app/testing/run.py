@@ -178,6 +178,7 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
     early: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
+        """Send a signal on to the command, unless the terminal has sent it to both."""
         if number in TERMINAL_SIGNALS and _is_in_foreground():
             return
         if not processes:
@@ -186,6 +187,7 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
             process.send_signal(number)
 
     def add_process(process: "subprocess.Popen[bytes]") -> None:
+        """Add a started command; it gets the signals that came before."""
         processes.append(process)
         for number in early:
             process.send_signal(number)

@@ -64,6 +64,7 @@ class ServerPool:
             self._running.close()
 
     def _accept_workers(self) -> None:
+        """Accept connections of test workers until the pool is closed."""
         while True:
             try:
                 connection = self._listener.accept()

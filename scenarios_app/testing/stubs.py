@@ -73,6 +73,7 @@ class Stub:
 
     @property
     def is_empty(self) -> bool:
+        """True if neither a failure nor an answer is set yet."""
         return not self._failures and not self._answer
 
     def _load_steps(self) -> Self:
@@ -87,6 +88,7 @@ class Stub:
 
     @property
     def answers_always(self) -> bool:
+        """True if the answer can be given any number of times."""
         return bool(self._answer) and not self._once
 
     def matches_like(self, other: "Stub") -> bool:
@@ -94,6 +96,7 @@ class Stub:
         return (self._match, self._turn) == (other._match, other._turn)
 
     def _build_step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
+        """Return the step document of one answer, with the stub's conditions."""
         turn = {} if self._turn is None else {"turn": self._turn}
         return {**turn, "match": self._match, "consume": consume, "produce": produce}
 
@@ -264,6 +267,7 @@ class Mockllm:
             )
 
     def _load_scenario(self, document: Mapping[str, Any]) -> None:
+        """Load a scenario for this session in place of one of its name."""
         __tracebackhide__ = True
         name = document.get("name") or "unnamed"
         self._control.send("PUT", scenario_path(str(name)), document, session=self.session)
@@ -290,6 +294,7 @@ def build_match(
 
 
 def _mismatch_lines(count: Mapping[str, int], verified: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the expected and the found number, and why the nearest requests do not match."""
     ((operator, number),) = count.items()
     expected = f"{operator.replace('_', ' ').replace('equals', 'exactly')} {number}"
     yield f"expected {expected} such requests, there were {verified['count']}"

@@ -134,4 +134,5 @@ def recording_variables(base_url: str, *, environment: Mapping[str, str]) -> dic
 
 
 def _first_value(names: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Return the first value of these variables that is set, or ""."""
     return next((environment[name] for name in names if environment.get(name)), "")

@@ -81,6 +81,8 @@ def _orphan_results(messages: Sequence[Message]) -> Iterator[tuple[int, ToolResu
 
 
 def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield calls, of the client's history or of the script, whose arguments break the offered
+    tool's schema."""
     checked: dict[str, tuple[Tool, set[str]]] = {}
     for one in session.exchanges:
         if one.request is None:
@@ -154,6 +156,8 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _find_changed_prompt_prefixes(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield requests that repeat a conversation with another beginning, which the provider's prompt
+    cache cannot use."""
     earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
         lambda: deque(maxlen=_MAX_CANDIDATES)
     )
@@ -215,6 +219,7 @@ def _describe_change(earlier: CanonicalRequest | None, later: CanonicalRequest) 
 
 
 def _describe_tool_change(earlier: Sequence[Tool], later: Sequence[Tool]) -> str:
+    """Return in words how two unequal lists of tools differ: in names, order or one definition."""
     old, new = ([tool.name for tool in tools] for tools in (earlier, later))
     if old != new:
         reordered = sorted(old) == sorted(new)

@@ -63,6 +63,7 @@ class Coverage:
 
     @property
     def steps(self) -> int:
+        """The number of steps."""
         return len(self.all_steps)
 
     @property
@@ -77,6 +78,7 @@ class Coverage:
 
     @property
     def faults(self) -> tuple[FaultCoverage, ...]:
+        """All scripted faults of the steps."""
         return tuple(fault for step in self.all_steps for fault in step.faults)
 
 
@@ -124,6 +126,7 @@ def coverage_text(coverage: Coverage, *, notes: tuple[str, ...] = ()) -> str:
 
 
 def _uncovered_lines(coverage: Coverage) -> Iterator[str]:
+    """Yield a line for each step, condition and fault that the run did not reach."""
     for scenario in coverage.scenarios:
         for step in scenario.steps:
             step_ref = f"{scenario.scenario}, step {step.step}"
@@ -137,6 +140,7 @@ def _uncovered_lines(coverage: Coverage) -> Iterator[str]:
 
 
 def _step_coverage(scenario: Scenario, step: Step, data: RunCounts) -> StepCoverage:
+    """Return how often a step answered; if never, with the conditions that no request met."""
     step_key = (scenario.name, step.key)
     served = data.served.get(step_key, 0)
     unmet = (
@@ -155,6 +159,8 @@ def _judgeable_conditions(step: Step) -> tuple[Condition, ...]:
 
 
 def _fault_coverage(step_key: StepKey, step: Step, data: RunCounts) -> Iterator[FaultCoverage]:
+    """Yield the faults that a step scripts, in `failures` and `produce`, with whether they
+    occurred."""
     failing = step.failures.fault if step.failures else None
     for place, fault in (("failures", failing), ("produce", step.produce.fault)):
         if fault is not None:

@@ -60,6 +60,7 @@ def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def _annotation_lines(cases: Iterable[Case]) -> Iterator[str]:
+    """Yield workflow commands: an error for each reason, a warning for each note, both limited."""
     all_cases = list(cases)
     errors = ((case.name, reason) for case in all_cases for reason in case.reasons)
     warnings = ((case.name, reason) for case in all_cases for reason in case.noted)
@@ -70,4 +71,5 @@ def _annotation_lines(cases: Iterable[Case]) -> Iterator[str]:
 
 
 def _escape(text: str, escapes: Mapping[str, str]) -> str:
+    """Return a text in which these characters are escaped for a workflow command."""
     return "".join(escapes.get(letter, letter) for letter in text)

@@ -107,6 +107,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
+        """True without unmatched requests, violations, unserved steps and findings that fail."""
         failing = any(is_failing(one.level, strict=self.strict) for one in self.findings)
         return not (self.unmatched or self.violations or self.unserved or failing)
 
@@ -170,6 +171,7 @@ def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
 
 
 def _find_violations(session: JudgedSession) -> Iterator[Violation]:
+    """Yield the violations of the journaled requests, then those whose request is not kept."""
     journaled: Counter[str] = Counter()
     for one in session.exchanges:
         journaled.update(one.violations)
@@ -182,6 +184,7 @@ def _find_violations(session: JudgedSession) -> Iterator[Violation]:
 def _unserved_steps(
     session: JudgedSession, options: VerdictOptions, asked: frozenset[str]
 ) -> Iterator[UnservedStep]:
+    """Yield the required steps that answered no request of the session."""
     for name, step in _required_steps(session, options):
         if (name, step.key) not in session.answered:
             own = session.name if name in session.own else None

@@ -46,6 +46,7 @@ def verdict_text(verdict: Verdict, *, notes: tuple[str, ...] = ()) -> str:
 
 
 def headline(verdict: Verdict) -> str:
+    """Return one line: passed or FAILED, the session, and counts of what went wrong."""
     subject = "the run" if verdict.session is None else f"session {line(verdict.session)}"
     counts = [
         _format_count(verdict.requests, "request"),
@@ -72,6 +73,7 @@ def near_miss_text(miss: Any) -> str:
 
 
 def _trouble_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield the lines of a text report, a limited number of each kind."""
     steps = (line(f"{one.scenario}, step {one.step}") for one in verdict.unserved)
     findings = (
         f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]" for one in verdict.findings
@@ -92,6 +94,7 @@ def first_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
 
 
 def _unmatched_lines(one: UnmatchedRequest) -> str:
+    """Return the line of an unmatched request, with a line for each near miss."""
     reason = unmatched_reason(one.fallback, one.url_error)
     near = (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
     return "\n".join((f"unmatched: {line(one.path)}: {reason} [{one.id}]", *near))
@@ -128,6 +131,7 @@ def _items_with_nouns(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], st
 
 
 def _format_count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
     if number == 1 or noun == "unmatched":
         return f"{number:,} {noun}"
     return f"{number:,} {noun.replace('step', 'steps', 1) if ' ' in noun else f'{noun}s'}"
@@ -215,6 +219,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _xml_text(text: str) -> str:
+    """Return a text without characters that XML forbids."""
     return _XML_INVALID.sub("�", text)
 
 

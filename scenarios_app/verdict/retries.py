@@ -113,6 +113,7 @@ def requested_wait(exchange: JudgedExchange) -> float | None:
 
 
 def _parse_number(text: str) -> float | None:
+    """Return a finite number from 0 up, or None."""
     try:
         number = float(text)
     except ValueError:
@@ -143,10 +144,13 @@ def _failed(one: JudgedExchange) -> bool:
 
 
 def _succeeded(one: JudgedExchange) -> bool:
+    """Return True if the answer was complete and its client took it."""
     return not one.failed and one.outcome != "client_gone"
 
 
 def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
+    """Yield the retries among identical requests: those that surely come from one client, by
+    attempt numbers, order or the calls of a loop."""
     attempts: defaultdict[int | None, list[JudgedExchange]] = defaultdict(list)
     for one in group:
         attempts[_attempt_number(one)].append(one)
@@ -310,6 +314,7 @@ def _polite_retry_time(one: JudgedExchange) -> float:
 
 
 def _first_retry_time(failed: JudgedExchange) -> float:
+    """Return the Unix time before which a request cannot be a retry of this failure."""
     return max(_retry_time(failed), _failure_time(failed))
 
 

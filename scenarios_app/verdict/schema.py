@@ -138,6 +138,7 @@ def _error_message(value: Json, schema: dict[str, Json], key: str) -> str:
 
 
 def _with_path(path: str, message: str) -> str:
+    """Return a message after the path of its value; the whole value has none."""
     return f"{path.removeprefix('.')}: {message}" if path else message
 
 

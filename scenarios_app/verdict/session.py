@@ -197,6 +197,8 @@ def _json_values(body: str) -> Iterator[Any]:
 
 
 def _answer_texts(value: Any) -> Iterator[str]:
+    """Yield the texts of a response or stream event of any API, of the first choice, without
+    reasoning."""
     match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return
@@ -219,12 +221,14 @@ def _answer_texts(value: Any) -> Iterator[str]:
 
 
 def _message_texts(message: Any) -> Iterator[str]:
+    """Yield the texts of a message item."""
     match message:
         case {"type": "message", "content": list(parts)}:
             yield from (_part_text(part) for part in parts)
 
 
 def _part_text(part: Any) -> str:
+    """Return the text of a part, or "" for reasoning and other parts."""
     match part:
         case {"text": str(text)} if part.get("thought") is not True:
             return text

@@ -45,6 +45,7 @@ class _Turns:
 
 
 def _read_turns(session: JudgedSession) -> _Turns:
+    """Return the turns of a session's WebSocket connections; none if it has no connection."""
     turns = _Turns()
     has_sockets = any(_KEY in one.request_headers for one in session.exchanges)
     for one in session.exchanges if has_sockets else ():
@@ -60,6 +61,8 @@ def _read_turns(session: JudgedSession) -> _Turns:
 
 
 def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield turns that were refused since only another connection had the earlier response, and
+    whose conversation was not sent again."""
     turns = _read_turns(session)
     for turn in turns.all:
         lost = turns.previous(turn) if turn.content.is_refused else None
@@ -74,6 +77,7 @@ def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _find_lost_tool_outputs(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield tool calls of lost connections whose output did not come with the next requests."""
     turns = _read_turns(session)
     for connection in turns.by_connection.values():
         for number, turn in enumerate(connection if connection[-1].is_lost else ()):
@@ -105,6 +109,7 @@ def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str)
 
 
 def _find_too_many_reconnects(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield connections after more than MAX_RECONNECTS lost ones in a row."""
     turns = _read_turns(session)
     rows: list[tuple[_Turn, ...]] = []
     for connection in turns.by_connection.values():

@@ -35,6 +35,7 @@ class StepSurvival:
 
     @property
     def survived(self) -> int:
+        """The number of kinds that the program survived."""
         return list(self.faults.values()).count("survived")
 
     @property
@@ -74,6 +75,7 @@ class Survival:
 
     @property
     def outcomes(self) -> Counter[str | None]:
+        """The number of faults by outcome; None for those that were not tried."""
         return Counter(
             outcome
             for scenario in self.scenarios
@@ -83,10 +85,12 @@ class Survival:
 
     @property
     def faults(self) -> int:
+        """The number of faults, tried or not."""
         return sum(self.outcomes.values())
 
     @property
     def survived(self) -> int:
+        """The number of survived faults."""
         return self.outcomes["survived"]
 
     @property
@@ -158,6 +162,8 @@ def measure_survival(
 
 
 def _step_survival(step: Step, results: Results) -> StepSurvival:
+    """Return the outcomes at a step: stored ones, and None for kinds that fit but were not
+    tried."""
     applicable = set(_applicable_kinds(step))
     outcomes = {kind.name: results.get((step.label, kind.name)) for kind in KINDS}
     return StepSurvival(
@@ -206,6 +212,8 @@ def survival_text(survival: Survival) -> str:
 
 
 def _report_lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
+    """Yield a line for each step whose faults were not tried or not all survived, and for outdated
+    results."""
     for scenario in scenarios:
         if scenario.outdated:
             count = scenario.outdated

@@ -28,6 +28,7 @@ from scenarios_app.verdict.session import (
 
 
 def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
+    """Yield retries before the time that the failed response asked to wait."""
     for retry in retries:
         wait = requested_wait(retry.failed)
         if is_retryable(retry.failed) and wait is not None and retry.is_early:
@@ -41,6 +42,7 @@ def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
 
 
 def _find_retries_without_pause(retries: Iterable[Retry]) -> Iterator[Sighting]:
+    """Yield retries that came immediately although the response named no time."""
     hasty: dict[JudgedExchange, Retry] = {}
     reported: set[JudgedExchange] = set()
     for retry in retries:
@@ -68,6 +70,7 @@ def _find_retries_without_pause(retries: Iterable[Retry]) -> Iterator[Sighting]:
 
 
 def _find_retries_of_permanent_errors(retries: Iterable[Retry]) -> Iterator[Sighting]:
+    """Yield retries of errors that the same request gets every time."""
     for retry in retries:
         if not is_retryable(retry.failed):
             header = retry.failed.response_headers.get("x-should-retry", "").lower()
@@ -78,6 +81,7 @@ def _find_retries_of_permanent_errors(retries: Iterable[Retry]) -> Iterator[Sigh
 
 
 def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield notes on requests that break a rule if one client sent them, which is not known."""
     for requests in find_undecided_runs(session.exchanges):
         retries = list(consecutive_retries(requests))
         broken = [
@@ -117,18 +121,21 @@ def _closed_streams(session: JudgedSession) -> Iterator[JudgedExchange]:
 
 
 def _find_closed_streams(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield streams that the client closed before their end."""
     for one in _closed_streams(session):
         message = f"closed after {one.response_bytes:,} bytes, before the end of the stream"
         yield Sighting(message, one)
 
 
 def _find_unread_usage(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield closed streams whose request asked for usage."""
     for one in _closed_streams(session):
         if _asks_for_usage(one.request_body):
             yield Sighting("asked for usage, and closed the stream before it came", one)
 
 
 def _asks_for_usage(body: str) -> bool:
+    """Return True if a request's body sets `stream_options.include_usage`."""
     if '"include_usage"' not in body:
         return False
     try:
@@ -144,6 +151,7 @@ _SAYS_CUT = re.compile("cut off|broke off|interrupt|incomplete|truncat", re.IGNO
 
 
 def _find_truncated_answers_in_history(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield requests whose history holds an incomplete answer as if it were whole."""
     truncated: dict[tuple[Message, ...], JudgedExchange] = {}
     complete: defaultdict[tuple[Message, ...], list[JudgedExchange]] = defaultdict(list)
     for one in session.exchanges:

@@ -51,9 +51,9 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 962,
     "scenarios_app/simulate": 257,
     "scenarios_app/store": 1_423,
-    "scenarios_app/testing": 3_698,
+    "scenarios_app/testing": 3_741,
     "scenarios_app/proof": 1_775,
-    "scenarios_app/verdict": 2_751,
+    "scenarios_app/verdict": 2_803,
     "scenarios_app/wire": 13_245,
     "traces_app": 1_987,
 }

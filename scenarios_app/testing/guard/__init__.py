@@ -59,6 +59,7 @@ class ProviderGuard:
             yield
 
     def _guard_name_lookups(self, patch: pytest.MonkeyPatch) -> None:
+        """Replace name lookups, those of event loops too, by ones that refuse providers."""
         resolve = socket.getaddrinfo
 
         def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
@@ -72,6 +73,8 @@ class ProviderGuard:
             patch.setattr(loop, "getaddrinfo", self._guard_loop_lookup(loop.getaddrinfo))
 
     def _guard_loop_lookup(self, resolve: Any) -> Any:
+        """Return an event loop's `getaddrinfo` that refuses providers."""
+
         async def getaddrinfo(loop: Any, host: Any, *args: Any, **options: Any) -> Any:
             self._check(host, socket.gaierror)
             return await resolve(loop, host, *args, **options)
@@ -87,6 +90,7 @@ class ProviderGuard:
             patch.setattr(ssl.SSLContext, name, self._guard_tls_wrap(wrap))
 
     def _guard_tls_wrap(self, wrap: Any) -> Any:
+        """Return a method that wraps a socket in TLS, and refuses the names of providers."""
         parameters = signature(wrap)
         # Event loops call `wrap_bio` in callbacks, where a failure of pytest would be lost.
         is_callback = wrap.__name__ == "wrap_bio"
@@ -113,6 +117,7 @@ class ProviderGuard:
         raise error(socket.EAI_FAIL, f"mockllm: {text}")
 
     def _explanation(self, host: str) -> str:
+        """Return why a request was stopped, which clients may have sent it, and how to allow it."""
         first = f"stopped a request to {host}, a real provider, before it was sent{_caller_place()}"
         last = "a test that is to call the provider: @pytest.mark.mockllm(guard=False)"
         return "\n  ".join((first, *self._reasons(host), last))

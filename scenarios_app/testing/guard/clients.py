@@ -117,6 +117,7 @@ def address_of(api: Upstream, base_url: str) -> str:
 
 
 def _subclasses(known: type[Any]) -> Iterator[type[Any]]:
+    """Yield a class and all classes that are derived from it."""
     yield known
     for one in known.__subclasses__():
         yield from _subclasses(one)

@@ -125,6 +125,7 @@ def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Resp
 
 
 def _excerpt(response: httpx2.Response) -> str:
+    """Return the beginning of a response's text on one line."""
     return " ".join(response.text.split())[:MAX_ERROR_CHARS]
 
 
@@ -212,6 +213,7 @@ class _Command:
         return bool(self._unsent)
 
     def _read_output(self) -> None:
+        """Wait for output and add it; raise the agent's failure at its end or if it is too long."""
         data = os.read(self._output.fileno(), _READ_BYTES)
         self._unread += data
         if not data:
