@@ -82,6 +82,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 
 
 def _redact_keys(body: str) -> str:
+    """Return a body in which the values of secret keys are masked, whatever surrounds them."""
     pieces: list[str] = []
     end = 0
     for key in _secret_keys(body):

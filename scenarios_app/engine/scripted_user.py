@@ -132,6 +132,7 @@ class Simulation:
         return Checkpoint("next", wanted or "a turn with end", quote(last.answer or ""), ok=False)
 
     def _run_checks(self, checks: Iterable[AgentCheck]) -> list[Checkpoint]:
+        """Return the result of each check on the conversation so far."""
         reader = self._reader()
         return [
             Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
@@ -148,5 +149,6 @@ class Simulation:
 
 
 def _describe_turn(number: int, turn: UserTurnDocument) -> str:
+    """Return a turn as a message names it: its number, and what it waits for."""
     wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.needed_checks)
     return f"turn {number} after {wanted}"

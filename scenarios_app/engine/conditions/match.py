@@ -103,6 +103,7 @@ class Match:
         return sum(not condition.holds(reader) for condition in self.conditions)
 
     def mismatches(self, reader: RequestReader) -> tuple[Mismatch, ...]:
+        """Return the reasons why the conditions that do not hold fail."""
         return tuple(
             Mismatch(*mismatch)
             for one in self.conditions
@@ -165,6 +166,7 @@ def _make_match_model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
 
 
 def _field_name(kind: type[Condition]) -> str:
+    """Return the attribute of the pydantic model that holds a condition's value."""
     # Keys such as `json`, `schema` and `copy` are attributes of every pydantic model.
     return f"match_{kind.key}"
 

@@ -117,6 +117,7 @@ class MessageCondition(SubjectTextCondition):
         return f"{name} {which}" if isinstance(which, int) else f"{which} {name}"
 
     def excludes(self, other: Condition) -> bool:
+        """Return True if no request can meet both: the same single message would need two texts."""
         return (
             isinstance(other, MessageCondition)
             and self.subject == other.subject
@@ -126,6 +127,8 @@ class MessageCondition(SubjectTextCondition):
 
     @property
     def can_fail_next_turn(self) -> bool:
+        """True if the next request of the same conversation may have another message at this
+        position."""
         if self.subject.name == "tool" and self.alternatives[0] == _ANYTHING:
             # The next result meets it too.
             return False
@@ -135,9 +138,11 @@ class MessageCondition(SubjectTextCondition):
 
     @property
     def requires_tool_result(self) -> bool:
+        """True if only requests with a tool's result can pass."""
         return self.subject.name == "tool"
 
     def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
+        """Yield a warning if the text passes in nearly every request."""
         if reason := _explain_broadness(self.alternatives[0]):
             yield "broad", reason
 

@@ -91,6 +91,7 @@ class RecordedCondition(SubjectTextCondition):
         return "; ".join(map(describe_difference, self.differences(reader)))
 
     def mismatches(self, reader: RequestReader) -> Iterator[tuple[str, str, str]]:
+        """Yield each difference as its place, the recorded and the received value."""
         differences = self.differences(reader)
         if not differences:
             yield from SubjectTextCondition.mismatches(self, reader)
@@ -106,6 +107,7 @@ class RecordedCondition(SubjectTextCondition):
         return differences(self.recorded, received, most=_MAX_DIFFERENCES)
 
     def distance(self, reader: RequestReader) -> float:
+        """Return 0.0 if the requests are equal, else how much they differ, at most 1.0."""
         received = self._compared_form(reader)
         if received is None:
             return 1.0

@@ -56,6 +56,7 @@ class ProviderCondition(AnyTextCondition):
         return quote(reader.texts(self.subject)[0].plain)
 
     def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
+        """Yield a warning if none of the server's providers can pass."""
         if providers and not any(c.test(name) for c in self.alternatives for name in providers):
             yield "unreachable", f"there is no such provider, only {', '.join(sorted(providers))}"
 
@@ -202,6 +203,7 @@ class HeaderCondition(NamedTextCondition):
 
     @property
     def is_masked(self) -> bool:
+        """True if the journal masks the header, so that stored requests cannot be judged."""
         return is_secret(self.subject.name)
 
 
@@ -222,4 +224,5 @@ class MetadataCondition(NamedTextCondition):
 
     @property
     def may_be_masked(self) -> bool:
+        """True if the journal may mask the value, because its key names a secret."""
         return is_secret(self.subject.name)

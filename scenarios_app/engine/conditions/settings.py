@@ -148,6 +148,7 @@ class ToolCountCondition(RangeCondition):
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
+        """Return the number of offered tools."""
         return len(request.tools)
 
 
@@ -162,6 +163,7 @@ class MaxTokensCondition(RangeCondition):
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
+        """Return the requested token limit, or None."""
         return request.max_tokens
 
 

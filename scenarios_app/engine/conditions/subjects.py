@@ -48,6 +48,7 @@ class ComparedText:
         return letter_pairs(self.folded[:_MAX_PAIRED_CHARS])
 
     def meets(self, condition: TextCondition) -> bool:
+        """Return True if the text passes the condition."""
         return condition.test(self.plain, folded=self.folded if condition.ignore_case else None)
 
 

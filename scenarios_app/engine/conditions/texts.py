@@ -179,6 +179,8 @@ class TextCondition:
         return None if self.ignore_case and text else text
 
     def _implies_search(self, wide: "TextCondition", search: Regex) -> bool:
+        """Return True if each text that passes here also passes the other condition's regex; only
+        surely known cases count."""
         if self.regex == wide.regex and self.ignore_case == wide.ignore_case:
             return True
         exact = None if self.ignore_case else self.exact

@@ -185,6 +185,7 @@ class ToolCallCondition(Condition):
         return self.name in (None, call.name) and self.namespace in (None, call.namespace)
 
     def _has_arguments(self, call: ToolCallPart, got: Json) -> bool:
+        """Return True if the call's arguments hold the expected ones, and its input passes."""
         return (
             self.arguments is None
             or call.arguments == self.arguments
@@ -301,12 +302,14 @@ class ToolResultCondition(Condition):
         )
 
     def _find_result(self, reader: RequestReader) -> ToolResultPart | None:
+        """Return the first result that passes, or None."""
         for result in reader.request.tool_results:
             if not self._count_wrong_fields(result) and self.text.test(result.content):
                 return result
         return None
 
     def _count_wrong_fields(self, result: ToolResultPart) -> int:
+        """Return how many of id, name and error flag differ."""
         return (
             (self.tool_call_id not in (None, result.tool_call_id))
             + (self.name not in (None, result.name))

@@ -120,6 +120,7 @@ class ChoiceDocument(Document):
             yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
 
     def compile_choice(self) -> ScriptedChoice:
+        """Return the choice that the parts of this document script."""
         return ScriptedChoice(
             parts=tuple(self._compile_parts()),
             finish_reason=self.finish_reason,
@@ -214,6 +215,7 @@ class AnswerDocument(ChoiceDocument):
     """More top-level fields of the answer, by provider; `any` applies to all."""
 
     def has_value(self, key: str) -> bool:
+        """Return True if a key is set; a default `usage` does not count."""
         return super().has_value(key) and (key != "usage" or self.usage != _DEFAULT_USAGE)
 
     def find_key_problems(self) -> Iterator[KeyProblem]:
@@ -222,6 +224,7 @@ class AnswerDocument(ChoiceDocument):
         yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
 
     def compile_answer(self) -> Answer:
+        """Return the scripted, raw or generated answer of this document."""
         if self.raw is not None:
             return self.raw.compile()
         usage = to_struct(self.usage, _NO_USAGE)

@@ -50,6 +50,7 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
 def _check_step(
     document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
 ) -> Iterator[KeyProblem]:
+    """Yield unknown template names, and durations and texts beyond the limits."""
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
         yield from _check_templates(document, step)
@@ -61,6 +62,7 @@ def _check_step(
 
 
 def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
+    """Yield steps without a turn, and turns that two steps have."""
     seen: set[int] = set()
     for number, step in enumerate(document.steps):
         if step.turn is None:
@@ -76,6 +78,7 @@ def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
 
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[KeyProblem]:
+    """Yield the names in templates that no variable, group or request value has."""
     groups = step.match.compile().group_names
     dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
     for loc, text in _find_templates(dumped, ("produce",)):
@@ -121,6 +124,7 @@ def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
 
 
 def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
+    """Yield the durations of a step that exceed the limit."""
     produce = step.produce
     durations: list[tuple[Loc, int]] = [
         (("produce", "latency_ms"), produce.latency_ms),
@@ -137,6 +141,7 @@ def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Key
 
 
 def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
+    """Yield a problem if an answer of the step has more bytes of text than the limit."""
     produce = step.produce.compile()
     size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:

@@ -237,6 +237,7 @@ def _find_files(path: Path, suffixes: set[str]) -> list[Path]:
 
 
 def _iter_files(directory: Path) -> Iterator[Path]:
+    """Yield the files in and below a directory, without hidden ones; raise OSError."""
     for folder, names in _walk(directory, onerror=_raise):
         for name in names:
             if not name.startswith("."):

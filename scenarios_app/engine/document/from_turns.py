@@ -66,6 +66,7 @@ def to_turns_location(loc: Loc) -> Loc:
 
 
 def _convert_turn(turn: turns.TurnDocument) -> dict[str, Json]:
+    """Return the step that a turn stands for, in its usual form."""
     response = turn.response
     expect = _without_none(
         tools=turn.expected_tools,
@@ -105,6 +106,7 @@ def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
 
 
 def _convert_calls(calls: list[turns.CallDocument]) -> Iterator[dict[str, Json]]:
+    """Yield the parts of tool calls, each with the text before it."""
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
             yield {"text": escape_templates(call.assistant_text)}

@@ -89,6 +89,7 @@ def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
 def _copy_object(
     value: dict[object, object], loc: Loc, report: Callable[[Loc, str], None]
 ) -> dict[str, Json]:
+    """Return a copy of an object; `report` gets repeated keys, and keys that are no text."""
     if isinstance(value, _RepeatedKeyObject):
         report((*loc, value.key), "this key is given twice")
     copy: dict[str, Json] = {}

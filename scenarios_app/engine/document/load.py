@@ -55,6 +55,7 @@ def has_scenario_keys(value: object) -> bool:
 
 
 def _convert_turns(data: Any) -> Any:
+    """Return a document in the form of turns converted; any other data unchanged."""
     return read_turns(data) if is_in_turns(data) else data
 
 
@@ -105,6 +106,8 @@ class LoadedDocument:
     turns: bool = False
 
     def problem(self, loc: Loc, message: str) -> Problem:
+        """Return a problem at a place in the file, in the form in which its author wrote the
+        document."""
         inside = to_turns_location(loc) if self.turns else loc
         return Problem(format_location((*self.loc, *inside)), message, self.source)
 

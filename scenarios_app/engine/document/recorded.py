@@ -43,6 +43,7 @@ class RecordedChunkDocument(Document):
 
     @property
     def data(self) -> bytes:
+        """The bytes of the chunk, also of one written in Base64."""
         if self.text is not None:
             return self.text.encode()
         return _decode_base64(self.base64 or "") or b""
@@ -113,6 +114,7 @@ def chunk_document(at: float, data: bytes) -> Json:
 
 
 def _decode_base64(text: str) -> bytes | None:
+    """Return the decoded bytes, or None if the text is no Base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -170,6 +170,7 @@ class VersionedDocument(Document):
     @model_validator(mode="before")
     @classmethod
     def _check_version(cls, data: Any) -> Any:
+        """Refuse a document of another version; a missing version is this one."""
         version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
         if version is True or version != VERSION:
             refuse([(("version",), f"{quote_json(version)} is not read here, {VERSION} is")])

@@ -39,6 +39,7 @@ class _UniqueKeyLoader(_PlainLoader):
     """Refuses an object with a repeated key."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Return an object; raise ConstructorError for a key that is given twice."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:

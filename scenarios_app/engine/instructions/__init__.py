@@ -112,6 +112,7 @@ class _AnswerWriter:
         return ScriptedAnswer(tuple(choices), per_choice=True, consecutive=True)
 
     def _choice(self, number: int, message: kinds.BlockMessage | None) -> ScriptedChoice:
+        """Return the choice of a message: reasoning if asked for, then its content."""
         key = f"{self.key}/{number}"
         parts: list[AnswerPart] = []
         content = message.content if message else None
@@ -132,6 +133,7 @@ class _AnswerWriter:
         return ScriptedChoice(tuple(parts), chunks or None)
 
     def _content_parts(self, content: kinds.Content, key: str) -> Sequence[AnswerPart]:
+        """Return the parts of a content: calls, generated or given text, or a probe's answer."""
         match content:
             case kinds.Calls(parts=parts):
                 return parts

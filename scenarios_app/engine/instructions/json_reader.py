@@ -62,11 +62,13 @@ class JsonCursor:
         return iter(()) if item is None or item.value == [] else item.items()
 
     def object(self) -> dict[str, Json]:
+        """Return this object; raise InstructionError for another type."""
         if isinstance(self.value, dict):
             return self.value
         raise self.error("expected an object")
 
     def text(self) -> str:
+        """Return this text; raise InstructionError for another type."""
         if isinstance(self.value, str):
             return self.value
         raise self.error("expected a string")

@@ -55,6 +55,7 @@ Content: TypeAlias = Lorem | Verbatim | Calls | Probe
 
 
 def _read_text_with_citations(item: JsonCursor) -> Content:
+    """Return the given text, or generated words, with citations; raise InstructionError."""
     citations = tuple(map(_read_citation, item.items_at("citations")))
     if text := item.get("text"):
         return Verbatim(text.text(), citations)
@@ -74,6 +75,7 @@ def _read_citation(item: JsonCursor) -> Citation:
 
 
 def _read_call(item: JsonCursor) -> ToolCallPart:
+    """Return a tool call; arguments that are a string are sent unchanged."""
     args = item.get("args")
     # A string is sent unchanged, so that invalid arguments can be scripted.
     arguments = text_or_json(args.value if args else {})
@@ -103,6 +105,7 @@ def _make_probe_reader(kind: str) -> Callable[[JsonCursor], Content]:
     ignored."""
 
     def read(item: JsonCursor) -> Content:
+        """Return the probe; raise InstructionError if its value is no object."""
         item.object()
         return Probe(kind)
 
@@ -201,6 +204,8 @@ def _read_messages(block: JsonCursor, *, required: bool) -> tuple[BlockMessage, 
 
 
 def _read_message(message: JsonCursor) -> BlockMessage:
+    """Return a message of an instruction block; it must have exactly one kind. Raise
+    InstructionError."""
     keys = message.object()
     kinds = [key for key in keys if key in MESSAGE_KINDS]
     match [key for key in kinds if keys[key] is not None] or kinds:

@@ -80,6 +80,7 @@ def format_js_number(number: float | None) -> str:
 def _violations(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> Iterator[_Violation]:
+    """Yield what a request lacks of the scenario's system prompt and the step's expectations."""
     system = request.system_text
     missing = [text for text in scenario.system_prompt_must_include if text not in system]
     if missing:
@@ -90,6 +91,7 @@ def _violations(
 
 
 def _expect_violations(expect: Expect, request: CanonicalRequest) -> Iterator[_Violation]:
+    """Yield what a request lacks of `expect`: tools and settings."""
     missing = [] if expect.allow_missing_tools else _missing_tools(expect, request)
     if missing:
         yield _Violation(
@@ -109,6 +111,8 @@ def _expect_violations(expect: Expect, request: CanonicalRequest) -> Iterator[_V
 
 
 def _missing_tools(expect: Expect, request: CanonicalRequest) -> list[str]:
+    """Return the expected tools that the request does not offer; names that begin with `agent__`
+    are exempt."""
     offered = {sanitise_tool_name(tool.name) for tool in request.tools}
     return [
         name

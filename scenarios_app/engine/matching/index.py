@@ -169,6 +169,7 @@ class Layer:
         )
 
     def _matching_positions(self, reader: RequestReader) -> Iterator[int]:
+        """Yield, in order, the positions of the steps whose `match` holds."""
         positions = self._lookup.positions(reader)
         return (p for p in positions if self._matching[p].match.holds(reader))
 
@@ -272,6 +273,8 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         offered_refs: set[tuple[str, str]] = set()
 
         def eligible(entry: Entry) -> bool:
+            """Return True if a step can answer: not consumed, not yielded before, and passed by
+            `only`."""
             step, ref = entry.step, entry.ref
             is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
             return not is_unavailable and (only is None or only(step))
@@ -293,6 +296,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         reader = RequestReader(request)
 
         def eligible(entry: Entry) -> bool:
+            """Return True if a step is not consumed."""
             return not (entry.step.consume and entry.ref in consumed)
 
         if len(self.layers) == 1:

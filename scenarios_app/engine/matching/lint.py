@@ -260,6 +260,7 @@ def _find_narrow_patterns(entry: Entry) -> Iterator[Suspicion]:
 
 
 def _find_unoffered_tools(entry: Entry, offered: Collection[str]) -> Iterator[Suspicion]:
+    """Yield tools of a step that no request has offered; none if no request is known."""
     if not offered:
         return
     known_names = {sanitise_tool_name(name) for name in offered}

@@ -288,6 +288,7 @@ def _rarest_atoms(
     """
 
     def cost(atom: Atom) -> AtomCost:
+        """Return how costly an atom is: frequent ones, regexes and short ones cost more."""
         return frequencies[need.subject, atom], atom.kind == "regex", -len(atom.text)
 
     rarest = [min(atoms, key=cost) for atoms in need.alternatives]

@@ -77,6 +77,7 @@ def _near_miss(
 
 
 def _is_used_up(entry: Entry, served: Container[tuple[str, str]]) -> bool:
+    """Return True if the step can answer once only, and has."""
     return entry.step.consume and (entry.scenario.name, entry.step.key) in served
 
 

@@ -98,4 +98,5 @@ def scenario_header_of(request: CanonicalRequest) -> str:
 
 
 def _shorten_name(name: str) -> str:
+    """Return the beginning of a scenario's name, which is a user message, for messages."""
     return shorten(name, _MAX_NAME_CHARS) or "(no user message)"

@@ -112,6 +112,7 @@ def _call_line(call: ToolCallPart) -> str:
 
 
 def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
+    """Return the choice with other parts, without scripted chunks."""
     # Scripted chunks belong to the parts as they were.
     return replace(choice, parts=tuple(parts), chunks=None)
 
@@ -140,7 +141,10 @@ def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply
     """Return the alteration that changes texts, but not those that are JSON objects."""
 
     def change_texts(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+        """Yield the choice with one text changed, for each change."""
+
         def changed_texts(part: TextPart) -> Iterator[str]:
+            """Yield the changed versions of a text; none if it is a JSON object."""
             is_prose = not part.is_json and read_object(part.text) is None
             return change(part.text, request) if is_prose else iter(())
 
@@ -153,6 +157,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     """Return the alteration that gives calls other arguments."""
 
     def change_calls(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+        """Yield the choice with the arguments of one call changed, for each change."""
         for index, call in _indexed_calls(choice):
             for arguments in change(call, request):
                 yield _with_part(choice, index, replace(call, arguments=arguments))
@@ -161,6 +166,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
 
 
 def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice without content."""
     yield replace(_with_parts(choice, ()), finish_reason="stop")
 
 
@@ -177,29 +183,35 @@ def _cut_last_text(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 
 def _refuse(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with a refusal in place of its content."""
     yield replace(_with_parts(choice, (RefusalPart(REFUSAL),)), finish_reason="stop")
 
 
 def _break_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+    """Yield arguments without their last character, so that they are no JSON."""
     if broken := call.arguments.rstrip()[:-1]:
         yield broken
 
 
 def _rename_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with one call of an unknown tool, for each call."""
     for index, call in _indexed_calls(choice):
         yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
 def _repeat_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with one of its calls twice, for each call."""
     for index, call in _indexed_calls(choice):
         yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
 
 
 def _change_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with a finish reason that contradicts its content."""
     yield replace(choice, finish_reason="stop" if _indexed_calls(choice) else "tool_calls")
 
 
 def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice without one of its calls, for each call."""
     calls = _indexed_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
@@ -227,12 +239,14 @@ def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[
 
 
 def _drop_argument(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+    """Yield the arguments of a call without one of them, for each argument."""
     arguments = {} if call.custom else read_object(call.arguments) or {}
     for left_out in arguments:
         yield compact_json({key: value for key, value in arguments.items() if key != left_out})
 
 
 def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with one value of a JSON text changed, for each value."""
     schema = request.json.schema if request.json else None
     return _replace_texts(
         choice, lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema))

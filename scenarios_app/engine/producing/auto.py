@@ -128,6 +128,8 @@ def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
     message_words = _singular_words(message)
 
     def score(tool: Tool) -> tuple[bool, int, int]:
+        """Return how well a tool fits the message: named in full, words of its name and
+        description."""
         named = message_words & _singular_words(tool.name)
         described = message_words & _singular_words(tool.description)
         return tool.name in message, 2 * len(named) + len(described), len(named)
@@ -142,6 +144,8 @@ def _singular_words(text: str) -> set[str]:
 
 
 def _make_call(tool: Tool, key: str) -> ToolCallPart:
+    """Return a call with arguments that fit the tool's schema; refuse a schema that nothing
+    fits."""
     if tool.kind == "custom":
         text = _make_custom_input(tool, key)
         return ToolCallPart("", tool.name, text, custom=True, namespace=tool.namespace)
@@ -165,6 +169,7 @@ def _make_custom_input(tool: Tool, key: str) -> str:
 
 
 def _make_json(wanted: JsonFormat, key: str) -> str:
+    """Return a text that fits the wanted schema; refuse a schema that nothing fits."""
     with _refusing_schema(wanted.place, wanted.place):
         value = make_instance(wanted.schema, key)
     return value if wanted.bare and isinstance(value, str) else compact_json(value)
@@ -190,6 +195,7 @@ def cut_answer(
 
 
 def _cut_at_stop(choice: ScriptedChoice, stop: Sequence[str]) -> ScriptedChoice:
+    """Return the choice up to the first stop sequence in its texts, else unchanged."""
     wanted = [sequence for sequence in stop if sequence]
     for index, part in enumerate(choice.parts):
         text = part.text if isinstance(part, TextPart) else ""
@@ -201,6 +207,7 @@ def _cut_at_stop(choice: ScriptedChoice, stop: Sequence[str]) -> ScriptedChoice:
 
 
 def _cut_at_limit(choice: ScriptedChoice, tokens: int) -> ScriptedChoice:
+    """Return the choice cut after this many tokens, with finish reason `length`, else unchanged."""
     left = tokens * CHARACTERS_PER_TOKEN
     for index, part in enumerate(choice.parts):
         size = len(produced_text(part))

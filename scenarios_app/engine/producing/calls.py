@@ -33,6 +33,7 @@ def find_tool(call: ToolCallPart, tools: Sequence[Tool]) -> Tool | None:
 
 
 def _fit_call(call: ToolCallPart, tools: Sequence[Tool], *, custom_tools: bool) -> ToolCallPart:
+    """Return the call in the form, JSON or text, that the offered tool of its name takes."""
     tool = find_tool(call, tools)
     custom = call.custom and custom_tools
     if tool is not None:

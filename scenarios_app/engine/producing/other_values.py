@@ -134,6 +134,7 @@ def _enlarge(number: float) -> float:
 
 
 def _reverse_name(name: str) -> str:
+    """Return a name spelled backwards; a palindrome gets an "s"."""
     return name[::-1].capitalize() if name[::-1].lower() != name.lower() else f"{name}s"
 
 

@@ -139,6 +139,8 @@ def _cached_plan(
 def _time_events(
     choices: tuple[Choice, ...], sequential: bool, pacing: Pacing, draws: Iterator[float]
 ) -> Iterator[TimedEvent]:
+    """Return the events with their times in seconds; without a rate all come after the first
+    delay."""
     events = _iter_events(choices, sequential, pacing.words_per_chunk)
     if not (pacing.chunk_ms or pacing.words_per_second):
         first = pacing.first_ms / 1000
@@ -180,6 +182,7 @@ def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEv
 def _iter_events(
     choices: tuple[Choice, ...], sequential: bool, words_per_chunk: int
 ) -> Iterator[StreamEvent]:
+    """Yield the events of all choices: their scripted chunks in order, or their parts."""
     for number, choice in enumerate(choices):
         if choice.chunks is None:
             for index in range(len(choice.parts)):
@@ -195,6 +198,7 @@ def _iter_events(
 def _part_events(
     number: int, index: int, choice: Choice, words_per_chunk: int
 ) -> Iterator[StreamEvent]:
+    """Yield the start, the deltas and the end of a part."""
     part = choice.parts[index]
     yield PartStart(number, index, part)
     for text in deltas_of(part, words_per_chunk):

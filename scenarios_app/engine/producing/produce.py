@@ -111,6 +111,7 @@ def assign_ids(
         return (MCP_TOOL_PREFIX if server else SERVER_TOOL_PREFIX) + next(fresh)
 
     def with_id(part: AnswerPart) -> AnswerPart:
+        """Return a part with an id, if it can have one and has none."""
         match part:
             case ToolCallPart(id=""):
                 return replace(part, id=tool_call_prefix + next(fresh))

@@ -228,6 +228,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
 
 
 def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
+    """Return the part with a filled text or filled arguments."""
     if isinstance(part, ToolCallPart):
         return replace(part, name=filler.fill_text(part.name), arguments=text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
@@ -236,12 +237,14 @@ def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPar
 
 
 def _default_finish_reason(choice: ScriptedChoice) -> FinishReason:
+    """Return `tool_calls` if the choice has calls, else `stop`."""
     if any(isinstance(part, ToolCallPart) for part in choice.parts):
         return "tool_calls"
     return "stop"
 
 
 def _is_json(text: str) -> bool:
+    """Return True if a text is JSON before its templates are filled."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -37,6 +37,7 @@ _VOCABULARY_SIZE = 262_144
 
 
 def count_tokens(characters: int) -> int:
+    """Return the estimated tokens of this many characters, rounded up."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
@@ -153,6 +154,7 @@ def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=4096)
 def _invent_token(text: str) -> Token:
+    """Return a token with a log probability that is the same for equal texts."""
     # Half of the tokens are nearly certain, as with a real model.
     share = crc32(text.encode()) % 10_000 / 10_000
     return Token(text, -round(_MIN_SURPRISE + max(0.0, share - 0.5), 6))

@@ -80,6 +80,7 @@ def to_compared_request(sent: SentRequest, exact: Exact = EVERY_RULE) -> Compare
 
 
 def _decode_redacted(body: bytes) -> Json:
+    """Return a body as JSON or text with secrets masked; bytes that are no UTF-8 as they are."""
     try:
         return decode_body(redact_body(body.decode()))
     except UnicodeDecodeError:

@@ -98,6 +98,7 @@ class _BodyNormalizer:
         self._marks = [(regex, mark) for rule, regex, mark in _MARKS if rule in on]
 
     def normalize(self, value: Json) -> Json:
+        """Return a value in the form in which recorded and received bodies are compared."""
         match value:
             case dict():
                 return self._normalize_object(value)
@@ -126,6 +127,8 @@ class _BodyNormalizer:
         return normalized
 
     def _is_left_out(self, key: str, value: Json) -> bool:
+        """Return True if a rule ignores the key: labels, cache hints, or a value that is the
+        default."""
         if key in _LABEL_KEYS and "labels" in self._on:
             return True
         if key in _CACHE_KEYS and "caches" in self._on:
@@ -135,6 +138,7 @@ class _BodyNormalizer:
         return value is None or value in ([], {}) or (key in _DEFAULTS and value == _DEFAULTS[key])
 
     def _normalize_item(self, key: str, value: Json) -> Json:
+        """Return a value of an object; ids are numbered, and secrets masked."""
         if not isinstance(value, str):
             return self.normalize(value)
         if key in _ID_KEYS and "ids" in self._on:
@@ -151,6 +155,7 @@ class _BodyNormalizer:
         return self.replace_volatile(value)
 
     def _normalize_arguments(self, text: str) -> Json:
+        """Return a call's arguments as normalized JSON, or as text if they are none."""
         try:
             return self.normalize(json.loads(text))
         except (ValueError, RecursionError):

@@ -53,6 +53,8 @@ class SchemaValidator:
     budget: StepBudget
 
     def is_valid(self, value: Json, schema: Schema, depth: int = 0) -> bool:
+        """Return True if a value fits a schema; raise SchemaError for a schema that cannot be
+        used."""
         self.budget.spend()
         if depth > _MAX_DEPTH:
             raise SchemaError("it nests without end.")
@@ -69,6 +71,7 @@ class SchemaValidator:
         raise SchemaError("a schema must be an object.")
 
     def _has_allowed_value(self, value: Json, schema: Mapping[str, Json]) -> bool:
+        """Return True if the value has an allowed type and meets `const` and `enum`."""
         types = types_of(schema)
         if types is not None and type_of(value) not in types:
             return False
@@ -79,6 +82,7 @@ class SchemaValidator:
         )
 
     def _is_valid_scalar(self, value: Json, schema: Mapping[str, Json]) -> bool:
+        """Return True if a string or a number meets the keywords for it."""
         match value:
             case str():
                 pattern = get_text(schema, "pattern")
@@ -99,7 +103,11 @@ class SchemaValidator:
         return True
 
     def _is_valid_combination(self, value: Json, schema: Mapping[str, Json], depth: int) -> bool:
+        """Return True if the value meets references, `allOf`, `anyOf`, `oneOf`, `not` and
+        conditions."""
+
         def fits(schemas: Iterable[Schema]) -> Iterator[bool]:
+            """Yield whether the value fits each of the schemas."""
             return (self.is_valid(value, each, depth) for each in schemas)
 
         targets = (self.references.resolve(schema[key]) for key in REFERENCES if key in schema)
@@ -117,6 +125,7 @@ class SchemaValidator:
         return True
 
     def _is_valid_object(self, value: dict[str, Json], schema: dict[str, Json], depth: int) -> bool:
+        """Return True if the object meets the keywords of objects."""
         if not _is_within(len(value), schema, "minProperties", "maxProperties"):
             return False
         if not all(name in value for name in get_names(schema, "required")):
@@ -162,6 +171,7 @@ class SchemaValidator:
         return described.union(*(self._evaluated_names(value, each, depth + 1) for each in inner))
 
     def _is_valid_array(self, value: list[Json], schema: Mapping[str, Json], depth: int) -> bool:
+        """Return True if the array meets the keywords of arrays."""
         if not _is_within(len(value), schema, "minItems", "maxItems"):
             return False
         if schema.get("uniqueItems") is True:
@@ -204,11 +214,13 @@ def item_schema(index: int, schema: Mapping[str, Json]) -> Schema:
 
 
 def _is_within(size: int, schema: Mapping[str, Json], min_key: str, max_key: str) -> bool:
+    """Return True if a size is within the bounds that two keywords set."""
     low, high = get_count(schema, min_key), get_count(schema, max_key)
     return (low is None or size >= low) and (high is None or size <= high)
 
 
 def _is_in_bounds(value: int | float, schema: Mapping[str, Json]) -> bool:
+    """Return True if a number meets its bounds, of old and new drafts, and `multipleOf`."""
     fraction = to_fraction(value)
     low, high = get_number(schema, "minimum"), get_number(schema, "maximum")
     over, under = get_number(schema, "exclusiveMinimum"), get_number(schema, "exclusiveMaximum")

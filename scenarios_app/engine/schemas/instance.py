@@ -250,6 +250,7 @@ class _InstanceMaker:
         yield from (f"property{number}" for number in count(1))
 
     def _is_allowed_name(self, name: str, parts: Parts) -> bool:
+        """Return True if all parts allow a property of this name."""
         return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
     def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:

@@ -186,6 +186,7 @@ class References:
         raise _unresolved_error(reference)
 
     def _named_schema(self, name: str, reference: str = "") -> Schema:
+        """Return the schema of an anchor or `$id`; raise SchemaError without one."""
         if name in self._named:
             return self._named[name]
         raise _unresolved_error(reference or name)

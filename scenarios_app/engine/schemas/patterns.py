@@ -34,6 +34,7 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compile_search(pattern: str) -> Callable[[str], bool] | None:
+    """Return a function that searches texts for a pattern, or None if RE2 does not support it."""
     try:
         regex = compile_regex(_UNICODE.sub(r"\\x{\1}", pattern))
     except RegexError:
@@ -86,6 +87,7 @@ def _repeat(item: _Item, least: int, most: int) -> _Item:
     """Return the item that adds `item` a random number of times within the bounds."""
 
     def add_repetitions(sample: _SampleText) -> None:
+        """Add `item` a random number of times; raise SchemaError if the sample is too long."""
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
@@ -133,6 +135,7 @@ class _PatternParser:
     open: int = 0
 
     def unsupported(self, why: str) -> SchemaError:
+        """Return the error for a pattern that no sample can be made from."""
         return SchemaError(f"'pattern' {self.pattern[:80]!r} is not supported: {why}.")
 
     def accept(self, token: str) -> bool:
@@ -180,6 +183,8 @@ class _PatternParser:
                 return _one_of(character)
 
     def parse_group(self) -> _Item:
+        """Return the item of a group whose parenthesis was read; raise SchemaError for
+        lookarounds."""
         is_numbered = True
         if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
@@ -200,6 +205,7 @@ class _PatternParser:
         return group
 
     def parse_escaped_item(self) -> _Item | None:
+        """Return the item of an escape sequence or back-reference; None for a boundary."""
         character = self.pattern[self.at]
         if character in "bBAzZG":
             self.at += 1
@@ -253,12 +259,14 @@ class _PatternParser:
         return members
 
     def parse_character(self) -> str:
+        """Return the character at the position, or those of an escape sequence, inside a class."""
         character = self.read()
         if character != "\\":
             return character
         return "\b" if self.accept("b") else self.parse_escape()
 
     def parse_repeats(self, item: _Item) -> _Item:
+        """Return the item with the quantifiers at the position applied."""
         while (bounds := self.parse_quantifier()) is not None:
             item = _repeat(item, *bounds)
             if not self.accept("?"):

@@ -90,6 +90,8 @@ def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
 
 
 def _draw_pattern_strings(pattern: str, least: int, rng: Random, attempt: int) -> Iterator[str]:
+    """Yield texts made from a pattern, also padded to `least` characters; not all need to match
+    it."""
     grows = (3, 8, 0, 1, least, 2 * least, 20)
     drawn = make_sample(pattern, rng, grows[attempt % len(grows)])
     yield drawn
@@ -100,6 +102,7 @@ def _draw_pattern_strings(pattern: str, least: int, rng: Random, attempt: int) -
 
 
 def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Iterator[str]:
+    """Yield texts of a format, such as `date`, whose length is within the bounds."""
     for form in _FORMATS[name]:
         # Missing characters are added before the word.
         before, word, after = form.partition("%w")
@@ -197,6 +200,7 @@ def _draw_fractions(low: Fraction, high: Fraction, rng: Random) -> Iterator[int 
 
 
 def _to_json_number(value: Fraction) -> int | float:
+    """Return a fraction as an int if it is whole, else as a float."""
     try:
         return int(value) if value.denominator == 1 else float(value)
     except OverflowError:
