@@ -31,6 +31,8 @@ LIGHT = (
 
 
 def main() -> None:
+    """Run `mockllm`: print the version, run a command that needs no settings, or leave it to
+    Django."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")

@@ -45,6 +45,7 @@ class CommandLine(ManagementUtility):
     """Runs the command that its arguments name; the first of them is the program's own name."""
 
     def main_help_text(self, commands_only: bool = False) -> str:
+        """Return our overview of commands, or Django's bare list of names."""
         return super().main_help_text(commands_only=True) if commands_only else overview()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
@@ -97,6 +98,7 @@ def overview() -> str:
 
 
 def _summary_of(name: str, app: str | BaseCommand) -> str:
+    """Return a command's summary; in light mode, what is missing for it."""
     if settings.MOCKLLM_LIGHT and name in NOT_LIGHT:
         return f"{_light_hint().capitalize()}."
     return summary(load_command_class(str(app), name))
@@ -117,6 +119,7 @@ def _is_ours(app: str | BaseCommand) -> bool:
 
 
 def _skip_checks(**_: Any) -> None:
+    """Take the place of Django's system checks, which are left out."""
     pass
 
 
@@ -128,6 +131,7 @@ def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **optio
 
 
 def _exit_with_usage(parser: ArgumentParser, message: str) -> NoReturn:
+    """Exit with code 2 and one line instead of the parser's usage text."""
     parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 

@@ -54,6 +54,7 @@ def print_variables(options: Namespace) -> int:
 
 
 def _ready_address() -> str:
+    """Return the address in the ready file, or ""."""
     try:
         return Path(os.environ.get(READY_FILE, "")).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -66,6 +67,7 @@ def _as_sh(variables: Mapping[str, str], unset: Sequence[str]) -> str:
 
 
 def _as_dotenv(variables: Mapping[str, str], unset: Sequence[str]) -> str:
+    """Return lines for an `.env` file; variables to unset become empty."""
     # Such a file cannot remove a variable, only empty it.
     empty = [f"{name}=" for name in unset if os.environ.get(name)]
     return "\n".join([*(f"{name}={value}" for name, value in variables.items()), *empty])

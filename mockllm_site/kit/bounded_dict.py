@@ -16,6 +16,7 @@ class BoundedDict(OrderedDict[K, V]):
         self.max_items = max_items
 
     def __setitem__(self, key: K, value: V) -> None:
+        """Set an item as the newest; drop the oldest beyond the limit."""
         # Each step tolerates another thread or a finaliser that changes the dict in between.
         self.pop(key, None)
         super().__setitem__(key, value)

@@ -28,6 +28,7 @@ async def in_database(work: Callable[[], T]) -> T:
     `work` does no other I/O: an open transaction on an in-memory database blocks all others."""
 
     def run() -> T:
+        """Run the work in the database thread; refuse while a test's transaction is open."""
         refuse_open_test_transaction()
         _prepare_connections()
         return work()

@@ -38,6 +38,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._inner: httpx2.AsyncHTTPTransport | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request to the endpoint, at its allowed addresses in turn; raise AddressRefused
+        for another endpoint."""
         if (endpoint := endpoint_at(request.url)) != self._endpoint:
             raise AddressRefused(f"{endpoint} is not {self._endpoint}")
         inner = await self._inner_transport()
@@ -64,6 +66,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         return self._inner
 
     async def _allowed_addresses(self, seconds: float) -> tuple[str, ...]:
+        """Return the addresses of the host, looked up once; raise AddressRefused if policy forbids
+        one, ConnectError or ConnectTimeout if the lookup fails."""
         if self._addresses:
             return self._addresses
         host, port = self._endpoint.host, self._endpoint.port

@@ -143,6 +143,7 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
 
 
 def _variable_text(name: str) -> str:
+    """Return a variable without spaces around it, "" if it is not set."""
     return variables().get(name, "").strip()
 
 

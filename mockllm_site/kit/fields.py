@@ -20,6 +20,7 @@ class JsonField(models.JSONField):
         return "TextField"
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        """Return a stored value; an empty object or list is made without parsing."""
         # Most are empty, and what makes a new one is quicker than what reads it.
         if value == "{}":
             return {}
@@ -28,6 +29,7 @@ class JsonField(models.JSONField):
     def get_db_prep_value(
         self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False
     ) -> Any:
+        """Return JSON text; raise ValueError for NaN and infinity."""
         return None if value is None else json.dumps(value, allow_nan=False)
 
 
@@ -43,6 +45,7 @@ class NameContains(IContains):
     """`icontains` of NamesField, on its stored JSON; brackets and commas match nothing."""
 
     def get_prep_lookup(self) -> str:
+        """Return the searched name as it stands in JSON."""
         return json.dumps(str(self.rhs))[1:-1]
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper) -> Any:

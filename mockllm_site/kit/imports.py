@@ -24,6 +24,7 @@ async def import_in_thread(name: str) -> ModuleType:
 
 
 def _import_locked(name: str) -> ModuleType:
+    """Import a module, one at a time in this process."""
     with _import_lock:
         with suppress(ImportError):
             import_module(_FIRST_MODULE)

@@ -21,6 +21,7 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **keywords: P.kwargs) -> R:
+        """Call the function; raise TypeError that names the nearest keyword for an unknown one."""
         __tracebackhide__ = True
         for keyword in keywords:
             if keyword not in names:

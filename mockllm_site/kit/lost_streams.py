@@ -100,5 +100,6 @@ def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
 
 
 async def _close(stream: AsyncGenerator[Any, None]) -> None:
+    """Close a stream, unless it runs at the moment."""
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

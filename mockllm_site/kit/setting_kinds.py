@@ -87,6 +87,7 @@ def parse_origins(name: str, value: str) -> list[str]:
 
 
 def parse_flag(name: str, value: str) -> bool:
+    """Return a boolean for a word such as `true`, `on` or `0`; raise SettingError for another."""
     word = value.lower()
     if word not in TRUE | FALSE:
         raise SettingError(f"{name}: expected true or false, got {word!r}")

@@ -75,6 +75,7 @@ def run_through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -
     result. An event loop's thread may call this; the connection's own thread must be waiting."""
 
     def run() -> T:
+        """Run the work in this thread, on the test's connection if one is given."""
         if connection is None:
             try:
                 return work()

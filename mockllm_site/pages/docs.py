@@ -160,6 +160,7 @@ def _plain_text(inline: "Token") -> str:
 
 
 def _rewrite_links(inline: "Token", source: str) -> None:
+    """Change links to pages and files of the project into URLs of this server."""
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):
@@ -178,6 +179,7 @@ def translate_link(source: str, target: str) -> str:
 
 @cache
 def _markdown_parser() -> "MarkdownIt":
+    """Return the parser: CommonMark with tables, which scroll, and without HTML."""
     # Imported late: the import takes 0.1 s, and only readers of the docs need it.
     from markdown_it import MarkdownIt
 

@@ -61,6 +61,7 @@ def _permission_title(permission: str) -> str:
 
 
 def _roles_with(permission: str) -> list[str]:
+    """Return the names of the first groups with a permission."""
     groups = Group.objects.filter(permissions__in=_permission_rows(permission))
     return list(groups.order_by("name").values_list("name", flat=True)[:ROLES_SHOWN])
 
@@ -71,6 +72,7 @@ def _permission_rows(permission: str) -> QuerySet[Permission]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """Return a 404: JSON below an API's prefix, else a page."""
     shaped = _api_error(request, 404, f"There is no {request.path}.")
     return shaped or defaults.page_not_found(request, exception)
 
@@ -123,6 +125,8 @@ def complete_error_responses(get_response: GetResponse) -> GetResponse:
 
 
 def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Return an error as JSON below an API's prefix, a 405 of a page with a text, and others
+    unchanged."""
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):
@@ -135,6 +139,7 @@ def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpRes
 
 
 def _explain_wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Return the 405 of an empty answer to a GET with a page that says where the button is."""
     if not isinstance(response, HttpResponse) or response.content or request.method != "GET":
         return response
     context = {"is_recording": request.path_info == reverse("admin:scenarios_app_session_record")}

@@ -42,6 +42,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def _checks_response(checks: Mapping[str, str | None]) -> JsonResponse:
+    """Return 200 if no check has a problem, else 503, with the result of each."""
     works = not any(checks.values())
     results = {name: problem or "ok" for name, problem in checks.items()}
     status = "ok" if works else "failing"

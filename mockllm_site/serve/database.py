@@ -74,6 +74,7 @@ def error_line(error: Exception) -> str:
 
 
 def _db_label() -> str:
+    """Return the database's name and place, without user and password."""
     settings = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"database {settings['NAME']}"

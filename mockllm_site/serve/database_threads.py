@@ -61,6 +61,7 @@ class RequestThread(Executor):
         self._chosen: DatabaseThread | None = None
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Run work in the request's thread, which the first work chooses."""
         if self._chosen is None:
             # The first of those that are equally idle, so that few requests keep few connections.
             self._chosen = min(self._threads, key=lambda thread: thread.waiting)
@@ -88,6 +89,7 @@ def close_connections() -> None:
 
 @cache
 def _threads() -> tuple[DatabaseThread, ...]:
+    """Return this process's database threads, made at the first call."""
     return tuple(DatabaseThread() for _ in range(settings.MOCKLLM_DATABASE_THREADS))
 
 

@@ -57,6 +57,7 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
     documents = to_documents(scenarios)
 
     def work() -> None:
+        """Create the in-memory database if Django was set up here, and load the scenarios."""
         if _is_own and prepare_in_memory():
             from mockllm_site.serve.first_start import load_test_mode
 

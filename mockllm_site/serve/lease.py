@@ -138,6 +138,7 @@ class Lease:
             return against
 
     def _renew_until_end(self) -> None:
+        """Renew the lease at intervals; end this process if another one has taken it."""
         works = True
         while not self._ended.wait(RENEW_SECONDS):
             try:

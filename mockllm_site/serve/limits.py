@@ -44,6 +44,8 @@ def with_body_limit(app: App) -> App:
     """Return the application with 413 for large bodies, and 503 if there is no memory for them."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request; answer 413 for a body that is too large, and 503 if there is no memory
+        for it."""
         most: int = settings.MOCKLLM_MAX_BODY_BYTES
         announced = announced_length(scope, unknown=most)
         if announced > most:
@@ -74,6 +76,7 @@ class _CountedBody:
         self.answered = False
 
     async def receive(self) -> Message:
+        """Return the next message; after too many bytes, that the client disconnected."""
         if self.size > self._most:
             return {"type": "http.disconnect"}
         message = await self._receive()
@@ -86,6 +89,7 @@ class _CountedBody:
         return message
 
     async def send(self, message: Message) -> None:
+        """Pass a message on, and note that the application answers."""
         self.answered = True
         await self._send(message)
 
@@ -188,6 +192,7 @@ class Acceptor:
         self._pause: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
+        """Accept connections from now on."""
         self._listening.setblocking(False)
         self._pause = None
         self._loop.add_reader(self._listening, self._accept_connections)
@@ -199,6 +204,8 @@ class Acceptor:
         self._loop.remove_reader(self._listening)
 
     def _accept_connections(self) -> None:
+        """Accept the waiting connections of this turn; pause at the limit, or without
+        descriptors."""
         for _ in range(self._at_once):
             if len(self._open) + len(self._taking) >= self._most:
                 return self._pause_accepting()
@@ -215,6 +222,7 @@ class Acceptor:
         return None
 
     async def _connect(self, connection: socket.socket) -> None:
+        """Give an accepted connection to a new protocol."""
         connection.setblocking(False)
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection)
@@ -222,5 +230,6 @@ class Acceptor:
             connection.close()
 
     def _pause_accepting(self) -> None:
+        """Accept nothing for some seconds."""
         self._loop.remove_reader(self._listening)
         self._pause = self._loop.call_later(PAUSE_SECONDS, self.start)

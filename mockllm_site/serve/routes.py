@@ -19,6 +19,7 @@ def with_routes(app: App) -> App:
     """Return the application; a request waits until its routes are imported."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        """Load the routes that a path may need before the application gets it."""
         await load_routes(path_of(scope))
         await app(scope, receive, send)
 

@@ -64,6 +64,7 @@ class Stop:
         self._running = True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        """Ask the server to stop; end the process at once if it does not run yet."""
         self.asked = True
         if not self._running:
             sys.exit(0)
@@ -79,6 +80,7 @@ class Parent:
 
     @property
     def is_gone(self) -> bool:
+        """True if the process has ended."""
         if self._started_us:
             return os.getppid() != self._pid
         try:
@@ -139,6 +141,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _start_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
+        """Return a started acceptor of at most `most` connections."""
         acceptor = Acceptor(
             bound,
             partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
@@ -150,6 +153,7 @@ class Server(uvicorn.Server):
         return acceptor
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, wait for answers, and store what runs and the journal still hold."""
         for acceptor in self._acceptors:
             acceptor.stop()
         await super().shutdown(sockets=sockets)
@@ -165,9 +169,11 @@ class Server(uvicorn.Server):
             super().handle_exit(sig, frame)
 
     def _abort_soon(self) -> None:
+        """Abort all connections after HURRY_SECONDS."""
         asyncio.get_running_loop().call_later(HURRY_SECONDS, self._abort_connections)
 
     def _abort_connections(self) -> None:
+        """Abort all connections, and let the server end without waiting."""
         # Where nothing is left to be waited for, the end has begun already.
         self.force_exit = bool(self.server_state.connections or self.server_state.tasks)
         for connection in tuple(self.server_state.connections):

@@ -17,6 +17,7 @@ class UnknownPath(AsyncWebsocketConsumer):
     """Closes a WebSocket to an unknown path, which Channels would report as an error."""
 
     async def connect(self) -> None:
+        """Accept and close with a code that clients see, unlike a refused handshake."""
         await self.accept()
         await self.close(code=NO_SUCH_PATH)
 
@@ -25,6 +26,7 @@ def refuse_foreign_pages(app: App) -> App:
     """Return the application; WebSockets from pages of other origins are refused."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket; refuse one that a page of another origin opens."""
         headers = read_headers(scope["headers"])
         foreign = is_foreign_origin(headers.get("origin"), headers.get("host", ""))
         await (WebsocketDenier() if foreign else app)(scope, receive, send)

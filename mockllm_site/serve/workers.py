@@ -109,6 +109,7 @@ class Workers:
             self._signal_workers(signal.SIGKILL)
 
     def _fork_worker(self) -> None:
+        """Start a worker; it reports through a pipe when it serves."""
         read, write = os.pipe()
         # A signal in between would find neither the parent's way to end nor the child's.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -182,15 +183,18 @@ class Workers:
         self._signal_workers(signal.SIGTERM)
 
     def _signal_workers(self, number: int) -> None:
+        """Send a signal to all workers that still run."""
         for worker in self._workers.values():
             with suppress(ProcessLookupError):
                 os.kill(worker.pid, number)
 
     def _remember_signal(self, number: int, frame: FrameType | None) -> None:
+        """Note a signal; the main loop ends the workers."""
         self._signalled = True
 
 
 def _report_ready(pipe: int) -> None:
+    """Tell the parent, if it still lives, that this worker serves."""
     with suppress(BrokenPipeError):
         os.write(pipe, READY)
 

@@ -156,6 +156,7 @@ class Catalog:
         self._current = self._committed = None
 
     def _current_snapshot(self) -> Snapshot:
+        """Return the snapshot that requests use: that of a test's transaction if one is open."""
         with self._lock:
             connection = running_connection()
             if connection is not None:
@@ -179,6 +180,7 @@ class Catalog:
 
 
 def _compile_document(document: Json) -> Compiled:
+    """Return a session's scenario, compiled; a disabled one answers nothing."""
     (scenario,) = load_documents(document, limits=limits())
     # A disabled one hides the common one of its name and answers nothing.
     return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)

@@ -136,6 +136,7 @@ class FileWatcher:
                     return
 
     def _report_problems(self, problems: list[Problem]) -> None:
+        """Print notes and new problems, and share the problems with other processes."""
         for note in self._files.notes:
             _print_to_stderr(str(note))
         self._files.notes.clear()

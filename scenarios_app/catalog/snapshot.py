@@ -166,6 +166,7 @@ def _known_steps(
 
 
 def _compile_row(scenario: Scenario) -> CompiledRow:
+    """Return a scenario, compiled, or its problems if that fails."""
     steps = list(scenario.steps.all())
     try:
         document = document_of(scenario, steps)
@@ -215,6 +216,7 @@ class Poller:
         self._thread.join()
 
     def _run(self) -> None:
+        """Look for changes of other processes at intervals; errors are logged once."""
         while not self._stopping.wait(SECONDS):
             self._looking_since = time.monotonic()
             try:
@@ -231,6 +233,8 @@ class Poller:
         connection.close()
 
     def _reload_if_changed(self) -> None:
+        """Reload if another process has changed the catalog; a SQLite file tells that without a
+        query."""
         file = _data_version()
         if file is not None and file == self._file:
             return

@@ -79,6 +79,7 @@ class Bus:
         return [answer for (answer,) in replies]
 
     def _run(self) -> None:
+        """Listen until the bus is stopped, also after errors of Redis."""
         works = True
         while not self._stopping.is_set():
             try:
@@ -94,6 +95,7 @@ class Bus:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _listen(self) -> None:
+        """Handle messages of other processes; each new subscription may have missed some."""
         with self._connections.here.pubsub() as listening:
             listening.subscribe(self._connections.channel)
             while not self._stopping.is_set():

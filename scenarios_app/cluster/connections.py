@@ -151,6 +151,7 @@ class Connections:
         return None
 
     def _require_up(self) -> None:
+        """Raise StateUnavailable for some seconds after Redis did not answer."""
         if time.monotonic() < self._away_until:
             raise StateUnavailable(AWAY)
 
@@ -181,6 +182,7 @@ class Connections:
             self._check_answer(connection.read_response())
 
     async def _on_connect_async(self, connection: Any) -> None:
+        """Check the state on each new connection of an event loop."""
         await connection.on_connect()
         if "prefix" in vars(self):
             await connection.send_command(*self._check_command())

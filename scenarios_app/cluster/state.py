@@ -40,6 +40,7 @@ class _ConsumedSteps:
         self.steps: dict[tuple[str, str], None] = {}
 
     def add(self, start: int, entries: Sequence[bytes]) -> None:
+        """Add entries of the list from index `start` on; those that are there are skipped."""
         for entry in entries[max(len(self.steps) - start, 0) :]:
             scenario, key, _ = _read_netstrings(entry, 2)
             self.steps[scenario, key] = None
@@ -195,6 +196,7 @@ class RedisState:
             self._own.pop(key, None)
 
     async def _run_for_session(self, script: str, session: str, *values: Any) -> Any:
+        """Run a script for a session, whose own scenarios are under its alias."""
         return await self._run(
             script, _encode_text(session), _encode_text(alias(session)), self.most, *values
         )
@@ -242,6 +244,7 @@ def _read_netstrings(entry: bytes, netstrings: int) -> list[str]:
 
 
 def _decode_attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
+    """Return a step's attempts and their count."""
     scenario, key, provider, label = _read_netstrings(entry, 3)
     attempt = AttemptRef(StepRef(scenario, key, label), provider)
     return attempt, int(counts[_encode_step(attempt.step) + _netstring(provider)])

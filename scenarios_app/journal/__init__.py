@@ -213,6 +213,8 @@ class Journal:
         return done
 
     def _wait_for_barrier(self, barrier: _Barrier, timeout: float) -> bool:
+        """Wait until all rows before the barrier are stored; return False after `timeout`
+        seconds."""
         if self._thread is None:
             if self._queue.empty():
                 return True
@@ -222,6 +224,7 @@ class Journal:
         return barrier.passed.wait(timeout)
 
     def _run(self) -> None:
+        """Store waiting entries in batches until the last barrier, and trim the table."""
         barrier = None
         while barrier is None or not barrier.last:
             waiting, barrier = self._gather()
@@ -265,6 +268,7 @@ class Journal:
         return waiting, item
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:
+        """Store entries; those that cannot be stored are counted as lost."""
         rows: list[Row] = []
         for item in waiting:
             try:
@@ -308,6 +312,7 @@ class Journal:
                 return self._count_lost_rows([row.session for row in rows])
 
     def _wait_after_error(self, seconds: float, error: Exception) -> None:
+        """Wait before the next attempt to write, and log the error."""
         self.problem = type(error).__name__
         log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
         if self._stopping.is_set():
@@ -321,6 +326,7 @@ class Journal:
         self.problem = None
 
     def _trim_table(self) -> None:
+        """Delete the oldest rows beyond the limits of rows and bytes."""
         if not self._untrimmed:
             return
         most_bytes = setting("MOCKLLM_JOURNAL_BYTES")
@@ -335,6 +341,7 @@ class Journal:
             log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
 
     def _count_lost_rows(self, sessions: Sequence[str]) -> None:
+        """Count rows that could not be written, by session, and log the error."""
         self.failed += len(sessions)
         for session in sessions:
             self.dropped_rows.add(session)

@@ -88,6 +88,7 @@ class _Block:
         self.id, self.size, self.texts = new_block_id(), 0, list[bytes]()
 
     def add(self, text: bytes) -> Part:
+        """Add a text; return its place in the block."""
         part = self.id, self.size, len(text)
         self.texts.append(text)
         self.size += len(text)

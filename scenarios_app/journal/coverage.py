@@ -45,6 +45,7 @@ class Coverage:
 
     @property
     def percent(self) -> int:
+        """The share of steps that answered, rounded; 0 without steps."""
         return round(100 * self.served / self.steps) if self.steps else 0
 
 

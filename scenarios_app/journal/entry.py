@@ -122,6 +122,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         return text.replace("\0", "\\x00") if "\0" in text else text
 
     def body(data: bytes, size: int) -> str:
+        """Return the beginning of a body as text."""
         return _decode_body(data[:body_bytes], whole=size <= body_bytes)
 
     response = b"".join(entry.response_body)
@@ -196,6 +197,7 @@ def size_of(size: int | None, body: bytes) -> int:
 def _clean_headers(
     headers: Iterable[tuple[str, str]], clean: Callable[[str], str]
 ) -> dict[str, str]:
+    """Return headers with secrets masked, and cleaned texts."""
     masked = redaction.redact_headers(headers)
     together = "\n".join((*masked, *masked.values()))
     if clean(together) == together:
@@ -204,6 +206,7 @@ def _clean_headers(
 
 
 def _clean_texts(value: Json, clean: Callable[[str], str]) -> Json:
+    """Return a copy with all texts cleaned, and the values of secret fields masked."""
     match value:
         case str():
             return clean(value)

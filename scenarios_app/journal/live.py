@@ -46,6 +46,7 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
     last = 0
 
     async def connect(self) -> None:
+        """Accept; close with a code for users who may not see the journal."""
         await self.accept()
         user = self.scope["user"]
         if not await database_sync_to_async(user.has_perm)(PERMISSION):
@@ -89,6 +90,7 @@ class Feed:
             self._looking = asyncio.create_task(self._poll_rows())
 
     async def leave(self, page: LiveJournal) -> None:
+        """Remove a page; the last one ends the polling."""
         self._pages.discard(page)
         if self._looking is not None and not self._pages:
             looking, self._looking = self._looking, None
@@ -97,6 +99,7 @@ class Feed:
                 await looking
 
     async def _poll_rows(self) -> None:
+        """Show new rows to all pages at intervals."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -114,6 +117,7 @@ class Feed:
     async def _show_to_page(
         self, page: LiveJournal, rows: Sequence[ServedRequest], text: str
     ) -> None:
+        """Send rows to a page; one that is gone or reads nothing is removed."""
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await page.show(rows, text)

@@ -47,6 +47,7 @@ class Hour:
 
     @property
     def x(self) -> int:
+        """The horizontal position of the hour's bar."""
         return self.number * HOUR_WIDTH
 
     def bars(self, scale: float) -> Iterator[Bar]:

@@ -84,6 +84,8 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             announce_changes(scenarios, self.db)
 
     def update(self, **kwargs: Any) -> int:
+        """Update rows as one change of the catalog; scenarios that steps leave or join are
+        announced."""
         with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             rows = super().update(**kwargs)
@@ -94,6 +96,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
         return rows
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
+        """Create rows as one change of the catalog."""
         with self._change() as scenarios:
             created = super().bulk_create(objs, *args, **kwargs)
             scenarios.update(getattr(row, self.scenario_column) for row in created)
@@ -102,6 +105,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
     def bulk_update(
         self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None
     ) -> int:
+        """Update rows, in several statements, as one change of the catalog."""
         # Django carries it out through `update`, batch by batch; all of them are one change.
         self._for_write = True
         with transaction.atomic(using=self.db):
@@ -122,6 +126,7 @@ class CatalogRow(models.Model):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save in a transaction together with what a signal changes."""
         with transaction.atomic(using=kwargs.get("using")):
             super().save(*args, **kwargs)
 

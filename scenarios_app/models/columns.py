@@ -96,6 +96,7 @@ def _rest_field(path: str, verbose: str, label: str) -> Any:
 
 
 def _whole_number_field(verbose: str | None = None, *, least: int = 0, help_text: str = "") -> Any:
+    """Return an optional column for a number from `least` up."""
     checks = [MinValueValidator(least)]
     return models.PositiveIntegerField(
         verbose, null=True, blank=True, validators=checks, help_text=help_text
@@ -103,11 +104,13 @@ def _whole_number_field(verbose: str | None = None, *, least: int = 0, help_text
 
 
 def _status_field(verbose: str) -> Any:
+    """Return an optional column for an HTTP status from 200 to 599."""
     checks = [MinValueValidator(200), MaxValueValidator(599)]
     return models.PositiveSmallIntegerField(verbose, null=True, blank=True, validators=checks)
 
 
 def _number_field(*, most: float | None = None) -> Any:
+    """Return an optional column for a number from 0 to `most`."""
     checks: list[Any] = [MinValueValidator(0.0)]
     if most is not None:
         checks.append(MaxValueValidator(most))

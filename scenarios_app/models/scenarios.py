@@ -49,6 +49,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
         return super().update(**{**kwargs, "version": new_key()})
 
     def bulk_create(self, objs: Iterable["Step"], *args: Any, **kwargs: Any) -> list["Step"]:
+        """Create steps, each with a new version."""
         steps = list(objs)
         for step in steps:
             step.version = new_key()

@@ -269,6 +269,7 @@ def parse_json(text: str) -> Json:
 
 
 def _expectation_from(row: ServedRequest) -> dict[str, Json]:
+    """Return the `expect` that a journal row meets; empty if no step answered."""
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}

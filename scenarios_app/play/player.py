@@ -172,6 +172,7 @@ class Player:
         return response
 
     def _next_call(self, turn: PlayedTurnDocument) -> Call:
+        """Return the request of a turn: given in full, or the conversation with a new message."""
         if (request := turn.request) is not None:
             body = request.body if isinstance(request.body, str) else json.dumps(request.body)
             self._pending = []
@@ -206,6 +207,7 @@ class Player:
 
 
 def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
+    """Return what the client of a turn would get, with the step that answered."""
     decision = exchange.decision
     scenario, step = exchange.answered_by
     matched = bool(scenario and step) and decision is not None and not decision.fallback

@@ -34,6 +34,8 @@ class ChatAccess(SessionAuthentication):
     A login needs Django's CSRF token for changes; a bearer token needs none."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        """Return None on open access and for the chat token, else the logged-in user; raise 401 or
+        403."""
         if is_foreign(request._request):
             raise PermissionDenied(FOREIGN)
         if is_open(request._request):
@@ -64,6 +66,8 @@ class MayChat(BasePermission):
     message = f"Your login may read, and not chat: it lacks the permission {CHATS}."
 
     def has_permission(self, request: Request, view: Any) -> bool:
+        """Return True for reading, for a token or loopback, and for users with the permission to
+        chat."""
         reads = request.method in SAFE_METHODS or getattr(view, "reads", False)
         user: Any = request.user
         return reads or not user.is_authenticated or user.has_perm(CHATS)
@@ -140,6 +144,8 @@ def local_or_logged_in(permission: str | None = None) -> Callable[[View[P]], Vie
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)
         def guarded_view(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            """Call the view; raise 403 for a foreign page or a missing permission, or redirect to
+            the login."""
             if is_foreign(request):
                 raise exceptions.PermissionDenied
             if not is_open(request):

@@ -42,6 +42,7 @@ def documented(operation: str, **description: Any) -> Callable[[F], F]:
     its id; `description` has the other fields of `Operation`."""
 
     def register(method: F) -> F:
+        """Add the method to the described operations, unchanged."""
         operations.append(Operation(method=method, operation=operation, **description))
         return method
 

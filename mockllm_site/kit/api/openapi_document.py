@@ -95,6 +95,7 @@ def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
 
     @wraps(make)
     def document() -> Document:
+        """Return the document, made at the first call by one thread."""
         with _build_lock:
             return cached()
 

@@ -24,6 +24,7 @@ class Shape(serializers.Serializer[Any]):
         return _fields_of(type(self))
 
     def to_internal_value(self, data: Any) -> Any:
+        """Return the validated fields; raise ValidationError for another type and unknown keys."""
         if not isinstance(data, Mapping):
             raise ValidationError({"non_field_errors": ["expected an object"]})
         unknown = [key for key in data if key not in self.fields]
@@ -35,6 +36,7 @@ class Shape(serializers.Serializer[Any]):
 
 @cache
 def _fields_of(shape: type[Shape]) -> BindingDict:
+    """Return the fields of a shape, bound once for all requests."""
     fields = BindingDict(shape())
     fields.update(shape().get_fields())
     return fields
@@ -55,6 +57,7 @@ class Text(serializers.CharField):
         self.keywords: Mapping[str, Any] = keywords or {}
 
     def to_internal_value(self, data: Any) -> str:
+        """Return a text; unlike its base, no number or boolean is converted."""
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
@@ -71,6 +74,7 @@ class Flag(serializers.BooleanField):
         self._words = {"true": True, "false": False} if words else {}
 
     def to_internal_value(self, data: Any) -> bool:
+        """Return a boolean, or that of a word if words are allowed."""
         if isinstance(data, bool):
             return data
         if not isinstance(data, str) or data not in self._words:
@@ -93,6 +97,7 @@ class Whole(serializers.IntegerField):
         self._digits = digits
 
     def to_internal_value(self, data: Any) -> int:
+        """Return a whole number, or that of digits if they are allowed; no boolean."""
         if isinstance(data, str) and self._digits and data.isascii() and data.isdigit():
             return super().to_internal_value(data)
         if isinstance(data, bool) or not isinstance(data, int):

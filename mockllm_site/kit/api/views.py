@@ -46,6 +46,7 @@ def decode(body: bytes) -> Any:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise ApiError 400 for a key that is given twice."""
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -65,6 +66,7 @@ class JsonAlways(BaseContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
+        """Return the first renderer, whatever the client accepts."""
         return renderers[0], renderers[0].media_type
 
 
@@ -158,10 +160,12 @@ class AsyncJsonView(JsonView):
                     connection.close_if_unusable_or_obsolete()
 
     async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """Raise the 405 where a coroutine is expected."""
         self.http_method_not_allowed(request, *args, **kwargs)
 
 
 def _validate(shape: Shape) -> dict[str, Any]:
+    """Return the valid fields; raise the 400 of the API."""
     shape.is_valid(raise_exception=True)
     checked: dict[str, Any] = shape.validated_data
     return checked

@@ -115,6 +115,7 @@ def _serve_in_workers(
     """Serve in `count` forked processes; `ready` is called once all are ready."""
 
     def work(ready: Callable[[], None]) -> None:
+        """Serve in a worker process until its parent ends."""
         own_parent = server.Parent(os.getppid())
         server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
 
@@ -155,6 +156,7 @@ def _check_and_load(
 
 
 def _number_between(text: str, *, least: int, most: int) -> int:
+    """Return a number within the bounds; raise ArgumentTypeError."""
     if not (text.isdecimal() and least <= int(text) <= most):
         raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
     return int(text)

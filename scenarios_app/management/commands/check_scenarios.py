@@ -70,6 +70,7 @@ class Command(BaseCommand):
 def _check_files(
     paths: Sequence[str],
 ) -> tuple[list[ScenarioDocument], Sequence[Problem], Sequence[Problem]]:
+    """Return the valid scenarios, the problems and the notes of files."""
     try:
         files = read_paths(paths, limits=limits())
     except DocumentError as error:
@@ -78,6 +79,7 @@ def _check_files(
 
 
 def _check_database() -> tuple[list[ScenarioDocument], list[RowProblem]]:
+    """Return the valid scenarios and the problems of stored ones."""
     documents: list[ScenarioDocument] = []
     problems: list[RowProblem] = []
     for row in Scenario.objects.order_by("name").prefetch_related("steps"):

@@ -99,6 +99,7 @@ class Command(BaseCommand):
 
 
 def _read_report(file: str) -> Any:
+    """Return the JSON of a report file; raise BadReport."""
     try:
         return json.loads(read_file(file))
     except (ValueError, RecursionError):
@@ -106,6 +107,7 @@ def _read_report(file: str) -> Any:
 
 
 def _parse_percent(text: str) -> float:
+    """Return a number from 0 to 100; raise ArgumentTypeError."""
     try:
         number = float(text)
     except ValueError:

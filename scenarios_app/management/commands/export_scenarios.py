@@ -59,6 +59,7 @@ def _read_files(path: str) -> dict[str, ScenarioDocument]:
 
 
 def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
+    """Return the stored scenarios of these names, or all; raise DocumentError for invalid rows."""
     rows = Scenario.objects.order_by("name").prefetch_related("steps")
     documents: dict[str, ScenarioDocument] = {}
     problems: list[Problem] = []
@@ -73,6 +74,7 @@ def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
 
 
 def _select(names: list[str], available: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
+    """Return the scenarios of these names, or all; raise DocumentError for unknown names."""
     if unknown := [name for name in names if name not in available]:
         raise DocumentError.of(
             Problem(name, "there is no scenario of this name") for name in unknown

@@ -108,6 +108,7 @@ def _target_files(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[s
 
 
 def _is_recording(file: Path) -> bool:
+    """Return True if a file holds converted recordings only, so that it may be overwritten."""
     try:
         documents = read_paths([file]).documents
     except DocumentError:
