@@ -27,16 +27,19 @@ class EventInline(kit.ReadOnlyInline):
 
     @admin.display(description="Payload")
     def payload_json(self, event: TraceEvent) -> str:
+        """Return the payload as JSON, without the conversation, which all events share."""
         payload = {key: value for key, value in event.payload.items() if key != "conversation_id"}
         return kit.json_html(payload, indent=None)
 
 
 def _format_tokens(row: Trace | ModelCall) -> str:
+    """Return input and output tokens, marked if they are estimated."""
     mark = " (estimated)" if row.tokens_estimated else ""
     return f"{row.input_tokens:,} / {row.output_tokens:,}{mark}"
 
 
 def _format_duration(row: Trace | ModelCall) -> str:
+    """Return the milliseconds of a finished run or call, else a dash."""
     count = duration_ms(row.started_at, row.finished_at)
     return "–" if count is None else f"{count:,} ms"
 
@@ -139,15 +142,18 @@ class TraceAdmin(kit.RecordAdmin):
 
     @admin.display(description="Waterfall")
     def waterfall(self, trace: Trace) -> str:
+        """Return a link to the page with the waterfall."""
         path = f"/traces/{trace.pk}/"
         return kit.link_html(path, path)
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
+        """Return the profile; hidden in a comparison without a vote."""
         return _no_wrap_html(kit.HIDDEN) if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
     def profile_and_model(self, trace: Trace) -> str:
+        """Return profile, provider and model; hidden in a comparison without a vote."""
         if is_blind(trace):
             return kit.HIDDEN
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"

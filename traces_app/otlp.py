@@ -79,6 +79,7 @@ def to_otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
 
 
 def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
+    """Yield the spans of a run: its root, then those of model calls and tools."""
     trace, conversation = run.trace, str(run.trace.conversation_id)
     yield _encode_span(
         run,
@@ -160,6 +161,7 @@ def _encode_span(
 
 
 def _span_id(run: RunSpan, key: str) -> str:
+    """Return a span id that is the same in each export."""
     return hashlib.sha256(f"{run.trace.id.hex} {key}".encode()).hexdigest()[:16]
 
 
@@ -174,6 +176,7 @@ def _otel_provider_name(name: str) -> str:
 
 
 def _usage_attributes(row: Trace | ModelCall) -> dict[str, Attribute]:
+    """Return the token counts; an estimate is marked."""
     return {
         "gen_ai.usage.input_tokens": row.input_tokens,
         "gen_ai.usage.output_tokens": row.output_tokens,

@@ -104,6 +104,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
 
 
 def _call_details(call: ModelCall) -> Iterable[str]:
+    """Yield the error, finish reason and tokens of a model call."""
     if call.code:
         yield call.code
     if call.finish_reason:
@@ -114,6 +115,7 @@ def _call_details(call: ModelCall) -> Iterable[str]:
 
 
 def _milliseconds_between(start: datetime, moment: datetime) -> float:
+    """Return the milliseconds from `start` to a moment, at least 0."""
     return max((moment - start).total_seconds() * 1_000, 0.0)
 
 

@@ -83,11 +83,13 @@ class Recorder:
             return self._pending.pop(trace_id, PendingRecords())
 
     def _ensure_pending(self, trace_id: UUID) -> PendingRecords:
+        """Return the pending records of a run; the first ones start the timer."""
         if self._timer is None or self._timer.done():
             self._timer = asyncio.create_task(self._flush_periodically())
         return self._pending.setdefault(trace_id, PendingRecords())
 
     async def _flush_periodically(self) -> None:
+        """Write pending records at intervals until there are none."""
         while self._pending:
             await asyncio.sleep(self._batch_seconds)
             await self.flush()
@@ -119,6 +121,7 @@ async def finish_run(
     """
 
     def finish() -> bool:
+        """Store all in one transaction; return False if the run is not this process's any more."""
         with transaction.atomic():
             mine = {"id": trace_id, "owner": current_owner(), "status": Status.RUNNING}
             if not update(Trace, mine, columns):
@@ -131,6 +134,7 @@ async def finish_run(
 
 
 def _insert_records(batch: Mapping[UUID, PendingRecords]) -> None:
+    """Insert events and model calls; a call that is stored already is updated."""
     insert_events({trace_id: pending.events for trace_id, pending in batch.items()})
     calls = (call for pending in batch.values() for call in pending.calls.values())
     rows = [[getattr(call, column) for column in CALL_COLUMNS] for call in calls]

@@ -57,6 +57,7 @@ def find_report(parts: Iterable[Mapping[str, Any]]) -> FinalReport | None:
 
 
 def _report_content(fields: Mapping[str, Any]) -> str | None:
+    """Return the report's text: the argument, or its other content as JSON; None without any."""
     content = fields.get("report_content")
     if isinstance(content, str):
         return content
@@ -77,6 +78,7 @@ def _load_storable(text: str) -> Any:
 
 
 def _check_depth(value: Any, max_depth: int) -> None:
+    """Raise ValueError if a value nests deeper than `max_depth`."""
     if not max_depth:
         raise ValueError("too deep")
     if isinstance(value, dict | list):

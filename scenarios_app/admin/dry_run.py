@@ -55,6 +55,7 @@ class DryRunScenario:
 
     @property
     def compiled(self) -> Compiled | None:
+        """The edited scenario, or the stored one of the name; None if it is broken or disabled."""
         if self.scenarios:
             return self.scenarios[-1]
         return catalog.snapshot().index.by_name.get(self.name)
@@ -164,12 +165,14 @@ class TryForm(StyledForm):
             self.fields[name].required = not self.is_raw
 
     def clean_path(self) -> str:
+        """Return the path; of a raw request it must be a provider's."""
         path: str = self.cleaned_data["path"].strip()
         if self.cleaned_data.get("mode") == RAW and not is_provider_path(path.partition("?")[0]):
             raise forms.ValidationError("No provider answers there.")
         return path
 
     def to_sample(self) -> SampleRequest:
+        """Return the request that the fields describe."""
         values = self.cleaned_data
         names = (name.strip() for name in values["tools"].split(","))
         return SampleRequest(
@@ -185,6 +188,7 @@ class TryForm(StyledForm):
 
     @property
     def is_raw(self) -> bool:
+        """True if the request is given as path and body instead of fields."""
         return bool(self["mode"].value() == RAW)
 
 
@@ -257,6 +261,7 @@ _SETTINGS = {
 
 
 def _describe_differences(rebuilt: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
+    """Yield what of a journaled request the form's fields cannot repeat."""
     yield from (
         label for key, label in _SETTINGS.items() if getattr(rebuilt, key) != getattr(request, key)
     )

@@ -56,6 +56,7 @@ class DraftFilter(admin.SimpleListFilter):
         return queryset.none()
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Yield the choices; one of them links to the list of the other model."""
         other = "scenario" if self._of_drafts else "draft"
         on_other_list = "no" if self._of_drafts else "only"
         url = reverse(f"admin:scenarios_app_{other}_changelist")

@@ -25,6 +25,7 @@ IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
 def _has_permissions(*permissions: str) -> Callable[[HttpRequest], bool]:
+    """Return a check if a request's user has these permissions."""
     return lambda request: request.user.has_perms(permissions)
 
 
@@ -35,6 +36,7 @@ may_see_accounts = _has_permissions("auth.view_user")
 
 
 def is_scenario_page(request: HttpRequest) -> bool:
+    """Return True for pages of scenarios and drafts, except those with an own menu entry."""
     inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
     elsewhere = is_import_page(request) or is_try_page(request) or is_play_page(request)
     return inside and not elsewhere

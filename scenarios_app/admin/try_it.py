@@ -176,6 +176,7 @@ def _step_cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCar
         urls[tried.name] = tried.url
 
     def closeness(card: StepCard) -> tuple[int, int, bool, int]:
+        """Return the sort key of a card: winner, matching steps, then the closest."""
         near = card.step.near
         return STATES.index(card.state), len(card.failed_conditions), near is None, near or 0
 
@@ -211,6 +212,7 @@ class AnswerSummary:
 
 
 def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
+    """Return scenario, step and result in short, or None if no step answers."""
     decision, reply = explanation.decision, explanation.reply
     if decision is None or decision.scenario is None or decision.step is None:
         return None
@@ -235,6 +237,7 @@ def _decision_kind(explanation: Explanation) -> str:
 
 
 def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseBytes:
+    """Return the response of one API as its page shows it: head, body, and events with times."""
     reply, streamed = explanation.reply, explanation.streamed
     if reply.streaming or streamed is None:
         streamed = reply
@@ -249,6 +252,7 @@ def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseB
 
 
 def _timed_events(reply: Reply) -> Iterator[tuple[int, str]]:
+    """Yield each event of a stream with its time in milliseconds."""
     for frame in reply.frames:
         ms = round((reply.delay + frame.at) * 1_000)
         text = _decode_shortened(frame.data).replace("\r\n", "\n")
@@ -265,6 +269,8 @@ def _initial_values(
     served: ServedRequest | None = None,
     prefilled: PrefilledForm | None = None,
 ) -> dict[str, Any]:
+    """Return the form's first values: of a journaled request, or of one that fits the first
+    step."""
     initial: dict[str, Any] = {"mode": FORM, "turn": 1, "stream": True, "model": "gpt-4o"}
     if served is None:
         return initial | request_for_first_step(tried.compiled)

@@ -163,6 +163,7 @@ def _to_change(number: int, fields: Mapping[str, Any]) -> Change:
 
 
 def _state_body(session: str | None) -> dict[str, Any]:
+    """Return the changes and numbered answers of a session, or of all sessions."""
     changes = services().pipeline.changes
     answers = (one for one in changes.answers if session is None or one.session == session)
     return {
@@ -184,6 +185,7 @@ def _change_body(change: Change) -> dict[str, Any]:
 
 
 def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
+    """Return a numbered answer as the API writes it."""
     results = [
         {"text": result.content[:MAX_RESULT_CHARS], "is_error": result.is_error}
         for result in answer.results

@@ -134,6 +134,7 @@ def coverage_body(scenarios: str) -> dict[str, Any]:
 
 
 def _select_scenarios(names: frozenset[str]) -> Mapping[str, Scenario]:
+    """Return the scenarios of these names, the common ones, or all with `*`; raise 404."""
     common = catalog.snapshot().index.by_name
     if not names:
         return common

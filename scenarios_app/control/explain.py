@@ -94,6 +94,7 @@ class ExplanationBody(Shape):
 
 
 def explanation_body(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as the API writes it."""
     decision = explanation.decision
     scenario = decision.scenario if decision else None
     winner = decision.step if decision else None
@@ -117,6 +118,7 @@ def _step_body(step: ExplainedStep) -> dict[str, Any]:
 
 
 def _reply_fields(reply: Reply) -> dict[str, Any]:
+    """Return status, headers and body of a reply; a body that is no text as Base64."""
     body = reply.body
     try:
         text = body.decode()
@@ -207,6 +209,7 @@ def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
 
 
 def _build_call(fields: Mapping[str, Any]) -> Call:
+    """Return the described request; raise ControlError 400 for a path without a provider."""
     path, _, query = fields["path"].partition("?")
     path = quote(path, safe=SAFE_IN_PATH + "%")
     if not is_provider_path(path):

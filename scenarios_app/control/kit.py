@@ -83,6 +83,7 @@ class Access(BaseAuthentication):
     """Checks the control token; requests have no user."""
 
     def authenticate(self, request: Request) -> None:
+        """Let open access and the control token pass; raise 401 or 403."""
         if is_foreign(request._request):
             raise PermissionDenied(FOREIGN)
         if is_open(request._request):
@@ -185,6 +186,7 @@ def journal_completeness(session: str | None) -> dict[str, Any]:
 
 
 def _has_rows_before_unclean_end(session: str | None) -> bool:
+    """Return True if a session has rows of a process that ended without storing all of its own."""
     # An in-memory database ends with its process, so no earlier process can have used it.
     if not can_be_shared():
         return False

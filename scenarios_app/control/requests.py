@@ -213,6 +213,7 @@ def request_body(row: ServedRequest) -> dict[str, Any]:
 
 
 def _message_fields(row: ServedRequest, name: str) -> dict[str, Any]:
+    """Return headers, body and size of a row's request or response."""
     return {key: getattr(row, f"{name}_{key}") for key in ("headers", "body", "bytes", "cut")}
 
 
@@ -223,6 +224,7 @@ def _flush_and_resolve(session: str | None) -> str | None:
 
 
 def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequest:
+    """Return the journal row of an id; raise ControlError 404."""
     try:
         row = ServedRequest.objects.filter(uid=UUID(str(request_id))).first()
     except ValueError:

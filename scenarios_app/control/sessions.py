@@ -125,6 +125,7 @@ def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
 
 @async_to_sync
 async def _reset_state(sessions: Sequence[str] | None, scenarios: bool) -> None:
+    """Reset these sessions, or all, with their own scenarios if `scenarios` is true."""
     state = services().state
     for session in [None] if sessions is None else sessions:
         await state.reset(session, scenarios=scenarios)
@@ -157,6 +158,7 @@ def resolve_scenario_session(name_or_key: str) -> str:
 
 
 def _session_exists(name: str) -> bool:
+    """Return True if a session has state or rows in the journal."""
     flush_journal()
     return _read_state(name) != SessionState(name) or rows_of_session(name).exists()
 

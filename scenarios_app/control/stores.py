@@ -109,6 +109,7 @@ class CommonScenarios:
         return ScenarioList(tuple(documents), tuple(problems))
 
     def get(self, name: str) -> ScenarioDocument:
+        """Return a stored scenario; raise ControlError 404 or 409."""
         return _parse_row(_find_row(name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
@@ -132,6 +133,7 @@ class CommonScenarios:
         return not loaded.replaced
 
     def remove(self, name: str) -> None:
+        """Move a scenario to the trash and forget its steps; raise ControlError 404."""
         _find_row(name).delete()
         _forget_steps(name)
 
@@ -151,6 +153,7 @@ class CommonScenarios:
 
 
 def _find_row(name: str) -> Scenario:
+    """Return the stored scenario of a name; raise ControlError 404."""
     # No stored name holds a NUL character, and PostgreSQL refuses one in a query.
     row = None if "\0" in name else Scenario.objects.filter(name=name).first()
     if row is None:
@@ -159,6 +162,7 @@ def _find_row(name: str) -> Scenario:
 
 
 def _parse_row(row: Scenario) -> ScenarioDocument:
+    """Return a stored scenario as a document; raise ControlError 409 if it is invalid."""
     try:
         return document_of(row)
     except DocumentError as error:
@@ -167,6 +171,7 @@ def _parse_row(row: Scenario) -> ScenarioDocument:
 
 
 def _forget_steps(name: str) -> None:
+    """Forget in all sessions that steps of the scenario were used."""
     async_to_sync(services().state.clear_scenario)(name)
 
 
@@ -183,9 +188,12 @@ class SessionScenarios:
         return ScenarioList(tuple(_parse_stored(stored[name]) for name in sorted(stored)))
 
     def get(self, name: str) -> ScenarioDocument:
+        """Return a scenario of the session; raise ControlError 404."""
         return _parse_stored(_get_stored(self._read()[1], name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
+        """Add scenarios, all or none; raise ControlError 409 for a name that exists."""
+
         def add_to(stored: StoredDocuments) -> StoredDocuments:
             if taken_names := [document.name for document in documents if document.name in stored]:
                 raise name_conflict_error(taken_names)
@@ -195,16 +203,19 @@ class SessionScenarios:
         self._change(add_to)
 
     def put(self, document: ScenarioDocument) -> bool:
+        """Create or replace a scenario of the session; return True if it is new."""
         self._add_session_scenarios([document])
         return _put_own_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
+        """Delete a scenario of the session and forget its steps; raise ControlError 404."""
         if not async_to_sync(drop_scenario)(services().state, self._session, name):
             raise not_found_error(name)
         # A later scenario of this name would have the same step keys.
         async_to_sync(services().state.clear_scenario)(name, session=self._session)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
+        """Append a step and return the longer scenario; raise ControlError 404."""
         longer: list[ScenarioDocument] = []
 
         def push_to(stored: StoredDocuments) -> StoredDocuments:
@@ -219,6 +230,8 @@ class SessionScenarios:
         return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
+        """Replace the session's scenarios by what `change` returns, again if another process was
+        faster."""
         keep = services().state.replace_scenarios
         while True:
             revision, stored = self._read()
@@ -226,6 +239,7 @@ class SessionScenarios:
                 return
 
     def _add_session_scenarios(self, documents: list[ScenarioDocument]) -> None:
+        """Add the enabled ones to the scenarios that coverage knows."""
         for document in documents:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))
@@ -246,6 +260,7 @@ async def _put_own_document(session: str, name: str, document: Json) -> bool:
 
 
 def _get_stored(stored: StoredDocuments, name: str) -> Json:
+    """Return the document of a name; raise ControlError 404."""
     if name not in stored:
         raise not_found_error(name)
     return stored[name]

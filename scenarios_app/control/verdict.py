@@ -210,6 +210,7 @@ def _session_verdict(name: str, options: VerdictOptions) -> dict[str, Any]:
 def verdict_body(
     verdict: Verdict, sessions: Sequence[LoadedSession], options: VerdictOptions
 ) -> dict[str, Any]:
+    """Return a verdict as the API writes it, with a note if rows of the journal are missing."""
     complete = all(loaded.complete for loaded in sessions)
     notes = () if complete else (INCOMPLETE,)
     return {
@@ -226,6 +227,7 @@ def verdict_body(
 
 
 def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
+    """Return the options of a verdict; raise ControlError 400 for an unknown rule."""
     options = VerdictOptions(
         scenarios=parse_names(fields["scenarios"], "scenarios"),
         allowed=parse_names(fields["allow_unserved"], "allow_unserved"),
@@ -240,6 +242,8 @@ def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
 
 
 def _check_scenarios(options: VerdictOptions, sessions: Iterable[LoadedSession]) -> None:
+    """Raise ControlError 404 for a required scenario that is neither common nor one of the
+    sessions."""
     own = (name for loaded in sessions for name in loaded.session.scenarios)
     check_enabled(options.scenarios, {*catalog.snapshot().index.by_name, *own})
 

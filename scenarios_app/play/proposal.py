@@ -105,10 +105,12 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
 
 
 def _is_answered_by(run: PlayedConversation, scenario: Scenario) -> bool:
+    """Return True if the conversation passed and the scenario answered each turn."""
     return run.passed and all(turn.response.scenario == scenario.name for turn in run.turns)
 
 
 def _failure_text(run: PlayedConversation, scenario: Scenario) -> str:
+    """Return why the last turn fails, or which other scenario answers."""
     turn = run.turns[-1]
     if reason := ", ".join(failure_reasons(turn)):
         return f"{reason[0].upper()}{reason[1:]}."
@@ -155,16 +157,19 @@ def _message_text(step: Step, role: str) -> str:
 
 
 def _first_provider(step: Step) -> str:
+    """Return the first provider that the step's match allows, or ""."""
     named = step.match.alternatives("provider")
     return next((name for name in wires_by_name() if any(one.test(name) for one in named)), "")
 
 
 def _wants_stream(step: Step) -> bool:
+    """Return True if the step answers streams only."""
     conditions = step.match.of(StreamCondition)
     return any(condition.alternatives[0].equals == "true" for condition in conditions)
 
 
 def _first_text(conditions: Iterable[TextCondition]) -> str:
+    """Return a text that passes one of the conditions, or ""."""
     return next(filter(None, map(_text_for, conditions)), "")
 
 

@@ -62,6 +62,7 @@ def _recorded_result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResu
 
 
 def _describe_failure(response: TurnResponse) -> str:
+    """Return why a model's answer cannot go on the conversation."""
     if not response.by_step:
         return f"no step of the scenario answers: {response.text}"
     if response.status is None or response.cut:

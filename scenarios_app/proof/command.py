@@ -116,6 +116,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     ]
 
     def repeat_command(*cells: Cell) -> str:
+        """Return the shell command that runs the first of these cells again."""
         only = ["--only", cells[0].name]
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
@@ -131,6 +132,7 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
     began = time.monotonic()
 
     def show(done: int, total: int, result: CellResult | None) -> None:
+        """Print the bar, on a terminal only."""
         if not sys.stderr.isatty():
             return
         left = (time.monotonic() - began) / done * (total - done) if done else 0
@@ -144,10 +146,13 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
 
 
 def parse_names(text: str) -> list[str]:
+    """Return the names in a list separated by commas."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 
 def parse_outcomes(experiment: Experiment, text: str) -> list[str]:
+    """Return the outcomes in a list separated by commas; raise ArgumentTypeError for an unknown
+    one."""
     wanted = parse_names(text)
     if unknown := [name for name in wanted if name not in experiment.outcomes]:
         there = ", ".join(experiment.outcomes)
@@ -156,6 +161,7 @@ def parse_outcomes(experiment: Experiment, text: str) -> list[str]:
 
 
 def parse_percent(text: str) -> float:
+    """Return a number from 0 to 100; raise ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
@@ -166,6 +172,7 @@ def parse_percent(text: str) -> float:
 
 
 def parse_positive(text: str) -> int:
+    """Return a whole number from 1 up; raise ArgumentTypeError."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
     return int(text)

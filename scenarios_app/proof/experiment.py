@@ -79,6 +79,7 @@ class Experiment:
     score: Callable[[Sweep], float | None] | None = None
 
     def kind(self, name: str) -> Kind:
+        """Return the kind of a name; raise StopIteration if there is none."""
         return next(kind for kind in self.kinds if kind.name == name)
 
     def fails(self, sweep: Sweep, fail_on: Sequence[str], fail_under: float | None) -> bool:

@@ -70,6 +70,7 @@ class Mutant:
 
     @property
     def change(self) -> str:
+        """The change in words, "" without a cell."""
         return self.cells[0].kind.label if self.cells else ""
 
     @property

@@ -191,6 +191,7 @@ def first_difference(one: Observation, other: Observation) -> str:
 
 
 def _answers_by_place(answers: Sequence[Answer]) -> dict[tuple[str, int], str]:
+    """Return each answer in one line, by session and number."""
     return {
         (answer["session"], answer["number"]): (
             f"{answer['scenario']}/{answer['step']}"

@@ -64,6 +64,7 @@ class TestRun:
 
     @property
     def passed(self) -> bool:
+        """True if setup, call and teardown passed."""
         return all(report.passed for report in self.reports)
 
     def observation(self, session: str) -> Observation:
@@ -121,6 +122,7 @@ class TestSweeps:
         self._used: set[str] = set()
 
     def _read_option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
+        """Return an option's value, or `default`; raise UsageError if it cannot be read."""
         text = self.config.getoption(f"{self.option}-{name}")
         if text is None:
             return default
@@ -245,10 +247,12 @@ class TestSweeps:
             sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)
 
     def _cell_from(self, test: str, body: Mapping[str, Any]) -> Cell:
+        """Return the cell that JSON describes, named after its test."""
         kind, place = self.experiment.kind(body["kind"]), Place(**body["place"])
         return Cell(**{**body, "name": f"{test} {body['name']}", "kind": kind, "place": place})
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print notes and the report of each test, or of all tests for scores."""
         write = terminalreporter.write_line
         terminalreporter.section(f"mockllm {self.experiment.name}")
         for test, note in sorted(self._notes.items()):
@@ -265,6 +269,7 @@ class TestSweeps:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the reports in the main process; a wrong outcome fails the session."""
         if hasattr(session.config, "workerinput"):
             return
         whole = self._merge_sweeps()
@@ -285,6 +290,7 @@ class TestSweeps:
         return whole
 
     def _repeat_command(self, *cells: Cell) -> str:
+        """Return the pytest command that runs the first of these cells again."""
         python = "pytest" if sys.argv[0].endswith("pytest") else "python -m pytest"
         tests = dict.fromkeys(cell.place.session for cell in cells)
         name = cells[0].name.removeprefix(f"{cells[0].place.session} ")

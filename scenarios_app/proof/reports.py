@@ -62,6 +62,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
 
 
 def _matrix_lines(sweep: Sweep) -> Iterator[str]:
+    """Yield the matrix: a row for each kind, a column for each place, in parts of MAX_COLUMNS."""
     places = _sorted_places(sweep)
     kinds = [kind for kind in KINDS if any(cell.kind is kind for cell in sweep.cells)]
     width = max(len(kind.label) for kind in kinds) + 2
@@ -80,6 +81,7 @@ def _matrix_lines(sweep: Sweep) -> Iterator[str]:
 
 
 def _cell_sign(sweep: Sweep, cell: Cell | None) -> str:
+    """Return the sign of a cell's outcome; "" if there is no cell."""
     if cell is None:
         return ""
     result = sweep.results.get(cell)
@@ -87,6 +89,7 @@ def _cell_sign(sweep: Sweep, cell: Cell | None) -> str:
 
 
 def _summarize(sweep: Sweep) -> str:
+    """Return the number of cells by outcome, and why some were left out."""
     counts = Counter(result.judgement.outcome for result in sweep.results.values())
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
@@ -176,6 +179,7 @@ def _html_cell(sweep: Sweep, cell: Cell | None) -> str:
 
 
 def _html_details(result: CellResult, repeat_command: RepeatCommand) -> str:
+    """Return the details of a result: why, the transcript, and how to run it again."""
     requests = "".join(
         f"<li>{escape(entry['request']['method'])} {escape(entry['path'])}: "
         f"{entry['status']}, {escape(entry['outcome'])}"

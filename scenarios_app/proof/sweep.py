@@ -142,6 +142,7 @@ def plan(options: SweepOptions, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def cells_to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
+    """Return the first cells that can be run, at most `budget`."""
     return [cell for cell in cells if not cell.reason][:budget]
 
 
@@ -178,6 +179,7 @@ def run_clean(bench: Bench, options: SweepOptions) -> Observation:
 
 
 def last_lines(output: str, lines: int = 20) -> str:
+    """Return the last lines of an output."""
     return "\n".join(output.rstrip().splitlines()[-lines:])
 
 
@@ -194,6 +196,7 @@ def run_cells(
     ends_at = inf if seconds is None else time.monotonic() + seconds
 
     def run(cell: Cell) -> CellResult | None:
+        """Return the result of a cell, or None after the time is up or a stop."""
         if stop.is_set() or time.monotonic() > ends_at:
             return None
         # The script is the same in all sessions.

@@ -124,6 +124,7 @@ def finished_calls(entries: Iterable[Mapping[str, Any]]) -> list[ToolCallPart]:
 
 
 def _calls_of_answer(place: PlacedRequest, entry: Mapping[str, Any]) -> Iterable[ToolCallPart]:
+    """Yield the tool calls of a journaled answer; none of an error or an unknown API."""
     endpoint = place.target.endpoint
     if entry["status"] != 200 or endpoint is None or endpoint.decoder is None:
         return

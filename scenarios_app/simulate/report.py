@@ -44,6 +44,7 @@ def text_report(conversations: Sequence[SimulatedConversation]) -> str:
 
 
 def _failed_lines(checkpoints: Iterable[Checkpoint]) -> Iterator[str]:
+    """Yield the reasons of failed checkpoints, indented."""
     for reason in failed_reasons(checkpoints):
         first, *others = reason.splitlines()
         yield f"     FAILED {first}"

@@ -77,6 +77,7 @@ def _model_field(model: Model, column: str) -> Any:
 
 
 def _is_text(value: Json) -> bool:
+    """Return True for a text that databases and form fields keep as it is."""
     # Databases reject NUL and half of a surrogate pair; form fields drop a lone "\r".
     return isinstance(value, str) and not any(
         c in "\0\r" or "\ud800" <= c <= "\udfff" for c in value

@@ -95,6 +95,7 @@ def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
 
 
 def _fixture_row(row: Model, columns: Iterable[str], place: dict[str, Any]) -> Object:
+    """Return a row in the form of `loaddata`, without empty columns."""
     model = type(row)
     values = column_values(row, columns).items()
     fields = {name: value for name, value in values if value != empty_value(model, name)}

@@ -218,6 +218,7 @@ def _changed_values(
 
 
 def _value_text(value: Json) -> str | None:
+    """Return a value as a difference shows it, or None for a missing one."""
     if value is _MISSING:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -242,6 +243,7 @@ def changes_between(before: State, after: State) -> Iterator[str]:
 
 
 def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
+    """Return the version that the records of one save make."""
     reason = next(filter(None, (record.history_change_reason for record in save)), "")
     return Version(save[-1].history_date, author_of(*save), changes, reason)
 
@@ -284,6 +286,7 @@ def _is_step(record: Any) -> bool:
 def _describe_differences(
     where: str, before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> Iterator[str]:
+    """Yield a line for each value that was added, removed or changed."""
     for place, old, new in _changed_values(before, after):
         if new is _MISSING:
             yield f"{where}{place} removed, it was {_short_json(old)}"

@@ -79,6 +79,7 @@ def column_at(place: str, row: StepColumns) -> str:
 
 
 def _add_column_conditions(row: StepColumns, step: Object) -> None:
+    """Add the conditions of a row's columns to a step's `match`."""
     if row.match_model:
         equals = row.match_model_mode == TextMode.EQUALS
         model: Json = row.match_model if equals else {row.match_model_mode: row.match_model}
@@ -97,6 +98,7 @@ def _add_column_conditions(row: StepColumns, step: Object) -> None:
 
 
 def _copy_extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
+    """Return a copy of a column's other keys; raise DocumentError if it is no object."""
     value = getattr(row, column)
     if not isinstance(value, dict):
         raise DocumentError(column, "expected an object")
@@ -147,6 +149,7 @@ def step_values(step: Object) -> Values:
 
 
 def _move_conditions_to_columns(rest: Object, values: Values) -> None:
+    """Take conditions that columns can hold out of `rest` and add them to `values`."""
     if lifted := _model_values(_get_at(rest, MODEL)):
         values |= lifted
         _remove_with_parents(rest, MODEL)

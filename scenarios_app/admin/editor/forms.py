@@ -88,6 +88,7 @@ class ClosedStepForm(MergingForm):
         return self.instance.order if order is None and self.instance.pk else order
 
     def unbound_form(self, row: Any) -> forms.ModelForm:
+        """Return a form of the same kind for a stored row."""
         return type(self)(instance=row, select=self.select)
 
     @property

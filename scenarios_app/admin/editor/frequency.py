@@ -129,6 +129,7 @@ def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
 
 
 def _set_value(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
+    """Set a column of the row, so that it is saved although it has no field."""
     if column in form.fields:
         form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
@@ -140,6 +141,7 @@ def _set_value(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
 
 
 def _fault_group(kind: FaultKind) -> str:
+    """Return the heading under which a kind of fault is listed."""
     if kind.inside:
         return "Broken streams"
     return "HTTP errors" if kind.stream == "error" else "Network"

@@ -65,6 +65,7 @@ class JsonFormField(forms.JSONField):
         return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
 
     def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return posted text unchanged, so that a wrong one is shown again."""
         return data
 
     def has_changed(self, initial: Any, data: Any) -> bool:
@@ -93,6 +94,7 @@ class ChoiceOrStoredField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
     def add_choice(self, stored: str) -> None:
+        """Add the stored value to the choices if it is not one."""
         choices: Any = self.choices
         if stored and not self.valid_value(stored):
             self.choices = [*choices, (stored, stored)]
@@ -205,6 +207,7 @@ def recorded_answer_text(recorded: Json) -> str:
 
 
 def _chunk_text(chunk: Json) -> str:
+    """Return a recorded chunk as text, or its size if it is none."""
     if isinstance(chunk, str):
         return chunk
     text, data = get_member(chunk, "text"), get_member(chunk, "base64")

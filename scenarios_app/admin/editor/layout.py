@@ -42,14 +42,17 @@ class Group:
 
     @property
     def fields(self) -> tuple[str, ...]:
+        """The names of the group's form fields, in order."""
         return tuple(name for cell in self.cells for name in (cell.how, cell.field) if name)
 
 
 def _scenario_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
+    """Return the cell of a scenario's column, labelled as the column."""
     return Cell(field, column_of(Scenario, field).label, width, help, **options)
 
 
 def _step_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
+    """Return the cell of a step's column, labelled as the column."""
     return Cell(field, column_of(Step, field).label, width, help, **options)
 
 

@@ -37,6 +37,8 @@ class MergingForm(forms.ModelForm):
     unmerged_fields: frozenset[str] = frozenset()
 
     def full_clean(self) -> None:
+        """Validate only what the user changed; changes of others to the same column become
+        errors."""
         unchanged, conflicts = self._merge() if self.is_bound and self.before else ([], {})
         # A column without a field keeps its stored value, and its posted value is ignored.
         all_fields = self.fields

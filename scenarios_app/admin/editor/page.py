@@ -193,6 +193,7 @@ class ScenarioPage(ModelAdmin):
         return render_page(request, self, "history.html", context)
 
     def _restore_version(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
+        """Restore a version that the history shows; an error is shown there."""
         self.require(request, "change")
         try:
             time = parse_time(request.POST.get("at", ""))
@@ -226,6 +227,7 @@ class ScenarioPage(ModelAdmin):
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
     def check_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        """Return the problems and warnings of posted edits, without saving."""
         return check_page(request, self, self._edited_row(request, object_id))
 
     def preview_edits(
@@ -243,6 +245,7 @@ class ScenarioPage(ModelAdmin):
         return None
 
     def report_presence(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Note that the user edits the scenario, and tell about others and deletion."""
         try:
             scenario = self.get_row(request, object_id, "change")
         except Http404:

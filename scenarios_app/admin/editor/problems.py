@@ -110,6 +110,8 @@ def join_keys(keys: list[str]) -> str:
 
 
 def _find_column(place: str, keys: Place, row: StepColumns) -> str:
+    """Return the column of a place in the document; a missing key belongs to the column that would
+    hold it."""
     column = column_at(place, row)
     if column not in EXTRAS:
         return column

@@ -49,6 +49,7 @@ class CellView:
 
     @property
     def kind(self) -> str:
+        """The kind of input, by which the template lays it out."""
         return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
 
     @property
@@ -92,6 +93,7 @@ class GroupView:
 
     @property
     def wrong(self) -> bool:
+        """True if a field of the group has an error."""
         return any(cell.errors for cell in self.cells)
 
     @property
@@ -196,6 +198,7 @@ def list_problems(
 
 
 def _scenario_problems(form: ScenarioForm) -> Iterator[FormProblem]:
+    """Yield the errors of the scenario's form with links to the fields."""
     for column, messages in form.errors.items():
         where = SCENARIO_CELLS[column].label if column in form.fields else ""
         target = form[column].id_for_label if column in form.fields else ""
@@ -203,6 +206,7 @@ def _scenario_problems(form: ScenarioForm) -> Iterator[FormProblem]:
 
 
 def _row_problems(row: StepRow) -> Iterator[FormProblem]:
+    """Yield the errors of a step with links to the fields, or to the step if they are closed."""
     for column, message in row.form.all_errors():
         where = f"Step {row.title.number}"
         target = row.form.prefix or ""
@@ -221,6 +225,7 @@ def group_views(form: ScenarioForm | ClosedStepForm) -> tuple[GroupView, ...]:
         groups, hidden_errors = STEP, form.hidden_errors
 
     def errors(*names: str) -> tuple[str, ...]:
+        """Return the errors of these fields, also of fields without input."""
         shown_errors = [str(m) for name in names if name for m in form.errors.get(name, ())]
         return (*shown_errors, *(m for name in names for m in hidden_errors.get(name, ())))
 

@@ -57,6 +57,7 @@ def _condition_phrases(step: Json) -> Iterator[str]:
 
 
 def _failures_phrase(failures: Json) -> str:
+    """Return how often a step fails before it answers, or ""."""
     times = get_member(failures, "times")
     if not isinstance(times, int):
         return ""
@@ -66,6 +67,7 @@ def _failures_phrase(failures: Json) -> str:
 
 
 def _answer_phrase(produce: Json) -> str:
+    """Return the answer in words: its content by mode, and its fault."""
     fault = _fault_phrase(get_member(produce, "fault"))
     modes = [key for key in ("streaming", "non_streaming") if get_member(produce, key)]
     if len(modes) == 2:
@@ -79,6 +81,7 @@ def _answer_phrase(produce: Json) -> str:
 
 
 def _content_phrase(answer: Json) -> str:
+    """Return the content of an answer in words, its text shortened."""
     if raw := _as_object(get_member(answer, "raw")):
         return f"raw HTTP {raw.get('status', 200)}"
     for key in ("choices", "chunks"):
@@ -125,6 +128,7 @@ def _fault_words(kind: str) -> str:
 
 
 def _fault_phrase(fault: Json) -> str:
+    """Return a fault in words, or "" without one."""
     words = _fault_words(get_short_text(fault, "kind"))
     status = get_member(fault, "status")
     return f"{words} {status}" if words and isinstance(status, int) else words

@@ -36,6 +36,7 @@ class StepIdField(IntegerField):
         self._step = step
 
     def clean(self, value: Any) -> Any:
+        """Return the row's step; raise ValidationError if it was deleted meanwhile."""
         pk = super().clean(value)
         if pk != self._step.pk:
             raise ValidationError("somebody has deleted this step in the meantime")
@@ -74,6 +75,7 @@ class StepFormSet(InlineFormSet):
             pass
 
     def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
+        """Add Django's fields; that of the id accepts this row's step alone."""
         super().add_fields(form, index)
         form.fields["id"] = StepIdField(form.instance)
 
@@ -203,6 +205,7 @@ def _first_key(column: str) -> str:
 
 
 def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
+    """Add a problem to the row's form; return False if its field has an error anyway."""
     column, message = step_problem(problem.place, problem.message, row)
     # The emptied column may be the reason why something is missing.
     caused_by_removal = is_missing(message) and _first_key(column) in map(
@@ -215,6 +218,7 @@ def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> boo
 
 
 def _sort_key(form: ClosedStepForm) -> tuple[int, int]:
+    """Return a row's order, then its place on the page; new rows without order come last."""
     order = form.cleaned_data.get("order")
     if order is None:
         order = form.instance.order if form.instance.pk else _AFTER_ALL

@@ -84,6 +84,7 @@ class MakeStepForm(StyledForm):
         self.without_answer = without_answer
 
     def clean_answer(self) -> str:
+        """Return the answer; raise ValidationError if it is blank but needed."""
         answer: str = self.cleaned_data["answer"]
         if not answer.strip() and not self.without_answer:
             raise forms.ValidationError("Enter the answer. A step without one cannot be enabled.")
@@ -123,6 +124,7 @@ class Preview:
 
     @property
     def left_out(self) -> int:
+        """The number of requests that are not shown."""
         return max(len(self.answered_elsewhere) + len(self.others) - SHOWN_REQUESTS, 0)
 
 
@@ -212,6 +214,7 @@ def _save_step(
     served: ServedRequest,
     parsed: CanonicalRequest,
 ) -> HttpResponse:
+    """Store the step in a draft or a scenario; redirect to it, or show the form with its errors."""
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
         require_permissions(request, *DRAFT)
@@ -256,6 +259,7 @@ def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draf
 
 
 def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
+    """Add the problems of a document to the form's fields."""
     for problem in error.problems:
         fields = {"produce": "answer", "name": "name", "match": "message"}
         field = next((name for word, name in fields.items() if word in problem.place), None)

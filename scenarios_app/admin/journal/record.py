@@ -75,6 +75,7 @@ class RecordPanel:
 
     @property
     def ends_at(self) -> datetime | None:
+        """When the recording ends, or None without a limit."""
         if self.recording is None or self.recording.ends_at is None:
             return None
         return timezone.now() + timedelta(seconds=self.recording.ends_at - time.monotonic())
@@ -85,6 +86,7 @@ class RecordPanel:
 
 
 def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
+    """Return the panel of a session's recording, with what this user may choose."""
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
     refused = "" if services().cluster.is_single_process else SHARED_STATE_ERROR
@@ -167,6 +169,8 @@ def record(request: HttpRequest) -> HttpResponse:
 
 
 def _start_from_form(request: HttpRequest, name: str | None) -> None:
+    """Start a recording that ends by itself, from the chosen upstreams if there are any; raise
+    MissingPermission or ControlError."""
     upstreams: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     if "choose" in request.POST:
@@ -178,6 +182,7 @@ def _start_from_form(request: HttpRequest, name: str | None) -> None:
 
 
 def _end_and_create_draft(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
+    """End a recording, create a draft of it, and redirect to the draft if it has steps."""
     recording, ended = end_recording(name)
     for message in (*ended["problems"], *ended["notes"]):
         messages.warning(request, message)
@@ -198,6 +203,7 @@ def _end_and_create_draft(request: HttpRequest, name: str | None, subject: str) 
 
 
 def _record_page(name: str | None) -> str:
+    """Return the URL of the page with the recording's panel."""
     return reverse("admin:scenarios_app_sessions") if name is None else session_url(name)
 
 

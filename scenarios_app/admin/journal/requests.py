@@ -226,6 +226,7 @@ class JournalAdmin(RecordAdmin):
 
     @admin.display(description="Answered by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
+        """Return scenario and step, or the closest step of an unmatched request."""
         if served.is_unmatched:
             near = nearest(served.near_misses)
             return format_html('–<span class="sc-under">{}</span>', near and f"closest: {near}")
@@ -233,6 +234,7 @@ class JournalAdmin(RecordAdmin):
 
     @admin.display(description="Result", ordering="outcome")
     def result(self, served: ServedRequest) -> str:
+        """Return a badge with outcome and status, and below it the fault and violations."""
         tone, words = outcome_badge(served)
         more = [*([f"fault {served.fault}"] if served.fault else ()), *served.violations]
         if served.fallback:

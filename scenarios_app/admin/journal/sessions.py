@@ -60,6 +60,7 @@ def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., Htt
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> HttpResponse:
+        """Return the page, or a 503 if the shared state cannot be reached."""
         try:
             return view(*args, **kwargs)
         except StateUnavailable as error:
@@ -100,6 +101,7 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
 
 @handle_missing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
+    """Show one session: its verdict, consumed steps, counters, scenarios and requests."""
     journal.flush()
     name = request.GET.get("name", "")
     state = _read_state(name)
@@ -172,6 +174,7 @@ def _render_page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
+    """Return a page of sessions for users who may view the journal."""
     require_permissions(request, "scenarios_app.view_servedrequest")
     rights = {
         "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
@@ -191,6 +194,7 @@ def _read_state(name: str) -> SessionState:
 
 
 def _journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:
+    """Return counts of journaled requests by session, or of one session."""
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)
@@ -201,4 +205,5 @@ def _journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:
 
 
 def _last_used(counts: JournalCounts) -> float:
+    """Return the Unix time of the last request, 0.0 without any."""
     return counts.last.timestamp() if counts.last else 0.0

@@ -39,6 +39,7 @@ class VerdictSection:
 
     @property
     def lines(self) -> Sequence[FindingLine]:
+        """The first findings, which are shown."""
         return self.findings[:MAX_REASONS]
 
     @property
@@ -47,6 +48,7 @@ class VerdictSection:
 
     @property
     def more(self) -> int:
+        """The number of findings that are not shown."""
         return self.count - len(self.lines)
 
 
@@ -61,6 +63,7 @@ class VerdictCard:
 
     @property
     def scenarios(self) -> set[str]:
+        """The names of the scenarios that are shown, for links."""
         return {line.scenario for group in self.groups for line in group.lines} - {""}
 
 
@@ -90,6 +93,8 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
 
 
 def _verdict_sections(verdict: Verdict) -> Iterator[VerdictSection]:
+    """Yield the sections in order: unmatched requests, violations, unused steps, findings by
+    level."""
     unmatched = [
         FindingLine(
             f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",

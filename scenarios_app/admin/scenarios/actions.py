@@ -68,6 +68,7 @@ def forget_on_commit(names: Iterable[str]) -> None:
     """After the commit, clear what sessions remember of deleted or replaced scenarios."""
 
     def clear() -> None:
+        """Forget the scenarios in all sessions; a failure is logged."""
         try:
             for name in names:
                 async_to_sync(services().state.clear_scenario)(name)
@@ -143,6 +144,7 @@ class StepsForm(BulkForm):
     )
 
     def clean_latency_ms(self) -> int | None:
+        """Return the latency; raise ValidationError above the limit."""
         latency: int | None = self.cleaned_data["latency_ms"]
         max_ms = limits().latency_ms
         if latency is not None and latency > max_ms:
@@ -163,6 +165,7 @@ class StepsForm(BulkForm):
         return columns
 
     def apply(self) -> BulkChange:
+        """Set the chosen columns on all steps; return what changed."""
         steps = set_on_steps(self.scenarios, self.columns())
         summary = f"Set on {steps} steps of {len(self.scenarios)} scenarios."
         return BulkChange(self.scenarios, "Latency or failures set on every step.", summary)

@@ -88,6 +88,8 @@ class DraftAdmin(ScenarioPage):
         return [publish, make, *super().get_urls()]
 
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
+        """Return what the page shows beside the form: the draft's changes, and buttons to
+        publish."""
         context: dict[str, Any] = {"show_save_and_continue": False, "show_delete": False}
         if obj is None:
             return context
@@ -122,6 +124,7 @@ class DraftAdmin(ScenarioPage):
     def response_add(
         self, request: HttpRequest, obj: Draft, post_url_continue: str | None = None
     ) -> HttpResponse:
+        """Return to the draft, also after it was created."""
         return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Draft) -> HttpResponse:

@@ -33,6 +33,7 @@ def group_of(tags: Sequence[str]) -> str:
 
 
 def all_groups() -> list[str]:
+    """Return the names of all groups, sorted."""
     tags = Scenario.objects.order_by().values_list("tags", flat=True)
     return sorted(set(map(group_of, tags)) - {""}, key=lambda name: (name.casefold(), name))
 
@@ -135,10 +136,12 @@ class GroupForm(BulkForm):
         return all_groups()
 
     def clean_group(self) -> str:
+        """Return a valid name for a group."""
         (group,) = _valid_tags([self.cleaned_data["group"]])
         return group
 
     def apply(self) -> BulkChange:
+        """Move the scenarios into the group; return what changed."""
         group: str = self.cleaned_data["group"]
         changed = set_column(self.scenarios, "tags", lambda row: tags_in_group(row.tags, group))
         summary = f"Moved {len(changed)} of {len(self.scenarios)} to “{group}”."
@@ -185,6 +188,7 @@ class TagsForm(BulkForm):
         return list(dict.fromkeys([*remaining, *self.cleaned_data["add"]]))
 
     def apply(self) -> BulkChange:
+        """Add and remove tags; return what changed."""
         changed = set_column(self.scenarios, "tags", self.changed_tags)
         summary = f"Changed the tags of {len(changed)} of {len(self.scenarios)}."
         return BulkChange(changed, "Tags changed.", summary)

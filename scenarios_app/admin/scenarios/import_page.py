@@ -84,6 +84,7 @@ class ImportForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
+        """Check that there is one source, file or text, within the limit of bytes."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         file, text = cleaned.get("file"), cleaned.get("text", "")
         max_bytes: int = settings.MOCKLLM_MAX_UPLOAD_BYTES
@@ -194,6 +195,7 @@ def changes_of(
 def _describe_change(
     document: ScenarioDocument, stored: Scenario | None, names: Mapping[str, str]
 ) -> ImportChange:
+    """Return what the import of a document would do: add, replace, or nothing."""
     if stored is None:
         return ImportChange(
             document.name,
@@ -209,6 +211,7 @@ def _describe_change(
 
 
 def _import_summary(changes: Sequence[ImportChange]) -> str:
+    """Return a sentence with the numbers of added, replaced and renamed scenarios."""
     renamed = [f"“{change.name}”" for change in changes if change.instead_of]
     new = sum(change.was is None for change in changes) - len(renamed)
     replaced = len(changes) - new - len(renamed)

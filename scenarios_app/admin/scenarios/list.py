@@ -131,6 +131,7 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Name", ordering=Lower("name"))
     def title(self, scenario: Any) -> str:
+        """Return name, mark of a draft, and the first line of the description."""
         description = scenario.description.strip().partition("\n")[0]
         return format_html(
             '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
@@ -141,6 +142,7 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Answers")
     def answers(self, scenario: Any) -> str:
+        """Return the number of answers, and a bar of the steps that have answered."""
         served, of = scenario.served_steps, scenario.steps_in_it
         return format_html(
             '{} <progress class="sc-progress" max="{}" value="{}" title="{} of {} steps answered" '
@@ -190,6 +192,7 @@ class ScenarioList(ModelAdmin):
     def delete_selected(
         self, request: HttpRequest, scenarios: QuerySet[Scenario]
     ) -> TemplateResponse | None:
+        """Show what would be deleted, with recent traffic; a confirmation deletes it."""
         names = list(scenarios.values_list("name", flat=True))
         page = delete_selected(self, request, scenarios)
         if page is not None:
@@ -199,6 +202,7 @@ class ScenarioList(ModelAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        """Show what would be deleted, with recent traffic; a post deletes it."""
         journal.flush()
         scenario = self.get_object(request, unquote(object_id))
         more = deletion_context([scenario.name]) if scenario else {}
@@ -215,6 +219,7 @@ class ScenarioList(ModelAdmin):
         erase_expired()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
+        """Delete scenarios, forget them in sessions, and erase what the trash keeps too long."""
         actions.forget_on_commit(list(queryset.values_list("name", flat=True)))
         super().delete_queryset(request, queryset)
         erase_expired()
@@ -222,6 +227,7 @@ class ScenarioList(ModelAdmin):
     def _set_enabled(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool
     ) -> None:
+        """Enable or disable the scenarios and report how many changed."""
         changed = actions.set_column(scenarios, "enabled", lambda _: enabled)
         word = "Enabled" if enabled else "Disabled"
         for scenario in changed:

@@ -63,6 +63,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         ]
 
     def page_context(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
+        """Return what the page shows beside the form: answers, problems, warnings, results of
+        sweeps, and the draft."""
         if obj is None:
             if not request.user.has_perm(ADD_DRAFTS):
                 return {}
@@ -98,6 +100,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         """
 
         def add_warning() -> None:
+            """Show the warnings of the saved scenario."""
             suspicions = _suspicions_of(obj.name)
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
@@ -125,6 +128,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return redirect("admin:scenarios_app_draft_change", draft.pk)
 
     def export_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Download a scenario as a document; an invalid one is reported on its page."""
         scenario = self.get_row(request, object_id, "view")
         try:
             return actions.export([scenario])
@@ -133,6 +137,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return redirect(admin_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Copy a scenario and redirect to the copy; only a POST does that."""
         scenario = self.get_row(request, object_id, "view")
         self.require(request, "add")
         if request.method != "POST":

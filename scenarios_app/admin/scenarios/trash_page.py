@@ -76,6 +76,7 @@ def report_deletion(request: HttpRequest, name: str) -> None:
 
 
 def _deleted_scenario(pk: int) -> Scenario:
+    """Return a deleted scenario; raise 404 if there is none."""
     try:
         return trash.deleted_scenario(pk)
     except Scenario.DoesNotExist:

@@ -58,6 +58,7 @@ def tool_of(
     beside those of `base`; `result` is a shape or its fields."""
 
     def register(run: Run) -> Run:
+        """Add the function as a tool, unchanged."""
         shape = type(f"{name}_arguments", (base,), arguments)
         output = (
             type(f"{name}_result", (Shape,), {**result}) if isinstance(result, Mapping) else result

@@ -58,6 +58,7 @@ async def answer(headers: Mapping[str, str], body: bytes, *, base_url: str) -> S
     messages: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body}]
 
     async def receive() -> MutableMapping[str, Any]:
+        """Return the request once; then wait, as if the client stayed connected."""
         if not messages:
             # The response is sent as a whole, so a client that leaves changes nothing.
             await anyio.sleep_forever()
@@ -85,6 +86,8 @@ def build_server(base_url: str) -> "Server[Any]":
         return ListToolsResult(tools=[to_mcp(spec) for spec in TOOLS.values()])
 
     async def run_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        """Run a tool in a thread; its failures are error results, an unknown tool is a protocol
+        error."""
         spec = TOOLS.get(params.name)
         if spec is None:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}.")
