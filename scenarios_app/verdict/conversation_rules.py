@@ -81,8 +81,8 @@ def _orphan_results(messages: Sequence[Message]) -> Iterator[tuple[int, ToolResu
 
 
 def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield calls, of the client's history or of the script, whose arguments break the offered
-    tool's schema."""
+    """Yield sightings of calls, in a request or scripted without templates, whose arguments break
+    the schema of the offered tool."""
     checked: dict[str, tuple[Tool, set[str]]] = {}
     for one in session.exchanges:
         if one.request is None:
@@ -119,7 +119,8 @@ def _functions_by_name(tools: Iterable[Tool]) -> dict[tuple[str, str], Tool]:
 
 
 def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterator[ToolCallPart]:
-    """Yield the tool calls of the step that answered as they are scripted, templates included."""
+    """Yield the tool calls of the step that answered as they are scripted, templates included; none
+    of a failed answer or of one with a fault."""
     step = session.step_of(exchange)
     if step is None or exchange.failed or exchange.fault:
         return
@@ -156,8 +157,7 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _find_changed_prompt_prefixes(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield requests that repeat a conversation with another beginning, which the provider's prompt
-    cache cannot use."""
+    """Yield sightings of requests that change the beginning of the conversation they continue."""
     earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
         lambda: deque(maxlen=_MAX_CANDIDATES)
     )
@@ -219,7 +219,7 @@ def _describe_change(earlier: CanonicalRequest | None, later: CanonicalRequest) 
 
 
 def _describe_tool_change(earlier: Sequence[Tool], later: Sequence[Tool]) -> str:
-    """Return in words how two unequal lists of tools differ: in names, order or one definition."""
+    """Describe the change between two lists of tools, which must differ."""
     old, new = ([tool.name for tool in tools] for tools in (earlier, later))
     if old != new:
         reordered = sorted(old) == sorted(new)

@@ -73,7 +73,8 @@ class Coverage:
 
     @property
     def percent(self) -> float:
-        """Percentage of steps that answered, rounded down to 0.1, so that 100 means all."""
+        """Percentage of steps that answered, rounded down to 0.1, so that 100 means all; 0 without
+        steps."""
         return self.served * 1000 // self.steps / 10 if self.steps else 0.0
 
     @property
@@ -96,7 +97,8 @@ def measure_coverage(scenarios: Iterable[Scenario], data: RunCounts) -> Coverage
 def find_unmet_conditions(
     scenarios: Iterable[Scenario], served: Collection[StepKey], met: Collection[CoverageKey]
 ) -> Iterator[tuple[CoverageKey, Condition]]:
-    """Yield conditions that never held, of steps that never answered."""
+    """Yield conditions that never held, of steps that never answered; none of catch-alls or on
+    masked values."""
     for scenario in scenarios:
         for step in scenario.steps if not scenario.catch_all else ():
             if (scenario.name, step.key) not in served:

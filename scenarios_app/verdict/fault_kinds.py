@@ -50,19 +50,20 @@ def _fault_kind(
     inside: str = "",
     **keys: Any,
 ) -> Kind:
-    """Return a kind of trouble that is a fault; one that holds the connection takes longer."""
+    """Return a kind of trouble: a fault of `kind` with `keys`, with `inside` in the first text or
+    call. With `hold_ms` clients may take longer."""
     change = {"fault": {"kind": kind, **keys}} | ({"inside": inside} if inside else {})
     seconds = HOLD_SECONDS if "hold_ms" in keys else RETRY_SECONDS
     return Kind(name, label, change, signs, needs, seconds)
 
 
 def _alteration_kind(name: str, label: str, signs: tuple[str, ...], **options: Any) -> Kind:
-    """Return the kind of fault for an alteration of the answer's content."""
+    """Return a kind of trouble that alters the answer's content."""
     return Kind(name, label, {"alteration": name}, signs, **options)
 
 
 def _socket_fault_kind(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
-    """Return the kind of fault for a fault of WebSockets."""
+    """Return a kind of trouble that closes the WebSocket."""
     signs = (*signs, *_CONNECTION_SIGNS)
     return _fault_kind(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
 

@@ -60,7 +60,8 @@ def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def _annotation_lines(cases: Iterable[Case]) -> Iterator[str]:
-    """Yield workflow commands: an error for each reason, a warning for each note, both limited."""
+    """Yield at most MAX_ANNOTATIONS errors, one for each reason, and as many warnings for what
+    cases noted."""
     all_cases = list(cases)
     errors = ((case.name, reason) for case in all_cases for reason in case.reasons)
     warnings = ((case.name, reason) for case in all_cases for reason in case.noted)

@@ -22,8 +22,9 @@ def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) ->
     """Return the hash of a run; `scripts` are its scenario documents by name.
 
     Hashed are method, path, query and body of each request, and status, outcome and body of each
-    response; not headers, times and journal ids. The order of exchanges makes no difference. The
-    body is left out if the client closed the connection, since how much was sent is chance.
+    response; not headers, times and journal ids. The order of exchanges makes no difference. A
+    response's body is left out if the client closed the connection, since how much was sent is
+    chance.
     """
     digests = sorted(_digest(_hashed_fields(exchange)) for exchange in exchanges)
     return SCHEME + _digest([dict(sorted(scripts.items())), list(digests)])
@@ -192,7 +193,8 @@ def _unserved_steps(
 
 
 def _unasked_providers(step: Step, asked: frozenset[str]) -> str:
-    """Return the providers that a step requires, or "" if one of them was asked."""
+    """Return the providers that a step requires, joined by "or". Empty if it requires none by exact
+    name, or one of them was asked."""
     names = [condition.equals for condition in step.match.alternatives("provider")]
     if any(name is None or name in asked for name in names):
         return ""

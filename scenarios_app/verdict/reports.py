@@ -46,7 +46,7 @@ def verdict_text(verdict: Verdict, *, notes: tuple[str, ...] = ()) -> str:
 
 
 def headline(verdict: Verdict) -> str:
-    """Return one line: passed or FAILED, the session, and counts of what went wrong."""
+    """Return the first line of a report: passed or FAILED, the session or the run, and counts."""
     subject = "the run" if verdict.session is None else f"session {line(verdict.session)}"
     counts = [
         _format_count(verdict.requests, "request"),
@@ -94,7 +94,7 @@ def first_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
 
 
 def _unmatched_lines(one: UnmatchedRequest) -> str:
-    """Return the line of an unmatched request, with a line for each near miss."""
+    """Return an unmatched request and its near misses as lines of one text."""
     reason = unmatched_reason(one.fallback, one.url_error)
     near = (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
     return "\n".join((f"unmatched: {line(one.path)}: {reason} [{one.id}]", *near))
@@ -219,7 +219,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """Return a text without characters that XML forbids."""
+    """Replace the characters that XML 1.0 does not allow; nothing is escaped."""
     return _XML_INVALID.sub("�", text)
 
 

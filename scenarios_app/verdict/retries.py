@@ -70,9 +70,9 @@ def find_undecided_runs(exchanges: Sequence[JudgedExchange]) -> Iterator[list[Ju
     """Yield runs of identical requests, one after another, of which at most the last succeeded.
 
     One client may have sent them in a loop, or parallel clients whose requests a server handles
-    one after another. If the last succeeded, this is so only if other connections were open: a loop
-    uses one connection again or closes it first. Runs whose failures can each be paired with a
-    later request that waited are left out.
+    one after another. A run whose last request succeeded is undecided only if other connections
+    were open: a loop uses one connection again or closes it first. Runs whose failures can each be
+    paired with a later request that waited are left out.
     """
     for group in _repeat_groups(exchanges):
         unnumbered = [one for one in group if _attempt_number(one) is None]
@@ -122,13 +122,13 @@ def _parse_number(text: str) -> float | None:
 
 
 def _retry_time(failed: JudgedExchange) -> float:
-    """Return the Unix time from which a failed request may be retried."""
+    """Return the Unix time from which a failed request may be retried, less a tolerance."""
     wait = requested_wait(failed) or 0.0
     return failed.answered_at + wait - SLACK_SECONDS - wait * SLACK_SHARE
 
 
 def _repeat_groups(exchanges: Iterable[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
-    """Yield the groups of at least two identical POST requests, of which one failed."""
+    """Yield the groups of at least two identical POST requests, of which at least one failed."""
     groups: defaultdict[_RequestKey, list[JudgedExchange]] = defaultdict(list)
     for one in exchanges:
         if one.method == "POST" and one.request_body:
@@ -144,13 +144,12 @@ def _failed(one: JudgedExchange) -> bool:
 
 
 def _succeeded(one: JudgedExchange) -> bool:
-    """Return True if the answer was complete and its client took it."""
+    """True if it did not fail and the client did not leave."""
     return not one.failed and one.outcome != "client_gone"
 
 
 def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
-    """Yield the retries among identical requests: those that surely come from one client, by
-    attempt numbers, order or the calls of a loop."""
+    """Yield the retries in a group of identical requests, not ordered by time."""
     attempts: defaultdict[int | None, list[JudgedExchange]] = defaultdict(list)
     for one in group:
         attempts[_attempt_number(one)].append(one)
@@ -298,7 +297,7 @@ def _pair_fewest_early(
 
 
 def _may_retry(one: JudgedExchange) -> bool:
-    """True if a well-behaved client may retry it."""
+    """True if a well-behaved client may retry it: a retryable failure, or the client left."""
     return one.outcome == "client_gone" or (one.failed and is_retryable(one))
 
 
@@ -314,7 +313,7 @@ def _polite_retry_time(one: JudgedExchange) -> float:
 
 
 def _first_retry_time(failed: JudgedExchange) -> float:
-    """Return the Unix time before which a request cannot be a retry of this failure."""
+    """Return the time when the failure is known and the requested wait is over."""
     return max(_retry_time(failed), _failure_time(failed))
 
 
@@ -328,8 +327,8 @@ def _pair(
     later: Iterable[JudgedExchange],
     retry_time: Callable[[JudgedExchange], float],
 ) -> dict[JudgedExchange, JudgedExchange]:
-    """Map each later request to the failure that could be retried first (`retry_time`), each
-    failure once. No other choice pairs more of them."""
+    """Map later requests to the failure that could be retried first (`retry_time`), each failure
+    once, at most MAX_RETRY_SECONDS before. No other choice pairs more of them."""
     waiting = deque(sorted(failures, key=retry_time))
     pairs: dict[JudgedExchange, JudgedExchange] = {}
     for one in later:

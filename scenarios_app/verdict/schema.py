@@ -50,7 +50,7 @@ _MEANINGS = {
 
 def find_schema_error(schema: Json, arguments: str) -> str:
     """Return the first error of a call's arguments (JSON text). Returns an empty string if there is
-    none, or if the schema cannot be applied."""
+    none, if the schema cannot be applied, or if a value is masked."""
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -82,7 +82,8 @@ class _Search:
     validator: SchemaValidator
 
     def first_error(self, value: Json, schema: Schema, path: str = "") -> str:
-        """Return the first error with its path; the value must not fit the schema."""
+        """Return the first error with its path; the value must not fit the schema. Raises
+        SchemaError."""
         if not isinstance(schema, dict):
             return _with_path(path, f"{value!r} is not allowed")
         for key in schema:
@@ -96,6 +97,7 @@ class _Search:
         return _with_path(path, f"{value!r} does not fit the schema")
 
     def _is_valid(self, value: Json, schema: Schema) -> bool:
+        """Return True if the value fits; raises SchemaError, also after too many steps."""
         return self.validator.is_valid(value, schema)
 
     def _restricted_parts(

@@ -197,8 +197,7 @@ def _json_values(body: str) -> Iterator[Any]:
 
 
 def _answer_texts(value: Any) -> Iterator[str]:
-    """Yield the texts of a response or stream event of any API, of the first choice, without
-    reasoning."""
+    """Yield the texts of the first choice in a response or in one event of a stream."""
     match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return
@@ -221,14 +220,14 @@ def _answer_texts(value: Any) -> Iterator[str]:
 
 
 def _message_texts(message: Any) -> Iterator[str]:
-    """Yield the texts of a message item."""
+    """Yield the texts of a message without thoughts; none of an item of another type."""
     match message:
         case {"type": "message", "content": list(parts)}:
             yield from (_part_text(part) for part in parts)
 
 
 def _part_text(part: Any) -> str:
-    """Return the text of a part, or "" for reasoning and other parts."""
+    """Return the text of a message's part; empty if it has none or is a thought."""
     match part:
         case {"text": str(text)} if part.get("thought") is not True:
             return text

@@ -61,8 +61,8 @@ def _read_turns(session: JudgedSession) -> _Turns:
 
 
 def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield turns that were refused since only another connection had the earlier response, and
-    whose conversation was not sent again."""
+    """Yield sightings of refused turns that continue a response of another connection, if no later
+    request sends the whole input."""
     turns = _read_turns(session)
     for turn in turns.all:
         lost = turns.previous(turn) if turn.content.is_refused else None
@@ -77,7 +77,7 @@ def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _find_lost_tool_outputs(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield tool calls of lost connections whose output did not come with the next requests."""
+    """Yield sightings of requests that continue after a lost connection without a call's output."""
     turns = _read_turns(session)
     for connection in turns.by_connection.values():
         for number, turn in enumerate(connection if connection[-1].is_lost else ()):
@@ -92,8 +92,9 @@ def _find_lost_tool_outputs(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str) -> _Turn | None:
-    """Return the first request on another connection that continues after a call, or None if one
-    there has its output. `sent` are requests with the output on the call's own connection."""
+    """Return the first request on another connection that continues after a call without its
+    output. None if there is none or the output arrived; `sent` are requests with the output on the
+    call's own connection."""
     later = [one for one in turns.all if one.exchange.at >= turn.exchange.ended_at]
     later = [one for one in later if one.connection != turn.connection]
     is_delivered = any(output_of(call) in one.content.inputs for one in later)

@@ -35,7 +35,7 @@ class StepSurvival:
 
     @property
     def survived(self) -> int:
-        """The number of kinds that the program survived."""
+        """The number of faults that were survived."""
         return list(self.faults.values()).count("survived")
 
     @property
@@ -75,7 +75,7 @@ class Survival:
 
     @property
     def outcomes(self) -> Counter[str | None]:
-        """The number of faults by outcome; None for those that were not tried."""
+        """The number of faults by outcome; None counts those that were not tried."""
         return Counter(
             outcome
             for scenario in self.scenarios
@@ -85,12 +85,12 @@ class Survival:
 
     @property
     def faults(self) -> int:
-        """The number of faults, tried or not."""
+        """The number of faults at all steps, tried or not."""
         return sum(self.outcomes.values())
 
     @property
     def survived(self) -> int:
-        """The number of survived faults."""
+        """The number of faults that were survived."""
         return self.outcomes["survived"]
 
     @property
@@ -138,7 +138,8 @@ def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
 
 def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the results of a JSON report by scenario: the worst outcome of each kind at each step.
-    Scenarios without a version are left out: they are in the code of tests."""
+    Other outcomes than OUTCOMES are left out, and scenarios without a version: they are in the code
+    of tests."""
     results: dict[str, dict[tuple[str, str], str]] = {}
     for cell in report["cells"]:
         name, step = split_step(cell["step"], report["versions"])
@@ -162,8 +163,7 @@ def measure_survival(
 
 
 def _step_survival(step: Step, results: Results) -> StepSurvival:
-    """Return the outcomes at a step: stored ones, and None for kinds that fit but were not
-    tried."""
+    """Return the outcomes at a step: of kinds with a result, and None for others that fit."""
     applicable = set(_applicable_kinds(step))
     outcomes = {kind.name: results.get((step.label, kind.name)) for kind in KINDS}
     return StepSurvival(
@@ -199,7 +199,8 @@ def _outcome_words(outcome: str | None) -> str:
 
 
 def survival_text(survival: Survival) -> str:
-    """Return the percentage, and a line for each step with a fault that was not survived."""
+    """Return the percentage, and a line for each step with a fault that was not survived, and for
+    each scenario with outdated results."""
     outcomes = survival.outcomes
     unsurvived = [outcome for outcome in (*OUTCOMES[1:], None) if outcomes[outcome]]
     words = [f"{outcomes[outcome]} {_outcome_words(outcome)}" for outcome in unsurvived]

@@ -42,7 +42,8 @@ def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
 
 
 def _find_retries_without_pause(retries: Iterable[Retry]) -> Iterator[Sighting]:
-    """Yield retries that came immediately although the response named no time."""
+    """Yield sightings of requests whose second and third attempt followed a failure without a
+    pause; waits that an answer asked for are not judged."""
     hasty: dict[JudgedExchange, Retry] = {}
     reported: set[JudgedExchange] = set()
     for retry in retries:
@@ -81,7 +82,7 @@ def _find_retries_of_permanent_errors(retries: Iterable[Retry]) -> Iterator[Sigh
 
 
 def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield notes on requests that break a rule if one client sent them, which is not known."""
+    """Yield sightings of runs that break a retry rule if one client sent them."""
     for requests in find_undecided_runs(session.exchanges):
         retries = list(consecutive_retries(requests))
         broken = [

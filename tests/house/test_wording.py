@@ -42,7 +42,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/catalog": 718,
     "scenarios_app/cluster": 911,
     "scenarios_app/control": 3_732,
-    "scenarios_app/engine": 13_406,
+    "scenarios_app/engine": 13_436,
     "scenarios_app/journal": 1_339,
     "scenarios_app/models": 987,
     "scenarios_app/play": 956,
@@ -53,7 +53,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/store": 1_432,
     "scenarios_app/testing": 3_741,
     "scenarios_app/proof": 1_799,
-    "scenarios_app/verdict": 2_803,
+    "scenarios_app/verdict": 2_812,
     "scenarios_app/wire": 13_245,
     "traces_app": 2_005,
 }

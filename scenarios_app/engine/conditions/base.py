@@ -84,7 +84,8 @@ class Condition(ABC):
         """Return what the request has instead, as mismatches show it."""
 
     def mismatches(self, reader: RequestReader) -> Iterator[tuple[str, str, str]]:
-        """Yield path, expected and actual value for each part that does not hold."""
+        """Yield path, expected and actual value for each failing part of a condition that does not
+        hold."""
         yield self.field, self.expected, self.actual(reader)
 
     def distance(self, reader: RequestReader) -> float:
@@ -115,7 +116,8 @@ class Condition(ABC):
 
     @property
     def can_fail_next_turn(self) -> bool:
-        """True if it can fail once a call and its result are added to the conversation."""
+        """True if the condition, met now, can fail once a call and its result are added to the
+        conversation."""
         return False
 
     @property
@@ -134,7 +136,8 @@ class Condition(ABC):
         return False
 
     def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
-        """Yield kind and text of each suspicious trait. `providers` are the server's, if known."""
+        """Yield kind and text of each suspicious trait. `providers` are the server's; empty if
+        unknown."""
         yield from ()
 
 
@@ -155,7 +158,7 @@ class SubjectTextCondition(Condition):
 
     @staticmethod
     def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-        """Return the texts of which one must meet an alternative."""
+        """Return the texts of which one must meet an alternative; each kind defines this."""
         raise NotImplementedError
 
     @property
@@ -219,7 +222,7 @@ class SubjectTextCondition(Condition):
 
 
 def quote_last(texts: Iterable[str]) -> str:
-    """Return the last texts in quotes, followed by the number of the others."""
+    """Return the last three texts in quotes, followed by the number of the others."""
     all_texts = list(texts)
     left = len(all_texts) - _MAX_LISTED_TEXTS
     quoted = ", ".join(quote(text) for text in all_texts[-_MAX_LISTED_TEXTS:])

@@ -48,7 +48,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult(Mismatch):
-    """One condition with its values, which may also hold."""
+    """The result of one condition, met or not; `ok` is True if it holds."""
 
     ok: bool
 
@@ -120,7 +120,8 @@ class Match:
 
     def distance(self, reader: RequestReader) -> float:
         """Return the mean distance of the conditions, from 0 (all hold) to 1 (nothing alike). A
-        long text that meets them can give slightly more than 0."""
+        text of over 20,000 characters is not tested; the result can be above 0 though it meets
+        them."""
         if not self.conditions:
             return 0.0
         return sum(one.distance(reader) for one in self.conditions) / len(self.conditions)
@@ -166,12 +167,13 @@ def _make_match_model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
 
 
 def _field_name(kind: type[Condition]) -> str:
-    """Return the attribute of the pydantic model that holds a condition's value."""
+    """Return the name of the condition's field in the model; its alias is the key in `match`."""
     # Keys such as `json`, `schema` and `copy` are attributes of every pydantic model.
     return f"match_{kind.key}"
 
 
 def _make_field(kind: type[Condition]) -> Any:
+    """Return the pydantic field of a kind, by default without a condition."""
     if kind.empty is None:
         return Field(default=None, alias=kind.key, description=kind.meaning)
     return Field(default_factory=kind.empty, alias=kind.key, description=kind.meaning)

@@ -8,7 +8,8 @@ _VERBS = {"equals": "is", "contains": "contains", "startswith": "starts with", "
 
 
 def phrase_text_condition(condition: Json, *, quoted: bool = True) -> str:
-    """Return the phrase for a text condition; `equals` gives the bare text unless `quoted`."""
+    """Return the phrase for a text condition, empty if it tests nothing; `equals` gives the bare
+    text unless `quoted`."""
     if isinstance(condition, str):
         condition = {"equals": condition}
     phrases = []
@@ -28,7 +29,7 @@ def phrase_alternatives(value: Json) -> str:
 
 
 def list_first_names(items: list[Json]) -> str:
-    """Return the first names of a list and the number of the others."""
+    """Return the first three texts of a list, shortened, and the number of the other texts."""
     texts = [shorten_line(item) for item in items if isinstance(item, str)]
     left = len(texts) - _MAX_LISTED_NAMES
     return ", ".join(texts[:_MAX_LISTED_NAMES]) + (f" and {left} more" if left > 0 else "")

@@ -100,7 +100,8 @@ class RecordedCondition(SubjectTextCondition):
             yield f"{self.field}.{one.place}", was, now
 
     def differences(self, reader: RequestReader) -> tuple[Difference, ...]:
-        """Return the differences between the recorded request and this one."""
+        """Return at most 10 differences from the recorded request; none if the raw one is
+        unknown."""
         received = self._compared_form(reader)
         if received is None:
             return ()
@@ -122,8 +123,8 @@ class RecordedCondition(SubjectTextCondition):
         return sent is not None and to_compared_request(sent, RULE_NAMES).digest == exact.digest
 
     def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
-        """Return the request in the form that is compared with the recorded one, or None if it was
-        not sent over HTTP."""
+        """Return the request in the form that is compared with the recorded one, or None if the raw
+        request is unknown."""
         sent = reader.request.sent
         return None if sent is None else to_compared_request(sent, self.recorded.exact)
 
@@ -141,7 +142,8 @@ def describe_difference(difference: Difference) -> str:
 
 
 def last_text(body: Json) -> str:
-    """Return the last message text in a request body, which identifies the step for people."""
+    """Return the last message text in a request body, which identifies the step for people; empty
+    if there is none."""
     for key in ("messages", "input", "contents", "prompt"):
         value = get_member(body, key)
         if isinstance(value, str):
@@ -165,6 +167,7 @@ def _texts_from_end(message: Json) -> Iterator[str]:
 
 
 def _format_value(value: Json) -> str:
+    """Return a text in quotes or another value as JSON, both shortened; "nothing" for None."""
     if value is None:
         return "nothing"
     return quote(value) if isinstance(value, str) else quote_json(value)

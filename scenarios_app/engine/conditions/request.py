@@ -138,7 +138,7 @@ class TurnCondition(SubjectTextCondition):
 
 @dataclass(frozen=True, slots=True)
 class SelectCondition(SubjectTextCondition):
-    """The name by which a scenario is requested: set by its `select`, not by `match`."""
+    """The first user message names the scenario: set by the scenario's `select`, not by `match`."""
 
     key = "select"
 

@@ -110,7 +110,8 @@ class RangeCondition(Condition):
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
-        """Return the number, or None if the request has none, which is in no range."""
+        """Return the number, or None if the request has none; None is in no range. Each kind
+        defines this."""
         raise NotImplementedError
 
     @property

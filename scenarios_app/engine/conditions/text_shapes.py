@@ -25,7 +25,7 @@ from scenarios_app.engine.shapes import (
 
 
 def _check_pattern(text: str) -> str:
-    """Return a regex that compiles; refuse any other with the reason."""
+    """Return the pattern; raises ValidationError if it is not valid RE2."""
     if problem := check_regex(text):
         refuse([((), problem)])
     return text

@@ -179,8 +179,8 @@ class TextCondition:
         return None if self.ignore_case and text else text
 
     def _implies_search(self, wide: "TextCondition", search: Regex) -> bool:
-        """Return True if each text that passes here also passes the other condition's regex; only
-        surely known cases count."""
+        """Return True if `search`, the pattern of `wide`, is certainly found in every text that
+        meets this condition."""
         if self.regex == wide.regex and self.ignore_case == wide.ignore_case:
             return True
         exact = None if self.ignore_case else self.exact
@@ -188,7 +188,8 @@ class TextCondition:
 
 
 def _is_denied_by(condition: TextCondition, other: TextCondition) -> bool:
-    """Return True if `condition` has a whole text (`equals`) that `other` rejects."""
+    """Return True if `other` rejects the text that `condition` fixes with `equals`. False also if
+    only `condition` ignores case."""
     if condition.exact is None or condition.ignore_case > other.ignore_case:
         return False
     return not other.test(condition.exact)

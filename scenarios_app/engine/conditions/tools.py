@@ -119,6 +119,7 @@ class ToolCallCondition(Condition):
 
     @staticmethod
     def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+        """Return the names of the called tools, by which the index files the step."""
         return (call.name for call in request.tool_calls)
 
     @property
@@ -182,10 +183,11 @@ class ToolCallCondition(Condition):
         return None
 
     def _has_name(self, call: ToolCallPart) -> bool:
+        """Return True if the call has this name and namespace, as far as they are given."""
         return self.name in (None, call.name) and self.namespace in (None, call.namespace)
 
     def _has_arguments(self, call: ToolCallPart, got: Json) -> bool:
-        """Return True if the call's arguments hold the expected ones, and its input passes."""
+        """Return True if the arguments `got`, and the input in them, meet this condition."""
         return (
             self.arguments is None
             or call.arguments == self.arguments
@@ -309,7 +311,8 @@ class ToolResultCondition(Condition):
         return None
 
     def _count_wrong_fields(self, result: ToolResultPart) -> int:
-        """Return how many of id, name and error flag differ."""
+        """Return how many of call id, tool name and error flag differ from those given; the text is
+        not tested."""
         return (
             (self.tool_call_id not in (None, result.tool_call_id))
             + (self.name not in (None, result.name))

@@ -57,7 +57,8 @@ def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[Sce
 def load_text(
     text: bytes, *, source: str = "", limits: DocumentLimits = LIMITS
 ) -> list[ScenarioDocument]:
-    """Return the scenarios of a file's bytes; the suffix of `source` tells YAML from JSON."""
+    """Return the scenarios of a file's bytes; the suffix of `source` tells YAML from JSON. Raises
+    DocumentError with every problem and its line."""
     with located(text, source=source):
         return merge_by_name(
             read_documents(decode_text(text, source=source), source=source), limits
@@ -65,12 +66,14 @@ def load_text(
 
 
 def load_match(data: object, *, place: str = "match") -> Match:
-    """Return compiled conditions that belong to no step; `place` begins the locations in errors."""
+    """Return compiled conditions that belong to no step. Raises DocumentError; `place` begins its
+    locations."""
     return validate(match_model(), to_plain_json(data, loc=(place,)), loc=(place,)).compile()
 
 
 def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
-    """Return a compiled fault that belongs to no step; `loc` begins the locations in errors."""
+    """Return a compiled fault that belongs to no step. Raises DocumentError; `loc` begins its
+    locations."""
     return validate(FaultDocument, to_plain_json(data, loc=loc), loc=loc).compile()
 
 
@@ -89,6 +92,7 @@ def dump(document: ScenarioDocument) -> dict[str, Json]:
 
 
 def read_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of this name with an example for each key, from the package's file."""
+    """Return the JSON Schema of this name with an example for each key, from the package's file.
+    Raises FileNotFoundError for another name."""
     schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}.json").read_bytes())
     return schema

@@ -100,7 +100,8 @@ class ChoiceDocument(Document):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The keys that hold an answer; one is allowed. Content keys count as one, modes too."""
+        """The keys that hold an answer, of which one is allowed. Of content keys only the first is
+        listed, of modes too."""
         content = [key for key in _CONTENT_KEYS if self.has_value(key)]
         modes = [key for key in _MODES if self.has_value(key)]
         return (*content[:1], *(key for key in _ANSWER_FORMS if self.has_value(key)), *modes[:1])

@@ -50,7 +50,7 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
 def _check_step(
     document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
 ) -> Iterator[KeyProblem]:
-    """Yield unknown template names, and durations and texts beyond the limits."""
+    """Yield the problems of one step: its templates, durations and size."""
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
         yield from _check_templates(document, step)
@@ -62,7 +62,8 @@ def _check_step(
 
 
 def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
-    """Yield steps without a turn, and turns that two steps have."""
+    """Yield the problems of steps that are chosen by turn: no turn, a turn used twice, and the keys
+    `match` and `consume`."""
     seen: set[int] = set()
     for number, step in enumerate(document.steps):
         if step.turn is None:
@@ -78,7 +79,7 @@ def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
 
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[KeyProblem]:
-    """Yield the names in templates that no variable, group or request value has."""
+    """Yield a problem for each unknown name in a template of the step's answer."""
     groups = step.match.compile().group_names
     dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
     for loc, text in _find_templates(dumped, ("produce",)):
@@ -124,7 +125,7 @@ def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
 
 
 def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProblem]:
-    """Yield the durations of a step that exceed the limit."""
+    """Yield a problem for each single duration above the limit."""
     produce = step.produce
     durations: list[tuple[Loc, int]] = [
         (("produce", "latency_ms"), produce.latency_ms),
@@ -149,6 +150,7 @@ def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[KeyProbl
 
 
 def _text_bytes(answer: Answer | None) -> int:
+    """Return the size of an answer's parts or raw body in bytes; 0 if it is generated or None."""
     match answer:
         case None | GeneratedAnswer():
             return 0

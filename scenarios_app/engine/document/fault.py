@@ -13,7 +13,7 @@ STATUSES_WITHOUT_BODY = (204, 304)
 
 
 def _check_kind(kind: Any) -> Any:
-    """Return a known kind of fault; refuse any other with the list of kinds."""
+    """Return the kind; raises ValidationError if it is not registered."""
     if not isinstance(kind, str) or kind not in FAULT_KINDS:
         refuse([((), f"expected one of {', '.join(FAULT_KINDS)}")])
     return kind
@@ -32,7 +32,7 @@ def _list_kinds(schema: dict[str, Any]) -> None:
 
 
 def _check_close_code(code: int) -> int:
-    """Return a close code that a server may send; refuse any other."""
+    """Return the code; raises ValidationError if close frames cannot have it."""
     if code not in _CLOSE_CODES and not MIN_OWN_CLOSE_CODE <= code < 5_000:
         refuse([((), f"expected one of {', '.join(map(str, _CLOSE_CODES))}, or 3000 to 4999")])
     return code

@@ -174,7 +174,8 @@ class ScenarioFiles:
             return replace(last, data=None, problems=[_unreadable_problem(path, error)])
 
     def _parse(self, path: Path, data: bytes) -> _File:
-        """Return a file's documents or converter, or nothing, with a note, for other YAML."""
+        """Return a file's documents or converter, or nothing, with a note, for other YAML. Raises
+        DocumentError."""
         if self._others and (convert := self._others.find_converter(path, data)):
             return _File(data, convert=convert)
         source = str(path)
@@ -190,7 +191,7 @@ def find_ignored_files(
     paths: str | Iterable[str | Path], *, others: Collection[str] = ()
 ) -> list[Problem]:
     """Return a problem for each file in directories that looks like a document or recording but
-    that `read_files` skips, except those with a suffix in `others`."""
+    that `read_files` skips, except those with a suffix in `others`. Raises OSError."""
     folders = (Path(path).expanduser() for path in _split_paths(paths))
     return [
         Problem("", f"passed over, {NOT_JSON}", str(file))
@@ -208,7 +209,7 @@ def _split_paths(paths: str | Iterable[str | Path]) -> Iterable[str | Path]:
 
 
 def _decode_file(file: Path, data: bytes) -> Json:
-    """Return a file's JSON. The DocumentError for a Django fixture or another format says so."""
+    """Return a file's JSON. Raises DocumentError, also for a Django fixture and other formats."""
     try:
         value = decode_text(data, source=str(file))
     except DocumentError:
@@ -237,7 +238,7 @@ def _find_files(path: Path, suffixes: set[str]) -> list[Path]:
 
 
 def _iter_files(directory: Path) -> Iterator[Path]:
-    """Yield the files in and below a directory, without hidden ones; raise OSError."""
+    """Yield the files in and below a directory without hidden ones. Raises OSError."""
     for folder, names in _walk(directory, onerror=_raise):
         for name in names:
             if not name.startswith("."):

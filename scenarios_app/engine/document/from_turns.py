@@ -51,7 +51,8 @@ def read_turns(data: object) -> ScenarioDocument:
 
 
 def to_turns_location(loc: Loc) -> Loc:
-    """Return the location in a document in turns for a location in its scenario."""
+    """Return the location in a document in turns for a location in its scenario; empty if none
+    corresponds."""
     match loc:
         case ("steps", number, "turn", *_):
             return ("turns", number, "turn")
@@ -87,7 +88,8 @@ def _convert_turn(turn: turns.TurnDocument) -> dict[str, Json]:
 
 
 def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
-    """Return reasoning, text and calls in this order, each call after its own text."""
+    """Return the keys of an answer: reasoning, text, and calls or final report. If a call has a
+    text before it, all of them become `parts`."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
     reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
     text = escape_templates(response.assistant_text or "")

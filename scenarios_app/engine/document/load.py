@@ -55,7 +55,7 @@ def has_scenario_keys(value: object) -> bool:
 
 
 def _convert_turns(data: Any) -> Any:
-    """Return a document in the form of turns converted; any other data unchanged."""
+    """Return the scenario of data in turns, and other data unchanged. Raises ValidationError."""
     return read_turns(data) if is_in_turns(data) else data
 
 

@@ -327,7 +327,7 @@ def _reasoning_part(
 def _check_redacted(
     redacted: bool | str | None, text: str | None, key: str
 ) -> Iterator[KeyProblem]:
-    """Yield a problem if redacted reasoning has no encrypted text, or plain one no text."""
+    """Yield a problem at `key` if `redacted` is True without a text, or if neither is given."""
     if redacted is True and not text:
         yield (key,), "expected the encrypted form, since redacted is true"
     elif text is None and not redacted:

@@ -95,7 +95,8 @@ class RecordedAnswerDocument(Document):
 
 
 def digest_of_answer(produce: Mapping[str, Any]) -> str:
-    """Return the digest of a step's answer in its shortest form, without the recording."""
+    """Return the digest of a `produce` dumped without defaults. The recording, latency and
+    `unoffered` do not count."""
     digested: Json = {key: value for key, value in produce.items() if key not in _NOT_DIGESTED}
     return digest_of(normalize_body(digested, exact=RULE_NAMES))
 

@@ -170,7 +170,7 @@ class VersionedDocument(Document):
     @model_validator(mode="before")
     @classmethod
     def _check_version(cls, data: Any) -> Any:
-        """Refuse a document of another version; a missing version is this one."""
+        """Return the data unchanged; raises ValidationError if its version is another."""
         version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
         if version is True or version != VERSION:
             refuse([(("version",), f"{quote_json(version)} is not read here, {VERSION} is")])
@@ -206,11 +206,9 @@ class ScenarioDocument(VersionedDocument):
 def compile_scenario(
     document: ScenarioDocument, *, step_keys: Sequence[str] | None = None
 ) -> Scenario:
-    """Return the scenario as the engine runs it.
-
-    `step_keys` identify the steps in the state of sessions. Without them a step's key is its number
-    from 1, which is stable only while steps are added at the end.
-    """
+    """Return the scenario as the engine runs it. `step_keys`, one for each step, identify the steps
+    in the state of sessions; another number of keys raises ValueError. Without them a step's key is
+    its number from 1, which is stable only while steps are added at the end."""
     keys = step_keys or [str(number) for number in range(1, len(document.steps) + 1)]
     by_turn = document.select == "first_user_message"
     return Scenario(

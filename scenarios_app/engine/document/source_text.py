@@ -19,7 +19,8 @@ def is_yaml(source: str) -> bool:
 
 
 def decode_text(data: bytes, *, source: str = "") -> Json:
-    """Return the plain JSON of a document's bytes; raises DocumentError."""
+    """Return the plain JSON of a document; the suffix of `source` tells YAML from JSON. Raises
+    DocumentError."""
     if not is_yaml(source):
         return decode(data, source=source)
     # PyYAML is imported only if a file needs it.

@@ -128,7 +128,7 @@ class ResponseDocument(CamelDocument):
 
 
 def _numbers_to_text(headers: Any) -> Any:
-    """Return headers whose numbers are texts; other values are left to validation."""
+    """Return headers with numbers as texts, and any other value unchanged."""
     if not isinstance(headers, dict):
         return headers
     return {k: str(v) if type(v) in (int, float) else v for k, v in headers.items()}

@@ -21,11 +21,12 @@ class AgentCheck:
 
     @property
     def name(self) -> str:
-        """Its key in the document."""
+        """The key in an AgentDocument: `say`, `not_say`, `call` or `not_call`."""
         return f"not_{self.condition.field}" if self.negated else self.condition.field
 
     @property
     def expected(self) -> str:
+        """The condition in words, without the negation."""
         match self.condition:
             case MessageCondition(alternatives=(text,)):
                 return text.describe()

@@ -39,7 +39,7 @@ class _UniqueKeyLoader(_PlainLoader):
     """Refuses an object with a repeated key."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Return an object; raise ConstructorError for a key that is given twice."""
+        """Return the object; raises ConstructorError for a repeated key."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
@@ -125,8 +125,7 @@ def _check_size(value: Any, source: str) -> None:
     sizes: dict[int, int] = {}
 
     def count_values(value: Any) -> int:
-        """Return the number of values in a value, with aliases expanded; raise DocumentError as
-        above."""
+        """Return the number of values in a value, with aliases expanded. Raises DocumentError."""
         if isinstance(value, float) and not math.isfinite(value):
             raise DocumentError("", "holds a number that is not finite", source)
         if not isinstance(value, dict | list):

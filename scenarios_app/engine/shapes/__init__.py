@@ -130,6 +130,8 @@ class Document(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _validate_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Return the validated document; raises ValidationError in our words, also for key
+        problems."""
         try:
             document = handler(data)
         except ValidationError as error:
@@ -200,11 +202,11 @@ def wrap_in_list(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 def dump_as_string(key: str) -> WrapSerializer:
     """Return a serializer that writes an object with only this key as a plain string."""
 
-    def shorten(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
+    def dump_shortest(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
         dumped = handler(value)
         return dumped[key] if dumped.keys() == {key} else dumped
 
-    return WrapSerializer(shorten)
+    return WrapSerializer(dump_shortest)
 
 
 def _error_text(error: ErrorDetails, model: type[BaseModel]) -> str:

@@ -23,7 +23,7 @@ _CONNECTION_HEADERS = frozenset(
 
 
 def _require(holds: Callable[[str], bool]) -> AfterValidator:
-    """Return a validator for texts of which this holds."""
+    """Return a validator that raises ValueError for a text unless `holds` is true of it."""
 
     def check(text: str) -> str:
         if not holds(text):
@@ -37,10 +37,13 @@ _TRIMMED = _require(lambda text: text == text.strip())
 
 
 def _can_be_echoed(name: str) -> bool:
+    """Return True for a valid header name that is none of the connection's own."""
     return bool(_HEADER_NAME.fullmatch(name)) and name.lower() not in _CONNECTION_HEADERS
 
 
 def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
+    """Return the headers; raises ValidationError for invalid names and for one given twice in any
+    case."""
     seen: set[str] = set()
     problems: list[KeyProblem] = []
     for name in headers:
@@ -55,6 +58,7 @@ def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
 
 
 def _check_sent_headers(headers: dict[str, V]) -> dict[str, V]:
+    """Return the headers; raises ValidationError for those of the connection itself."""
     if reserved := [name for name in headers if name.lower() in _CONNECTION_HEADERS]:
         refuse(((name,), "this header is the connection's own") for name in reserved)
     return headers
