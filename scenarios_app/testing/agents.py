@@ -54,7 +54,7 @@ class Agent:
 
 
 def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    """Return the variables and files with which Claude Code uses the server and asks nothing."""
+    """Return the setup of Claude Code: no login, no telemetry, and `project` is trusted."""
     variables = {
         "ANTHROPIC_BASE_URL": base_url,
         "CLAUDE_CONFIG_DIR": str(folder),
@@ -71,7 +71,8 @@ def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup
 
 
 def _codex_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    """Return the variables and files with which Codex uses the server."""
+    """Return the setup of Codex: the server as its only named provider, and `project` is
+    trusted."""
     # Strings of JSON are strings of TOML.
     config = f"""\
 model_provider = "mockllm"
@@ -99,7 +100,7 @@ plugins = false
 
 
 def _gemini_cli_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    """Return the variables and files with which Gemini CLI uses the server."""
+    """Return the setup of Gemini CLI, with folder trust off, so `project` is unused."""
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -113,7 +114,7 @@ def _gemini_cli_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
 
 
 def _opencode_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    """Return the variables and files with which opencode uses the server for all providers."""
+    """Return the setup of opencode, for its three providers; `project` is unused."""
     providers = {
         "anthropic": {"baseURL": f"{base_url}/v1"},
         "openai": {"baseURL": f"{base_url}/v1"},

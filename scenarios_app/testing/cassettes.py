@@ -115,11 +115,13 @@ class TestCassette:
 
     @property
     def is_recording(self) -> bool:
+        """True unless the mode is `none`; before `begin`, `once` is not decided yet and counts as
+        recording."""
         return self.mode != "none"
 
     def begin(self, environment: Mapping[str, str]) -> None:
-        """Start to record or replay; real keys are read from the environment. Raises
-        ServerFailed."""
+        """Start to record or replay; real keys are read from the environment. Raises ServerFailed,
+        also if there is no cassette to replay."""
         cassette = read_cassette(self.path)
         if self.mode == "once":
             self.mode = "all" if cassette is None else "none"
@@ -145,7 +147,7 @@ class TestCassette:
         return {"cassette": self.label, **differences}
 
     def save(self) -> list[str]:
-        """Write the recorded cassette; return warnings. Raises ServerFailed."""
+        """Write the cassette if it was recorded, and return warnings. Raises ServerFailed."""
         if not self.is_recording:
             return []
         write_cassette(self.path, self._recording["document"])

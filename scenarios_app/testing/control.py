@@ -27,7 +27,8 @@ class Control:
         )
 
     def send(self, method: str, path: str, body: Any = None, **query: str | None) -> Any:
-        """Call a path below `/control/` and return the JSON; raises ServerFailed for any error."""
+        """Call a path below `/control/`; return the JSON, or None for an empty body. Raises
+        ServerFailed for any error."""
         __tracebackhide__ = True
         response = self.response(method, path, body, None, **query)
         if response.is_error:
@@ -76,7 +77,8 @@ class Control:
         self._http.close()
 
     def _error_message(self, response: httpx2.Response) -> str:
-        """Return the message of an error response, or that no mockllm server answered."""
+        """Return the message of an error response, or that it does not come from a mockllm
+        server."""
         try:
             message = str(response.json()["message"])
         except (ValueError, KeyError, TypeError):

@@ -68,7 +68,8 @@ def control_mcp(options: Namespace) -> int:
 
 
 def _forward_input(base_url: str, *, token: str = "") -> None:
-    """Check the server, then forward each line of standard input in a thread."""
+    """Forward each line of standard input in a thread of a pool; return when all are answered.
+    Raises ServerFailed before the first line if the server does not accept calls."""
     with closing(Control(base_url, token=token)) as control:
         # Fails with one line if there is no server, or the token is wrong.
         control.send("GET", "requests", limit="1")
@@ -104,7 +105,8 @@ class Proxy:
                 self._output.flush()
 
     def _call_server(self, message: dict[str, Any], params: dict[str, Any]) -> Any:
-        """Return the server's response, an error for what is none, or None for a notification."""
+        """Return the server's response, or None for a notification. Without a JSON-RPC response it
+        is an error, or for `tools/call` a result with `isError`."""
         method, id = message.get("method"), message.get("id")
         version = params.get("_meta", {}).get(_VERSION_KEY, self._version)
         name = params.get("name", params.get("uri"))

@@ -47,7 +47,7 @@ def to_steps(document: Document) -> Iterator[Any]:
 
 
 def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
-    """Yield the documents of one source; raise ServerFailed for a value that is no source."""
+    """Yield the scenario documents of one source; raises ServerFailed if it is none."""
     match source:
         case str() | Path():
             yield from map(dump, _read_files(source))
@@ -64,7 +64,8 @@ def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
 
 
 def _read_files(path: str | Path) -> list[ScenarioDocument]:
-    """Return the scenarios of a path, with a warning for each skipped file; raise ServerFailed."""
+    """Return the documents of a file or folder, and issue its notes as warnings; raises
+    ServerFailed."""
     try:
         files = read_paths([path])
     except DocumentError as error:

@@ -60,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:
-    """Compare the cassettes in one of three ways, print the drifts, and return the exit code."""
+    """Compare cassettes with a command's requests, a report or live responses; print the drifts.
+    Return 0, DRIFTED, or NOT_COMPARED if nothing could be compared."""
     if sum((bool(command), bool(options.report), bool(options.live))) != 1:
         reason = "expected one of: a command after --, --report FILE, --live"
         return refuse("drift", reason, code=NOT_COMPARED)
@@ -91,7 +92,8 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
 def _drifts_of_command(
     command: Sequence[str], files: Mapping[str, dict[str, Any]]
 ) -> tuple[DriftsByFile, list[str]]:
-    """Run a command against the cassettes; return the drifts and notes."""
+    """Run a command against the cassettes; return the drifts and notes. Raises ServerFailed if the
+    command fails without drift."""
     # Cassettes in different folders may have equal names.
     documents = [{**document, "name": file} for file, document in files.items()]
     with controlled_server() as control:
@@ -115,7 +117,7 @@ def _drifts_of_command(
 def _drifts_in_report(
     report: str, files: Mapping[str, dict[str, Any]]
 ) -> tuple[DriftsByFile, list[str]]:
-    """Return the drifts in a report of `--mockllm-report`, and notes; raise ServerFailed."""
+    """Return the drifts in a JSON file of `--mockllm-report`, and notes; raises ServerFailed."""
     try:
         tests = json.loads(Path(report).read_bytes())["tests"]
         tests = [test for test in tests if test.get("cassette")]
@@ -167,7 +169,7 @@ def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
 
 
 def _group_by_file(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> DriftsByFile:
-    """Return the drifts by cassette, with an empty list for those without any."""
+    """Return the drifts by their cassette; each file has a list, which may be empty."""
     drifts_by_file: DriftsByFile = {file: [] for file in files}
     for one in drifts:
         drifts_by_file.setdefault(one["cassette"], []).append(one)
@@ -182,8 +184,8 @@ def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
 
 
 def _cassette_files(arguments: Iterable[str]) -> list[Path]:
-    """Return the JSON files of the arguments and in their folders; raise ServerFailed without
-    any."""
+    """Return the files of these paths, and the `*.json` in folders; raises ServerFailed if a path
+    is missing or there is no file."""
     paths: dict[Path, None] = {}
     for text in arguments:
         path = Path(text)
@@ -197,7 +199,7 @@ def _cassette_files(arguments: Iterable[str]) -> list[Path]:
 
 
 def _read_cassette(file: Path) -> dict[str, Any]:
-    """Return the only scenario of a file; raise ServerFailed."""
+    """Return the one scenario of a file; raises ServerFailed for none or several."""
     documents = to_documents([file])
     if len(documents) != 1:
         raise ServerFailed(f"{file}: expected one scenario, got {len(documents)}")
@@ -219,7 +221,7 @@ def _junit_case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
 
 
 def _write_file(path: str, text: str) -> None:
-    """Write a text; raise ServerFailed."""
+    """Write a text to a file; raises ServerFailed."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -43,8 +43,8 @@ async def live_drift(
     paths: Sequence[str] = (),
 ) -> list[Drift]:
     """Send the recorded requests to their providers; return the responses of another shape. `paths`
-    are forwarded besides the server's own routes. Raises ServerFailed if a provider does not
-    respond."""
+    are forwarded besides the server's own routes. Raises ServerFailed for an invalid step, a
+    provider without upstream, or one that does not respond."""
     drifts: list[Drift] = []
     for document in documents:
         for step in recorded_steps(document):
@@ -61,8 +61,8 @@ async def live_drift(
 
 
 def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
-    """Return the recorded answer of a step, or None without one; raise ServerFailed if it is
-    invalid."""
+    """Return the response of a step, or None if it has no recorded one; raises ServerFailed for an
+    invalid one."""
     produce = step.document.get("produce") or {}
     if "recorded" not in produce:
         return None
@@ -119,7 +119,7 @@ def _with_routing_header(call: Call, provider: Upstream) -> Call:
 
 
 async def _fetch_shape(out: Outgoing) -> Shape:
-    """Return the shape of the provider's answer to a recorded request; raise ServerFailed."""
+    """Send a request and return the shape of its response; raises ServerFailed if there is none."""
     try:
         async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
             body = await read_whole(response, out, most=MAX_BODY_BYTES)

@@ -47,8 +47,8 @@ def build_server(
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in tools.offered])
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        """Answer with the next recorded result, after its time if paced; an unknown call is an
-        error result."""
+        """Return the recorded result, or an error result if none was recorded. A recorded timeout
+        never returns; a recorded disconnect raises MCPError."""
         try:
             result = tools.result(params.name, params.arguments or {})
         except NotRecorded as error:
@@ -100,16 +100,16 @@ class OpenRequests:
 
 def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
     """Serve on standard input and output until the input has ended and its requests are answered,
-    or the client reads no more. The SDK ends calls under way when its input ends, so its input ends
-    only afterwards."""
+    at most MAX_DRAIN_SECONDS later, or until the client reads no more. The SDK ends calls under way
+    when the server's input ends, so that end is delayed."""
 
-    async def run() -> None:
+    async def serve() -> None:
         requests = OpenRequests()
         server = build_server(tools, pace=pace, leave_open=requests.close)
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
-        async def receive() -> None:
+        async def forward_input() -> None:
             async with to_server:
                 async for message in incoming:
                     requests.track(message)
@@ -117,19 +117,19 @@ def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
                 with anyio.move_on_after(MAX_DRAIN_SECONDS):
                     await requests.wait_until_closed()
 
-        async def send() -> None:
+        async def forward_output() -> None:
             async with outgoing:
                 async for message in from_server:
                     await outgoing.send(message)
                     requests.track(message)
 
         async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
-            group.start_soon(receive)
-            group.start_soon(send)
+            group.start_soon(forward_input)
+            group.start_soon(forward_output)
             await server.run(from_client, to_client, server.create_initialization_options())
 
     try:
-        anyio.run(run)
+        anyio.run(serve)
     except* (BrokenPipeError, anyio.BrokenResourceError):
         # The client has closed its end.
         pass

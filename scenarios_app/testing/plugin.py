@@ -126,7 +126,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
-    """Write the coverage of the run to the file of the option, while the server still runs."""
+    """Write the coverage of a running server to the option's file; do nothing without the option,
+    or in a worker of pytest-xdist."""
     file = config.getoption("--mockllm-coverage")
     if file is None or hasattr(config, "workerinput"):
         return
@@ -244,8 +245,8 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
 def mockllm_agents(
     mockllm: "Mockllm", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """Point coding agents that the test starts at its session; yield the folder that they trust.
-    Their configuration is empty. The folder is that of `tmp_path`."""
+    """Point coding agents that the test starts at its session; yield `tmp_path`, the folder that
+    they trust. They do not read the user's configuration."""
     from scenarios_app.testing.agents import AGENTS, UNSET, agent_variables
 
     names = [agent.executable for agent in AGENTS]
@@ -275,7 +276,8 @@ class TestJudge:
     verdict: dict[str, Any] | None = None
 
     def judge(self) -> None:
-        """Fail the test if its verdict failed; otherwise write its cassette."""
+        """Fail the test if its verdict failed and the marker is strict; otherwise add the reasons
+        and findings to the report, and write the cassette."""
         with fail_on_server_errors():
             failures = self._failure_text(has_passed=True)
         if failures and self.marker["strict"]:
@@ -333,7 +335,7 @@ class TestJudge:
         return "\n".join([*dict.fromkeys(texts), *lines])
 
     def _warn(self, line: str) -> None:
-        """Add a warning to the test."""
+        """Issue a MockllmWarning for the test."""
         self.item.warn(MockllmWarning(line))
 
 
@@ -363,7 +365,8 @@ def _open_cassette(
 
 
 def _read_markers(item: pytest.Item) -> dict[str, Any]:
-    """Return the arguments of a test's markers; the nearest marker wins, scenarios are joined."""
+    """Return the arguments of a test's markers; the nearest marker wins, scenarios are joined. An
+    unknown argument fails the test."""
     merged: dict[str, Any] = {"scenario": [], "cassette": None}
     merged |= {"strict": True, "allow_unserved": False, "guard": True}
     for marker in reversed(list(item.iter_markers(MARKER))):
@@ -381,7 +384,8 @@ def _read_markers(item: pytest.Item) -> dict[str, Any]:
 
 
 def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item) -> list[str]:
-    """Load the scenarios of a test's markers; return the names of those shared on the server."""
+    """Load the scenarios of a test's markers; return the names of those shared on the server. A
+    name that is neither a file nor shared fails the test."""
     named = []
     for one in scenarios:
         if not isinstance(one, str | os.PathLike):

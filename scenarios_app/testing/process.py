@@ -68,7 +68,8 @@ def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]
 
 
 def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
-    """Start `serve` and wait until it is ready; return its process and base URL."""
+    """Start `serve` and wait until it is ready; return its process and base URL. Raises
+    ServerFailed."""
     # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
     if options.light:
@@ -119,8 +120,8 @@ def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.
 
 
 def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a test server: inherited ones without mockllm's settings, and
-    these."""
+    """Return the environment of a server in test mode: this process's variables except MOCKLLM_*
+    and NOT_INHERITED, and `settings`."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -130,7 +131,8 @@ def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
-    """Return the first line of output; kill the process after the timeout."""
+    """Return the first line of output, or an empty text if the process ends or is killed here after
+    the timeout."""
     assert process.stdout is not None
     # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(timeout, process.kill)

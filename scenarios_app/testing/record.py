@@ -73,7 +73,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def record(options: Namespace) -> int:
-    """Start a server, run the command with it, and write the cassette."""
+    """Run the command with a server; record into the cassette or replay it, by the mode. Return the
+    exit code."""
     command = strip_separator(options.command)
     if not command:
         return refuse("record", "no command: give one after --", code=2)
@@ -122,7 +123,8 @@ def _record_command(
 
 
 def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
-    """Replay a cassette; return the command's exit code or, if it is 0, that of the verdict."""
+    """Replay a cassette; return the command's exit code or, if it is 0, VERDICT_FAILED after drift
+    or a failed verdict."""
     with controlled_server() as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
         code = run_command(command, control.base_url)

@@ -79,7 +79,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(options: Namespace) -> int:
-    """Start a server, run the command and print the verdict."""
+    """Start a server, run the command and print the verdict; return the command's exit code or, if
+    it is 0, that of the verdict."""
     command = strip_separator(options.command)
     if not command:
         return refuse("run", "no command: give one after --", code=2)

@@ -97,7 +97,8 @@ class ServerPool:
 
 
 def _request_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:
-    """Return the base URL of the server that the pool runs for these options."""
+    """Return the base URL of the server that the pool runs for these options, and issue the
+    server's warnings. Raises ServerFailed."""
     address, secret = pool
     try:
         with Client(address, authkey=secret.encode()) as connection:

@@ -34,7 +34,7 @@ class Stub:
 
     def reply(self, text: str | None = None, **answer: Any) -> Self:
         """Respond with a text, or with `json=` and a value for structured output; keywords are keys
-        of `produce`, e.g. `latency_ms`."""
+        of `produce`, e.g. `latency_ms`. Raises TypeError without any."""
         __tracebackhide__ = True
         if text is None and not answer:
             raise TypeError("give the reply a text, json= or another key of produce")
@@ -43,7 +43,8 @@ class Stub:
     def tool_call(
         self, name: str, input: str | None = None, namespace: str | None = None, /, **arguments: Any
     ) -> Self:
-        """Add a tool call to the response. A custom tool takes an `input` instead of arguments."""
+        """Add a tool call to the response. A custom tool takes an `input` instead of arguments;
+        both raise TypeError."""
         __tracebackhide__ = True
         if input is not None and arguments:
             raise TypeError("give the tool call an input or arguments, not both")
@@ -88,7 +89,7 @@ class Stub:
 
     @property
     def answers_always(self) -> bool:
-        """True if the answer can be given any number of times."""
+        """True for a stub with a response that is not limited to `once`."""
         return bool(self._answer) and not self._once
 
     def matches_like(self, other: "Stub") -> bool:
@@ -155,7 +156,8 @@ class Mockllm:
     ) -> dict[str, Any]:
         """Let the scripted user of a scenario talk to `agent`, which gets a message and returns its
         answer. The scenario is loaded for this test, unless it is the name of one on the server.
-        Return the report; raise AssertionError with the transcript if a checkpoint fails."""
+        Return the report; raise AssertionError with the transcript if a checkpoint fails, and
+        ValueError without a scripted user."""
         __tracebackhide__ = True
         # Imported here because they import the whole engine.
         from scenarios_app.engine.document import load_documents
@@ -232,7 +234,7 @@ class Mockllm:
         return self._control.send("DELETE", "recording", session=self.session)
 
     def empty_stubs(self) -> list[str]:
-        """Return the names of stubs without a response."""
+        """Return the names of stubs without a response or failure."""
         return [stub.name for stub in self._stubs if stub.is_empty]
 
     def stub_names(self) -> list[str]:

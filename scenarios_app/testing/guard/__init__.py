@@ -73,7 +73,8 @@ class ProviderGuard:
             patch.setattr(loop, "getaddrinfo", self._guard_loop_lookup(loop.getaddrinfo))
 
     def _guard_loop_lookup(self, resolve: Any) -> Any:
-        """Return an event loop's `getaddrinfo` that refuses providers."""
+        """Return `resolve`, the `getaddrinfo` of an event loop, with a check of the name before
+        it."""
 
         async def getaddrinfo(loop: Any, host: Any, *args: Any, **options: Any) -> Any:
             self._check(host, socket.gaierror)
@@ -90,20 +91,21 @@ class ProviderGuard:
             patch.setattr(ssl.SSLContext, name, self._guard_tls_wrap(wrap))
 
     def _guard_tls_wrap(self, wrap: Any) -> Any:
-        """Return a method that wraps a socket in TLS, and refuses the names of providers."""
+        """Return `wrap`, a method of SSLContext, with a check of `server_hostname` before it."""
         parameters = signature(wrap)
         # Event loops call `wrap_bio` in callbacks, where a failure of pytest would be lost.
         is_callback = wrap.__name__ == "wrap_bio"
 
-        def guarded(*args: Any, **options: Any) -> Any:
+        def check_and_wrap(*args: Any, **options: Any) -> Any:
             host = parameters.bind(*args, **options).arguments.get("server_hostname")
             self._check(host, ssl.SSLError, is_callback=is_callback)
             return wrap(*args, **options)
 
-        return guarded
+        return check_and_wrap
 
     def _check(self, name: Any, error: type[OSError], *, is_callback: bool = False) -> None:
-        """Raise pytest's failure or `error` if the name is that of a real provider's host."""
+        """Record an attempt and raise if the name is that of a real provider's host: pytest's
+        failure in the thread of the test, `error` in other threads and in callbacks."""
         __tracebackhide__ = True
         host = _normalize_host(name)
         if find_upstream(host) is None and not has_no_wire(host):

@@ -92,7 +92,8 @@ def stray_client_lines(base_url: str, api_key: str) -> list[str]:
 
 
 def client_line(client: LiveClient, base_url: str) -> str:
-    """Return a line with the address that a client calls, and the reason or the mend."""
+    """Return a line with the address that a client calls, and the base URL to give it, or the
+    reason for this address."""
     api = find_upstream(client.host)
     if api is not None and api.path_prefix:
         return f"{client} calls {client.base_url}: {_GIVE}{address_of(api, base_url)}"

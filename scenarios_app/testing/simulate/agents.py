@@ -125,7 +125,7 @@ def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Resp
 
 
 def _excerpt(response: httpx2.Response) -> str:
-    """Return the beginning of a response's text on one line."""
+    """Return the start of a response's body in one line."""
     return " ".join(response.text.split())[:MAX_ERROR_CHARS]
 
 
@@ -184,7 +184,8 @@ class _Command:
         return self._exchange()
 
     def _exchange(self) -> str:
-        """Send the unsent input, and return the output up to the end of an answer."""
+        """Send the unsent input, and return the output up to the end of an answer. Raises
+        AgentFailed after the timeout, or if the output ends."""
         deadline = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
@@ -213,7 +214,8 @@ class _Command:
         return bool(self._unsent)
 
     def _read_output(self) -> None:
-        """Wait for output and add it; raise the agent's failure at its end or if it is too long."""
+        """Add to the unread output; raises AgentFailed at the end of the output, or if an answer is
+        too long."""
         data = os.read(self._output.fileno(), _READ_BYTES)
         self._unread += data
         if not data:

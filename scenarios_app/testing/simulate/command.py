@@ -95,7 +95,8 @@ def run(options: Namespace) -> int:
 
 
 def _read_conversations(options: Namespace) -> Iterator[SimulatedConversation]:
-    """Yield a conversation for each scripted user of the file."""
+    """Yield a conversation for each scripted user of the file; raises CannotSimulate without one,
+    or for options that do not fit."""
     is_url = options.agent.startswith(("http://", "https://"))
     command = [] if is_url else split_command(options.agent)
     sources = to_documents(options.file)

@@ -104,7 +104,7 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
 
 
 def _read_line(line: Node, url: str) -> Line:
-    """Return a line of an input file, whose URL must be the batch's; raise OpenAI's 400."""
+    """Return the request of a line; raise the 400 if a batch of this endpoint cannot have it."""
     custom_id = line.need("custom_id").text()
     _require_value(line.need("method"), "POST", "invalid_method")
     _require_value(line.need("url"), url, "mismatched_endpoint")
@@ -118,7 +118,7 @@ def _read_line(line: Node, url: str) -> Line:
 
 
 def _require_value(node: Node, wanted: str, code: str) -> None:
-    """Raise a 400 with this code unless the node has the wanted value."""
+    """Raise the 400 with this code unless the value is the wanted one."""
     if node.value != wanted:
         message = f"'{node.place}' is {node.value!r}, but this batch takes '{wanted}' alone."
         raise WireError(400, message, param=node.place, code=code)
@@ -141,10 +141,12 @@ class Batch(Resource, frozen=True):
 
     @property
     def output_file_id(self) -> str:
+        """The id of the file of `output`, which is written only if it has lines."""
         return f"{FILE}{self.id.removeprefix(PREFIX)}-output"
 
     @property
     def error_file_id(self) -> str:
+        """The id of the file of `failed`, which is written only if it has lines."""
         return f"{FILE}{self.id.removeprefix(PREFIX)}-error"
 
 
@@ -315,7 +317,7 @@ def _load_lines(request: CanonicalRequest, archived: ArchivedValues) -> Canonica
 
 
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
-    """Return the calls of a new batch's lines; none if a line is invalid."""
+    """Return a call for each line of the batch, or none if a line has an error."""
     own: NewBatchFields = request.own
     if own.errors:
         return ()

@@ -108,7 +108,8 @@ def _format_id(form: str, response: CanonicalResponse) -> str:
 
 
 def _fingerprint(rule: str, model: str) -> str | None:
-    """Return a model's system fingerprint by its dialect's rule: `family`, `made` or the value."""
+    """Return a model's system fingerprint by its dialect's rule: `made` from the name, `family` too
+    if the model's family has one, else None; any other rule is the fingerprint."""
     match rule:
         case "family":
             return fingerprint_of(model) if family_of(model).fingerprint else None

@@ -24,13 +24,13 @@ _PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
-    """Decode a response that was not streamed."""
+    """Decode a response that was not streamed; return None if it has no choices."""
     choices = [_decode_choice(c, get_nested(c, "message")) for c in dict_items(body["choices"])]
     return DecodedResponse(tuple(choices), _decode_usage(body)) if choices else None
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the chunks of a stream."""
+    """Decode the chunks of a stream; return None if they have no choices."""
     merged: dict[int, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
     for event in events:
@@ -81,7 +81,7 @@ def _decode_choice(choice: dict[str, Any], message: Any) -> DecodedChoice:
 
 
 def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
-    """Add a part of a message's content; an unknown type is noted as lost."""
+    """Add the text or thinking of a content part; note any other type as lost."""
     match part.get("type"):
         case "text" | "output_text":
             content.add_text(part.get("text"))

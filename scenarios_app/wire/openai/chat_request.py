@@ -135,7 +135,7 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
-    """Return a tool call and add it to `called`; raise OpenAI's 400 for an unknown type."""
+    """Return a call of the assistant, and note its name in `called` by its id."""
     call_id = node.need("id").text()
     kind = node.need("type")
     match kind.text():
@@ -164,7 +164,7 @@ def _function_result(node: Node) -> ToolResultPart:
 
 
 def _joined_text(node: Node) -> str:
-    """Return the texts of a content, one a line."""
+    """Return the text parts of a content, joined by line breaks."""
     return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
@@ -253,7 +253,8 @@ def read_chat(
 
 
 def _read_top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
-    """Return how many alternatives each token gets, or None; raise a 400 without `logprobs`."""
+    """Return the number of alternatives per token, or None if no log probabilities are requested;
+    raise the 400 for `top_logprobs` without `logprobs`."""
     if fields.get("logprobs"):
         return read_top_logprobs(body)
     if "top_logprobs" not in fields:
@@ -329,6 +330,7 @@ def _read_reasoning(node: Node) -> bool:
 
 
 def _read_response_format(node: Node) -> Json:
+    """Return the format as it was sent; only its type is checked."""
     node.need("type").text()
     return node.value
 

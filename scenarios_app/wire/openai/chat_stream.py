@@ -50,7 +50,8 @@ def _chunk_choice(dialect: Dialect, model: str) -> tuple[Fields, bytes]:
 
 
 def _first_content(parts: tuple[AnswerPart, ...]) -> str | None:
-    """Return an empty text, or None if a choice begins with, or is, a call or refusal."""
+    """Return the `content` of a choice's first chunk: None if the choice begins with a call or
+    refusal, or has them and no text; else an empty text."""
     first = next((part for part in parts if not isinstance(part, ReasoningPart)), None)
     is_other = isinstance(first, ToolCallPart | RefusalPart) or content_of(parts) is None
     return None if is_other else ""
@@ -224,8 +225,8 @@ class ChunkEncoder:
         make_fields: ResponseFieldsBuilder | None = None,
         size: int = 0,
     ) -> bytes:
-        """Return a chunk with a delta; `make_fields` adds top-level fields, and `size`, the
-        characters of the delta, chooses the padding."""
+        """Return a chunk with a delta of this choice, unfinished unless `choice_fields` are given.
+        `make_fields` adds top-level fields; `size` is the length of the text, for the padding."""
         fields = {"index": choice, "delta": delta, **self._every, **(choice_fields or _UNFINISHED)}
         more = b"," + encode_json(make_fields(self._response))[1:-1] if make_fields else b""
         hidden = PADDINGS[size % MAX_PADDING_CHARS] if self._obfuscated else b""

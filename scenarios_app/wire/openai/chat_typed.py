@@ -230,7 +230,7 @@ def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[Message
 
 
 def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
-    """Return a tool call and add it to `called`; raise Unsure for an unknown type."""
+    """Return a call of the assistant, and note its name in `called` by its id."""
     match call.type:
         case "function":
             function = require(call.function)

@@ -50,7 +50,7 @@ def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dic
 
 
 def read_metadata(body: Node) -> dict[str, str]:
-    """Return the metadata, {} if it is missing; raise OpenAI's 400."""
+    """Return the metadata of a body, empty if it has none."""
     return body.optional("metadata", read_pairs) or {}
 
 
@@ -160,7 +160,8 @@ def _chosen_tool_name(tool: Json) -> str | None:
 
 
 def to_json_format(form: Json, place: str) -> JsonFormat | None:
-    """Return the JSON format that a response must have, if any. Errors name it by `place`."""
+    """Return the JSON format that a response must have, or None for another format; errors about it
+    name it by `place`."""
     match form:
         case {"type": "json_schema", "json_schema": {"schema": schema, **others}} | {
             "type": "json_schema",
@@ -211,7 +212,8 @@ def read_page(call: Call) -> ListPage:
 
 
 def render_page(items: Iterable[Node], page: ListPage) -> Json:
-    """Return a page of items, which are given from old to new, as a list object."""
+    """Return a page of items, which are given from old to new, as a list object. An unknown `after`
+    is ignored."""
     items = list(items)
     if page.descending:
         items.reverse()
@@ -239,7 +241,8 @@ def render_list(items: list[Node], *, more: bool = False) -> Json:
 
 
 def read_integer(query: Node, key: str, *, default: int) -> int:
-    """Return a whole number from a query, or `default` if it is missing."""
+    """Return a whole number from a query, or `default` if it is missing; raise the 400 for anything
+    else."""
     node = query.maybe(key)
     if node is None:
         return default

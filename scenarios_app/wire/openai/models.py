@@ -73,6 +73,7 @@ def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes
 
 
 def _render_empty_list(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return an empty list, since no completion is stored."""
     return encode_json(render_list([]))
 
 
@@ -189,7 +190,8 @@ def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> by
 
 
 def _read_inputs(node: Node) -> Iterator[str | list[int]]:
-    """Yield the inputs: one text, several, the tokens of one, or those of several."""
+    """Yield the inputs: one text, several, the tokens of one, or those of several. Raise the 400
+    for no input, an empty one, or too much."""
     match node.value:
         case str() | [int(), *_]:
             nodes = [node]
@@ -212,7 +214,8 @@ def _read_inputs(node: Node) -> Iterator[str | list[int]]:
 
 
 def _read_dimensions(body: Node, model: str) -> int:
-    """Return the requested number of dimensions, or the model's default."""
+    """Return the requested number of dimensions, or the model's default; raise the 400 for a number
+    outside the model's range."""
     most = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
     node = body.maybe("dimensions")
     if node is None:

@@ -107,7 +107,7 @@ def _moderation_result(message: Message) -> Json:
 
 
 def _flagged_categories(text: str) -> Iterator[str]:
-    """Yield the categories whose words a text has, each with its parent."""
+    """Yield the categories of which the text has a word, each with its main category."""
     for name, words in _WORDS.items():
         if words.search(text):
             yield name

@@ -95,7 +95,7 @@ class OpenAIWire(Wire):
 
 
 def is_at_ollama_port(call: Call) -> bool:
-    """Return whether the client addressed Ollama's port."""
+    """Return True if the client addressed Ollama's port, and no path of Azure."""
     at_port = call.headers.get("host", "").endswith(OLLAMA_PORT)
     return at_port and not call.path.startswith(AZURE)
 
@@ -164,7 +164,8 @@ def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
 
 
 def limit_headers(error: ErrorAnswer | None) -> Headers:
-    """Return the rate limit headers: nothing remains after a rate limit error, else the maximum."""
+    """Return the rate limit headers: nothing remains after a rate limit error, else all but one
+    request."""
     if error is None or not error.limited:
         return _FULL_LIMITS
     reset = format_duration(_retry_after_ms(error) or 0)
@@ -179,7 +180,7 @@ def limit_headers(error: ErrorAnswer | None) -> Headers:
 
 
 def openai_retry_headers(error: ErrorAnswer | None) -> Headers:
-    """Return Retry-After, retry-after-ms and x-should-retry."""
+    """Return Retry-After, retry-after-ms and x-should-retry for an error, else nothing."""
     if error is None:
         return ()
     wait_ms = _retry_after_ms(error)

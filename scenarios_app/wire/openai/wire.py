@@ -92,6 +92,7 @@ class OpenAIChat(OpenAIWire):
         return sdk_setups(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
+        """Return True, in Ollama's dialect only for a call to its port."""
         return self.dialect is not OLLAMA or is_at_ollama_port(call)
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:

@@ -40,7 +40,8 @@ _DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate
 
 
 def deepseek_error(error: ErrorAnswer) -> Json:
-    """Return DeepSeek's envelope: types and codes by status."""
+    """Return an envelope with DeepSeek's types; the default code is `invalid_request_error`, and
+    null from status 500."""
     kind = _DEEPSEEK_TYPES.get(error.status) or error_type(error.status)
     code = "invalid_request_error" if error.status < 500 else None
     return {"error": error_fields(error, kind=kind, code=code)}
@@ -81,7 +82,7 @@ def xai_error(error: ErrorAnswer) -> Json:
 
 
 def ollama_error(error: ErrorAnswer) -> Json:
-    """Return the envelope of Ollama's OpenAI-compatible paths: types by status."""
+    """Return an envelope with Ollama's types, and a null code unless it is scripted."""
     kind = "not_found_error" if error.status == 404 else "invalid_request_error"
     if error.status >= 500:
         kind = "api_error"
@@ -89,6 +90,7 @@ def ollama_error(error: ErrorAnswer) -> Json:
 
 
 def _default_error_type(status: int) -> str:
+    """Return the type of errors of Groq and Mistral beside those of a rate limit."""
     return "internal_server_error" if status >= 500 else "invalid_request_error"
 
 

@@ -189,7 +189,7 @@ DEEPSEEK = Dialect(
 
 
 def _x_groq_object(response: CanonicalResponse) -> dict[str, Json]:
-    """Return the value of `x_groq`: the request id and the seed."""
+    """Return the value of the field `x_groq`: the request id and the seed."""
     return {"id": f"req_01{response.id[:24]}", "seed": int(response.id[:8], 16) >> 1}
 
 
@@ -309,9 +309,9 @@ DIALECTS: Mapping[str, Dialect] = {
 PROVIDERS: tuple[str, ...] = tuple(
     name for name, row in DIALECTS.items() if row.provider == name and row is not OPENAI
 )
-"""The names by which steps call those that are a provider of their own."""
+"""The names of the dialects whose provider has the same name, except OpenAI."""
 
 _OTHERS = tuple(row for row in DIALECTS.values() if row.name in PROVIDERS)
 PATH_PREFIXES: tuple[str, ...] = tuple(start for row in _OTHERS for start in row.path_prefixes)
-"""What stands before the paths of those, and below what all of their paths are."""
+"""The path prefixes of the dialects in PROVIDERS."""
 OWNED_PREFIXES: tuple[str, ...] = tuple(row.owned_prefix for row in _OTHERS)

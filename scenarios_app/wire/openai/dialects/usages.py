@@ -126,4 +126,5 @@ def _reasoning_details(usage: Usage) -> dict[str, Json]:
 
 
 def _cached_tokens(usage: Usage) -> int:
+    """Return the sum of `cached_tokens` and `cache_read_tokens`."""
     return usage.cached_tokens + usage.cache_read_tokens

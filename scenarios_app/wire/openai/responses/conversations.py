@@ -81,7 +81,7 @@ def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request to change the metadata; raise a 400 without any."""
+    """Return a request to replace the metadata; raise the 400 if the body has none."""
     body.need("metadata")
     return _read_request(call, endpoint, params, body)
 
@@ -132,7 +132,8 @@ def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> Com
 
 
 def _delete_item(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return the conversation and the write that marks an item as deleted; raise a 404."""
+    """Return the conversation, and the write that marks the item as gone; raise the 404 if it is
+    missing."""
     about, deleted = _current_info(request, context), _find_item(request.own)
     gone = (*about.gone, str(deleted.get("id").value))
     return _store_info(request, context, replace(about, gone=gone))

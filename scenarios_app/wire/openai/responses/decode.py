@@ -17,7 +17,7 @@ _ENDED = ("response.completed", "response.incomplete", "response.failed")
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
-    """Decode a response that was not streamed."""
+    """Decode a response that was not streamed; return None if it failed or has no output."""
     if not isinstance(body.get("output"), list) or body.get("status") == "failed":
         return None
     content = DecodedChoice()
@@ -30,7 +30,8 @@ def decode_body(body: Any) -> DecodedResponse | None:
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the last event of a stream, or the output items and texts of a cut stream."""
+    """Decode the last event of a stream, or the output items and texts of a cut stream; return None
+    if the response failed."""
     for event in events:
         if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
             return decode_body(event["response"])

@@ -64,7 +64,8 @@ EXAMPLE_ITEM: Json = {
 
 
 def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    """Return the names of the earlier responses and of the owners of referenced items."""
+    """Return the archive names that a request needs: of the conversation's metadata, the earlier
+    responses, and the responses of referenced items."""
     own: ResponseFields = request.own
     about = () if own.conversation is None else (info_name(own.conversation),)
     referenced = [item.need("id").text() for item in own.items if kind_of(item) == REFERENCE]
@@ -73,7 +74,8 @@ def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str
 
 
 def with_history(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
-    """Return the request with its conversation and its references resolved."""
+    """Return the request with its conversation and its references resolved; raise the 400 for a
+    missing earlier response, the 404 for a missing item."""
     own: ResponseFields = request.own
     names = [name for name in _earlier_names(own, archived) if not name.startswith(_CONVERSATION)]
     items = tuple(_resolve_item(item, archived) for item in own.items)
@@ -109,8 +111,8 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
 def record_response(
     request: CanonicalRequest, response: CanonicalResponse, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
-    """Return the writes for a response: the record under its id, a scripted one too, and that id as
-    the conversation's latest."""
+    """Return the writes for a response, none if it is not to be stored: the record under its id,
+    also a scripted one, and that id as the conversation's latest."""
     own: ResponseFields = request.own
     if own.echoed.get("store") is False:
         return ()
@@ -119,7 +121,8 @@ def record_response(
 
 
 def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
-    """Return the writes for a replayed recording, under the provider's id."""
+    """Return the writes for a replayed recording, under the provider's id; none if it has no id or
+    is not to be stored."""
     own: ResponseFields = request.own
     body = _decode_response(data)
     if own.echoed.get("store") is False or not isinstance(body, dict):
@@ -201,7 +204,8 @@ def _find_archived(name: str, archived: ArchivedValues) -> bytes | None:
 
 
 def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
-    """Return the item that a reference names, and any other item unchanged."""
+    """Return the item that a reference names, and any other item unchanged; raise the 404 if the
+    named one is missing."""
     if kind_of(item) != REFERENCE:
         return item
     item_id = item.need("id").text()

@@ -234,7 +234,7 @@ def _read_reasoning(node: Node) -> bool:
 
 
 def _read_text_format(text: Node) -> Json:
-    """Return the requested format of the text, or None; raise OpenAI's 400 without a type."""
+    """Return the format as it was sent, or None; only its type is checked."""
     form = text.maybe("format")
     if form:
         form.need("type").text()

@@ -123,7 +123,8 @@ class ResponsesSocket:
         self._is_expired = False
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
-        """Process a text message of the client."""
+        """Return the actions that follow from a text message of the client; an invalid one is
+        refused."""
         turn = _WaitingTurn(data)
         try:
             event = _decode_event(data)
@@ -187,7 +188,8 @@ class ResponsesSocket:
         return (*events, *self._start_ready(), *self._close_if_expired())
 
     def _steer(self, event: Mapping[str, Json]) -> SendEvent:
-        """Queue input for a response that is being sent; return the acknowledgement."""
+        """Queue input for a response that is being sent; return the event that accepts or refuses
+        it."""
         name, items = event.get("previous_response_id"), read_steer_items(event)
         turn = self._active_turn(name)
         body = _decode_fields(turn.body) if turn is not None else {}
@@ -220,8 +222,8 @@ class ResponsesSocket:
     def _end_steering(
         self, turn: _WaitingTurn, lane: deque[_WaitingTurn], *, is_answered: bool
     ) -> list[SendEvent]:
-        """Make the input that steered a response the next request of its lane, unless it failed or
-        waits for the results of tools."""
+        """Make the input that steered a response the next request of its lane. Return events
+        instead if the response failed, or needs the results of tools first."""
         steers = turn.steers
         if not is_answered:
             events = self._steering.failed_events([*turn.steered_by, *steers])

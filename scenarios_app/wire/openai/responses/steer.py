@@ -37,7 +37,7 @@ class Steer(msgspec.Struct, frozen=True):
 
     @property
     def reference(self) -> dict[str, Json]:
-        """The steering item as events name it."""
+        """The id of this input and that of the response, as events refer to them."""
         return {"id": self.id, "previous_response_id": self.response}
 
 

@@ -184,7 +184,8 @@ class ResponseEncoder:
         return sent
 
     def _end_content(self, placed: OutputItem) -> bytes:
-        """Return the events that complete a message's content, with its annotations."""
+        """Return the last events of a message's content: its annotations, the whole text or
+        refusal, and the part."""
         part, content, sent = placed.part, placed.content, b""
         if isinstance(part, TextPart):
             for number, annotation in enumerate(content["annotations"]):

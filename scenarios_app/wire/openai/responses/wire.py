@@ -104,7 +104,7 @@ def _read_retrieval(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def _load_record(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
-    """Return the request with the stored response that its path names, if it exists."""
+    """Return the request with its record, or unchanged if no response is stored under the name."""
     own: StoredFields = request.own
     record = find_record(own.name, archived)
     if record is None or not record.response.get("id").is_present:
@@ -134,7 +134,8 @@ def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedRespo
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return a stored response, or its recorded stream; raise a 400 if it was not streamed."""
+    """Return a stored response, or its stream after an event; raise the 404 without the response,
+    the 400 without a stream."""
     own: StoredFields = request.own
     record = own.required_record
     if not request.stream:
@@ -256,6 +257,7 @@ class OpenAIResponses(OpenAIWire):
         return ()
 
     def claims(self, call: Call) -> bool:
+        """Return True for a path of responses or conversations, also on Azure or in a dialect."""
         return f"{call.path}/".startswith(_PATH_STARTS)
 
     def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
