@@ -122,7 +122,8 @@ class Proxy:
             return None
         if not isinstance(answer, dict) or "jsonrpc" not in answer:
             # It is no answer of the MCP server: there is none, or it is closed to this client.
-            text = answer["message"] if isinstance(answer, dict) else "The server did not answer."
+            told = answer.get("message") if isinstance(answer, dict) else None
+            text = told if isinstance(told, str) else "No MCP server answered."
             if method != "tools/call":
                 return _error_message(id, _NO_ANSWER, text)
             content = [{"type": "text", "text": text}]

@@ -51,10 +51,10 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 962,
     "scenarios_app/simulate": 259,
     "scenarios_app/store": 1_432,
-    "scenarios_app/testing": 3_769,
+    "scenarios_app/testing": 3_770,
     "scenarios_app/proof": 1_799,
     "scenarios_app/verdict": 2_812,
-    "scenarios_app/wire": 13_273,
+    "scenarios_app/wire": 13_275,
     "traces_app": 2_005,
 }
 

@@ -241,8 +241,10 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def _add_usage(total: Usage, body: Any) -> Usage:
-    """Return the total plus a response's usage, in the form of chat or of Responses."""
-    usage = body.get("usage") or {}
+    """Return the total plus a response's usage, in the form of chat or of Responses, if it has any."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    if not isinstance(usage, dict):
+        return total
     prompt, completion = (
         _token_counts(usage, "prompt", "input"),
         _token_counts(usage, "completion", "output"),

@@ -1,5 +1,6 @@
 """The MCP server in processes: memory, clients that leave, shutdown, other servers, late import."""
 
+import io
 import json
 import os
 import signal
@@ -10,10 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx2
 import pytest
 
+from scenarios_app.testing.control import Control
+from scenarios_app.testing.control_mcp import Proxy
 from scenarios_app.testing.server import RunningServer, running_server
 from tests.control.mcp.agent import http_agent, pipe_agent
 from tests.serving.processes.serve_process import serving as serve
@@ -87,6 +91,16 @@ async def test_pipes_report_a_server_that_has_gone(tmp_path: Path) -> None:
             process.end()
             message = await agent.error("list_scenarios")
     assert message.startswith(f"no mockllm server answers at {process.base_url}: ")
+
+
+def test_error_of_another_program_is_an_answer_of_the_pipes() -> None:
+    """A proxy in between, say, whose errors are JSON of another form."""
+    output = io.BytesIO()
+    control = Mock(spec=Control)
+    control.response.return_value = httpx2.Response(502, json={"detail": "bad gateway"})
+    Proxy(control, output).forward(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}')
+    answer = json.loads(output.getvalue())
+    assert (answer["id"], answer["error"]["message"]) == (7, "No MCP server answered.")
 
 
 async def test_token_opens_the_server_in_prod(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ RESPONSE = SubResponse(
     200,
     b'{"usage":{"input_tokens":4,"output_tokens":6,"output_tokens_details":{"reasoning_tokens":5}}}',
 )
+RAW = SubResponse(200, b'["no usage"]')
 LIMITED = SubResponse(429, b'{"error":{"message":"slow"}}')
 
 
@@ -40,6 +41,14 @@ def line(custom_id: str, **keys: Any) -> dict[str, Any]:
 
 def jsonl(*lines: object) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
+
+
+def test_answer_that_is_no_object_counts_no_usage() -> None:
+    session = Session()
+    made = session.make(jsonl(line("a"), line("b")), RAW, RESPONSE)
+    told = session.ask(BATCH, made["id"])
+    assert told["request_counts"] == {"total": 2, "completed": 2, "failed": 0}
+    assert (told["usage"]["input_tokens"], told["usage"]["output_tokens"]) == (4, 6)
 
 
 def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:
