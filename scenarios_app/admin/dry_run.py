@@ -43,7 +43,8 @@ class DryRunScenario:
 
     `scenarios` replace the stored scenarios of their names; the last is the scenario itself. There
     are none if it is published. `hidden` are the form fields that identify it in the next request.
-    `url` is the page of a draft, "" for others. `off` is true if it is disabled.
+    `url` is the page of a draft, "" for others. `off` is true for disabled edits or drafts, never
+    for a published scenario. `unsaved` is true for edits.
     """
 
     name: str
@@ -55,7 +56,7 @@ class DryRunScenario:
 
     @property
     def compiled(self) -> Compiled | None:
-        """The edited scenario, or the stored one of the name; None if it is broken or disabled."""
+        """The compiled scenario; None for a published one that is disabled or does not exist."""
         if self.scenarios:
             return self.scenarios[-1]
         return catalog.snapshot().index.by_name.get(self.name)
@@ -69,7 +70,8 @@ class DryRunScenario:
 def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
     """Return the edits, the draft or the published scenario that the form fields name.
 
-    For edits and drafts with errors, return the published scenario; their page lists the errors.
+    For edits and drafts with errors, return the published scenario that the field `scenario` names,
+    which need not exist; their page lists the errors.
     """
     try:
         if "document" in fields:
@@ -97,8 +99,8 @@ def document_from_fields(fields: Mapping[str, str]) -> ScenarioDocument | None:
 
 
 def _posted_document(fields: Mapping[str, str]) -> ScenarioDocument:
-    """Return the document of posted edits. Raises DocumentError, or ValueError if there are
-    several."""
+    """Return the document of posted edits. Raises DocumentError, or ValueError unless there is
+    exactly one."""
     text = fields.get("document", "").encode("utf-8", "replace")
     (document,) = load_text(text, limits=limits())
     return document
@@ -165,14 +167,14 @@ class TryForm(StyledForm):
             self.fields[name].required = not self.is_raw
 
     def clean_path(self) -> str:
-        """Return the path; of a raw request it must be a provider's."""
+        """Return the path; in the mode `raw` refuse one that no provider answers."""
         path: str = self.cleaned_data["path"].strip()
         if self.cleaned_data.get("mode") == RAW and not is_provider_path(path.partition("?")[0]):
             raise forms.ValidationError("No provider answers there.")
         return path
 
     def to_sample(self) -> SampleRequest:
-        """Return the request that the fields describe."""
+        """Return the request of a valid form in the mode `form`."""
         values = self.cleaned_data
         names = (name.strip() for name in values["tools"].split(","))
         return SampleRequest(
@@ -261,7 +263,8 @@ _SETTINGS = {
 
 
 def _describe_differences(rebuilt: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
-    """Yield what of a journaled request the form's fields cannot repeat."""
+    """Yield labels of the settings, tools and headers of the request that differ in the rebuilt
+    one."""
     yield from (
         label for key, label in _SETTINGS.items() if getattr(rebuilt, key) != getattr(request, key)
     )

@@ -50,7 +50,7 @@ def json_download(document: object, name: str) -> HttpResponse:
 
 
 def find_row(model: type[M], key: str) -> M | None:
-    """Return the row with the primary key in a URL or a field, or None."""
+    """Return the row with this primary key, or None, also if the text is no number."""
     is_key = key.isascii() and key.isdigit() and len(key) < 19
     return model._default_manager.filter(pk=int(key)).first() if is_key else None
 

@@ -94,7 +94,7 @@ def _render_page(
 
 
 def _is_stored(name: str) -> bool:
-    """Return True if a scenario or draft has this name."""
+    """Return True if a published scenario or a draft has this name."""
     return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 

@@ -36,7 +36,7 @@ may_see_accounts = _has_permissions("auth.view_user")
 
 
 def is_scenario_page(request: HttpRequest) -> bool:
-    """Return True for pages of scenarios and drafts, except those with an own menu entry."""
+    """Return True on pages of scenarios and drafts, except *Import*, *Try it* and *Play it*."""
     inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
     elsewhere = is_import_page(request) or is_try_page(request) or is_play_page(request)
     return inside and not elsewhere
@@ -47,6 +47,7 @@ def is_try_page(request: HttpRequest) -> bool:
 
 
 def is_play_page(request: HttpRequest) -> bool:
+    """Return True on the pages *Play it* and *Play the user*."""
     return request.path.startswith(f"{_LIST}/") and request.path.endswith(("/play/", "/user/"))
 
 
@@ -55,6 +56,7 @@ def is_import_page(request: HttpRequest) -> bool:
 
 
 def is_journal_page(request: HttpRequest) -> bool:
+    """Return True on pages of the journal, except those of sessions."""
     return request.path.startswith(f"{_LIST}/servedrequest/") and not is_sessions_page(request)
 
 

@@ -52,7 +52,7 @@ class StepCard:
 
     @property
     def state(self) -> str:
-        """How the step did, which its CSS class and label show."""
+        """One of STATES: the result of the step, which its CSS class and label show."""
         return "wins" if self.step.wins else "matches" if self.step.matches else "misses"
 
     @property
@@ -83,7 +83,8 @@ class ResponseBytes:
 
 
 def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the form, and the result of a posted or given request."""
+    """Show the form, filled in from a journal entry if one is given, and the result of a posted
+    request."""
     owner.require(request, "view")
     served = None
     if "request" in request.GET and may_see_journal(request):
@@ -186,7 +187,8 @@ def _step_cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCar
 def _find_preceding(
     explanation: Explanation, cards: Sequence[StepCard], only: str
 ) -> PrecedingScenario | None:
-    """Return the other scenario that answers when only one is tried, or None."""
+    """Return the scenario that answers in place of `only`, the one that is tried, or None. With
+    `only` "" all scenarios are tried, and none precedes."""
     decision = explanation.decision
     if not only or decision is None or decision.scenario is None:
         return None
@@ -212,7 +214,7 @@ class AnswerSummary:
 
 
 def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
-    """Return scenario, step and result in short, or None if no step answers."""
+    """Return the summary of the answer, or None if no step answers."""
     decision, reply = explanation.decision, explanation.reply
     if decision is None or decision.scenario is None or decision.step is None:
         return None
@@ -237,7 +239,7 @@ def _decision_kind(explanation: Explanation) -> str:
 
 
 def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseBytes:
-    """Return the response of one API as its page shows it: head, body, and events with times."""
+    """Return the response for the provider `key`; "" stands for a raw request."""
     reply, streamed = explanation.reply, explanation.streamed
     if reply.streaming or streamed is None:
         streamed = reply
@@ -282,7 +284,8 @@ def _initial_values(
 
 
 def request_for_first_step(scenario: Compiled | None) -> dict[str, Any]:
-    """Return form fields of a request that matches the scenario's first step."""
+    """Return form fields of a request for the scenario's first step, from the conditions that the
+    form can meet; {} without steps."""
     if scenario is None or not scenario.steps:
         return {}
     if scenario.select == "first_user_message":

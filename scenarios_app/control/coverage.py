@@ -134,7 +134,8 @@ def coverage_body(scenarios: str) -> dict[str, Any]:
 
 
 def _select_scenarios(names: frozenset[str]) -> Mapping[str, Scenario]:
-    """Return the scenarios of these names, the common ones, or all with `*`; raise 404."""
+    """Return the common scenarios, or those of `names`, which may be sessions' own; `*` names all.
+    Raises ControlError 404 for an unknown name."""
     common = catalog.snapshot().index.by_name
     if not names:
         return common

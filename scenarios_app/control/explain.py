@@ -209,7 +209,8 @@ def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
 
 
 def _build_call(fields: Mapping[str, Any]) -> Call:
-    """Return the described request; raise ControlError 400 for a path without a provider."""
+    """Return the call of an ExplainBody. Raises ControlError 400 for a path that no provider
+    answers."""
     path, _, query = fields["path"].partition("?")
     path = quote(path, safe=SAFE_IN_PATH + "%")
     if not is_provider_path(path):

@@ -83,7 +83,8 @@ class Access(BaseAuthentication):
     """Checks the control token; requests have no user."""
 
     def authenticate(self, request: Request) -> None:
-        """Let open access and the control token pass; raise 401 or 403."""
+        """Raise PermissionDenied if the API is closed to the request, and AuthenticationFailed if a
+        needed token is missing or wrong."""
         if is_foreign(request._request):
             raise PermissionDenied(FOREIGN)
         if is_open(request._request):
@@ -116,7 +117,7 @@ class ControlView(JsonView):
         return answer_error
 
     def decode(self, body: bytes) -> Json:
-        """Parse JSON as for scenario documents, so that an error names its place."""
+        """Parse JSON as for scenario documents; raise DocumentError, which names the place."""
         return decode(body)
 
 

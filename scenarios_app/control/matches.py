@@ -137,8 +137,8 @@ def iterate_newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedReques
 
 
 def iterate_rows(rows: QuerySet[ServedRequest], after: str) -> Iterator[ServedRequest]:
-    """Yield the rows in batches: an open cursor would block writers. They are ordered by their key;
-    `after` is the lookup of those after one."""
+    """Yield the rows in batches, since an open cursor would block writers. The rows are ordered by
+    primary key; `after` is the lookup of the next ones, `pk__gt` or `pk__lt`."""
     batch = list(rows[:_BATCH])
     yield from batch
     while len(batch) == _BATCH:
@@ -153,7 +153,8 @@ def call_of(row: ServedRequest) -> Call:
 
 
 def parse_row(row: ServedRequest, options: Options) -> CanonicalRequest | None:
-    """Return the request of a row with a whole body, or None if it cannot be parsed any more."""
+    """Return the request of a row, whose body must be whole, or None if it cannot be parsed any
+    more."""
     call = call_of(row)
     target = find_target(call)
     if target is None:

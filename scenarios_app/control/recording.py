@@ -45,7 +45,8 @@ def find_recording(name_or_key: str | None) -> Recording:
 
 
 def start_recording(recording: Recording) -> None:
-    """Start a recording; it replaces one of the same session. Raises ControlError 409."""
+    """Start a recording; it replaces one of the same session. Raises ControlError 409 in a cluster,
+    and, if it records, without upstreams or beside another recording of the same name."""
     pipeline = services().pipeline
     if not services().cluster.is_single_process:
         raise ControlError(409, SHARED_STATE_ERROR)
@@ -96,7 +97,8 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
 def _merge_document(
     recording: Recording, ended: RecordedSession
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the recording's steps appended to its cassette, and notes on what was dropped."""
+    """Return the recording's steps appended to its cassette, and notes on what was dropped. Raises
+    ControlError 500 if the result is no valid document."""
     conversion = to_document(recording.name, ended.interactions)
     document = conversion.document
     before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
@@ -245,7 +247,8 @@ class DriftView(ControlView):
 
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 409."""
+    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 409,
+    and DocumentError for invalid cassettes."""
     cassettes = tuple(map(dump, read_documents({"scenarios": fields["cassettes"]})))
     session = find_scenario_session(fields["session"])
     mode, name, keys = (fields[key] for key in ("mode", "name", "keys"))

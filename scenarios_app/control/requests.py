@@ -224,7 +224,7 @@ def _flush_and_resolve(session: str | None) -> str | None:
 
 
 def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequest:
-    """Return the journal row of an id; raise ControlError 404."""
+    """Return the row with this id. Raises ControlError 404 with `field`."""
     try:
         row = ServedRequest.objects.filter(uid=UUID(str(request_id))).first()
     except ValueError:

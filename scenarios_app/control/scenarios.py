@@ -118,7 +118,8 @@ class ScenarioDetailView(ScenarioView):
 
 class ScenarioStepsView(ScenarioView):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Handle the path as a scenario's if its slash was encoded: then it belongs to the name."""
+        """Handle `NAME%2Fsteps`, whose slash is encoded, as the path of the scenario
+        `NAME/steps`."""
         # Django decodes a path before routing it: `a%2Fsteps` is the name of a scenario.
         if path_of(getattr(request, "scope", {"path": ""})).lower().endswith(_ENCODED):
             name = f"{kwargs['name']}/steps"

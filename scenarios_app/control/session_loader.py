@@ -44,7 +44,7 @@ def list_session_names() -> list[str]:
 
 
 def load_session(name: str) -> LoadedSession:
-    """Return a session as it is now; flush the journal first."""
+    """Return a session as it is now. The caller flushes the journal first."""
     current = services()
     state, (version, documents) = _read_state(name)
     try:
@@ -74,7 +74,8 @@ def load_session(name: str) -> LoadedSession:
 
 @async_to_sync
 async def _read_state(name: str) -> tuple[SessionState, tuple[int, Mapping[str, Any]]]:
-    """Read both in one switch to the event loop, since the switch costs more than the reads."""
+    """Return a session's state, and the revision and documents of its private scenarios. Both are
+    read in one switch to the event loop, since the switch costs more than the reads."""
     state = services().state
     return await state.read(name), await state.scenarios_of(name)
 

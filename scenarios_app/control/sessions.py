@@ -103,7 +103,8 @@ class ResetView(ControlView):
 
 
 def reset(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Reset the sessions of a ResetBody; return it with their resolved names."""
+    """Reset the sessions of a ResetBody; return it with their resolved names. Raises ControlError
+    400 for a body with both `session` and `sessions`."""
     several, scenarios = fields.get("sessions"), fields["scenarios"]
     if several is not None and fields["session"] is not None:
         message = "session: given beside `sessions`, which takes its place"
@@ -117,7 +118,7 @@ def reset(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
-    """Reset sessions, or all of them, in every process; flush the journal first."""
+    """Reset sessions, or all of them, in every process. The caller flushes the journal first."""
     _reset_state(sessions, scenarios)
     delete_journal_rows(sessions)
     services().cluster.forget(sessions)
@@ -158,7 +159,7 @@ def resolve_scenario_session(name_or_key: str) -> str:
 
 
 def _session_exists(name: str) -> bool:
-    """Return True if a session has state or rows in the journal."""
+    """Return True if a session has state or journal rows. The journal is flushed first."""
     flush_journal()
     return _read_state(name) != SessionState(name) or rows_of_session(name).exists()
 

@@ -43,9 +43,9 @@ def request_of(served: ServedRequest) -> CanonicalRequest:
 
 
 def proposed_match(request: CanonicalRequest) -> dict[str, str]:
-    """Propose conditions that this request and similar ones meet. The keys are those of
-    `match_document`. Model and provider are left out, because they seldom say what a request is
-    about."""
+    """Propose conditions that this request and similar ones meet, with the keys of
+    `match_document`. The model is proposed only if there is neither a message nor a tool, because
+    it seldom says what a request is about."""
     text = request.last_user_text
     phrase = telling_words(text)
     if phrase:
@@ -76,7 +76,7 @@ def match_document(conditions: Mapping[str, str]) -> dict[str, Json]:
 
 
 def name_for(request: CanonicalRequest) -> str:
-    """Return a name for a new scenario that answers this request."""
+    """Return a name for a new scenario that answers this request; it may be taken."""
     return telling_words(request.last_user_text) or "new scenario"
 
 
@@ -84,7 +84,7 @@ def add_step_for(
     served: ServedRequest, produce: Json, *, store: ScenarioStore, scenario: str | None = None
 ) -> ScenarioDocument:
     """Store a step that answers such requests, and return its scenario; the step is the last. The
-    step is added to the scenario of this name, which is created if it is missing. Raises
+    scenario named `scenario` is created if it is missing; without a name it is a new one. Raises
     ControlError 409 for a request that cannot be read, and DocumentError for an invalid answer."""
     try:
         request = request_of(served)

@@ -153,7 +153,7 @@ class CommonScenarios:
 
 
 def _find_row(name: str) -> Scenario:
-    """Return the stored scenario of a name; raise ControlError 404."""
+    """Return the row of a common scenario. Raises ControlError 404."""
     # No stored name holds a NUL character, and PostgreSQL refuses one in a query.
     row = None if "\0" in name else Scenario.objects.filter(name=name).first()
     if row is None:
@@ -162,7 +162,7 @@ def _find_row(name: str) -> Scenario:
 
 
 def _parse_row(row: Scenario) -> ScenarioDocument:
-    """Return a stored scenario as a document; raise ControlError 409 if it is invalid."""
+    """Return the document of a row. Raises ControlError 409 if it is invalid."""
     try:
         return document_of(row)
     except DocumentError as error:
@@ -199,12 +199,11 @@ class SessionScenarios:
                 raise name_conflict_error(taken_names)
             return {**stored, **{document.name: dump(document) for document in documents}}
 
-        self._add_session_scenarios(documents)
+        self._record_for_coverage(documents)
         self._change(add_to)
 
     def put(self, document: ScenarioDocument) -> bool:
-        """Create or replace a scenario of the session; return True if it is new."""
-        self._add_session_scenarios([document])
+        self._record_for_coverage([document])
         return _put_own_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
@@ -223,23 +222,24 @@ class SessionScenarios:
             return {**stored, name: dump(longer[-1])}
 
         self._change(push_to)
-        self._add_session_scenarios(longer[-1:])
+        self._record_for_coverage(longer[-1:])
         return longer[-1]
 
     def _read(self) -> tuple[int, StoredDocuments]:
         return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
-        """Replace the session's scenarios by what `change` returns, again if another process was
-        faster."""
+        """Store the documents that `change` returns; repeat if others changed them since the
+        read."""
         keep = services().state.replace_scenarios
         while True:
             revision, stored = self._read()
             if async_to_sync(keep)(self._session, change(stored), revision=revision):
                 return
 
-    def _add_session_scenarios(self, documents: list[ScenarioDocument]) -> None:
-        """Add the enabled ones to the scenarios that coverage knows."""
+    def _record_for_coverage(self, documents: list[ScenarioDocument]) -> None:
+        """Record the enabled scenarios for the coverage of the run. Nothing is stored in the
+        session."""
         for document in documents:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))
@@ -260,12 +260,13 @@ async def _put_own_document(session: str, name: str, document: Json) -> bool:
 
 
 def _get_stored(stored: StoredDocuments, name: str) -> Json:
-    """Return the document of a name; raise ControlError 404."""
+    """Return the stored document of this name. Raises ControlError 404."""
     if name not in stored:
         raise not_found_error(name)
     return stored[name]
 
 
 def _parse_stored(data: Json) -> ScenarioDocument:
+    """Return the scenario of a stored document. Raises DocumentError if it is invalid."""
     (document,) = load_documents(data, limits=limits())
     return document

@@ -196,7 +196,8 @@ def judge_query(query: Mapping[str, Any]) -> dict[str, Any]:
 def judge_session(
     name: str, options: VerdictOptions = DEFAULT_OPTIONS
 ) -> tuple[Verdict, LoadedSession]:
-    """Return the verdict on a session and the session; flush the journal first."""
+    """Return the verdict on a session, and the session. The caller flushes the journal first.
+    Raises ControlError 404 for an unknown scenario in the options."""
     loaded = load_session(name)
     _check_scenarios(options, [loaded])
     return judge(loaded.session, options), loaded
@@ -227,7 +228,7 @@ def verdict_body(
 
 
 def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
-    """Return the options of a verdict; raise ControlError 400 for an unknown rule."""
+    """Return the options of a VerdictQuery. Raises ControlError 400."""
     options = VerdictOptions(
         scenarios=parse_names(fields["scenarios"], "scenarios"),
         allowed=parse_names(fields["allow_unserved"], "allow_unserved"),
@@ -242,8 +243,7 @@ def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
 
 
 def _check_scenarios(options: VerdictOptions, sessions: Iterable[LoadedSession]) -> None:
-    """Raise ControlError 404 for a required scenario that is neither common nor one of the
-    sessions."""
+    """Raise ControlError 404 unless the required scenarios are enabled or sessions' own."""
     own = (name for loaded in sessions for name in loaded.session.scenarios)
     check_enabled(options.scenarios, {*catalog.snapshot().index.by_name, *own})
 

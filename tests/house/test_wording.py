@@ -37,11 +37,11 @@ ROOM_LINES: Mapping[str, int] = {
     "mockllm_site/public/mockllm": 72,
     "mockllm_site/serve": 2_164,
     "scenarios_app": 919,
-    "scenarios_app/admin": 5_978,
+    "scenarios_app/admin": 6_013,
     "scenarios_app/builder": 747,
     "scenarios_app/catalog": 718,
     "scenarios_app/cluster": 911,
-    "scenarios_app/control": 3_732,
+    "scenarios_app/control": 3_745,
     "scenarios_app/engine": 13_436,
     "scenarios_app/journal": 1_339,
     "scenarios_app/models": 987,
@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_770,
     "scenarios_app/proof": 1_799,
     "scenarios_app/verdict": 2_812,
-    "scenarios_app/wire": 13_275,
+    "scenarios_app/wire": 13_276,
     "traces_app": 2_005,
 }
 

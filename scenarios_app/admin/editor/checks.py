@@ -53,7 +53,8 @@ PREVIEWS = {
 def edits_page(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, preview: str
 ) -> HttpResponse:
-    """Open a preview with the posted form, or list its errors. Nothing is saved."""
+    """Return the preview (a key of PREVIEWS) of the posted form, or a page with its errors. Nothing
+    is saved."""
     title, _, show = PREVIEWS[preview]
     of = published_name(scenario)
     form, formset, valid = _validate_posted(request, owner, scenario)
@@ -101,8 +102,8 @@ def _scenario_warnings(
 def warning_lines(
     suspicions: Iterable[Suspicion], forms: Sequence[ClosedStepForm]
 ) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page; `forms` are those of its steps, none if its reader may
-    not view steps."""
+    """Yield suspicions as lines of the page. `forms` are the forms of the scenario's steps, empty
+    if the user may not view steps."""
     rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:

@@ -55,7 +55,8 @@ class ScenarioForm(MergingForm):
 
 
 def changes_by_others(scenario: AnyScenario, data: Mapping[str, Any]) -> ConcurrentChanges:
-    """Return what others changed since the page was opened; nothing if it is to be overwritten."""
+    """Return what others changed since the page was opened. Without a posted time, and if the
+    changes are to be overwritten, return no changes."""
     if scenario.pk is None or data.get(OVERWRITE_FIELD):
         return ConcurrentChanges()
     try:

@@ -49,14 +49,15 @@ def kind_choices() -> list[tuple[str, Any]]:
 
 
 def kind_of_failures(row: StepColumns) -> str:
-    """Return the failure type of the first requests, including the default type."""
+    """Return the failure type of the first requests, the default type included; "" if none fail."""
     return row.failures_kind or (DEFAULT_KIND if row.failures_times is not None else "")
 
 
 def shown_when(column: str, form: forms.BaseForm) -> str:
     """Return the Alpine expression that shows a column's field, or "" for always.
 
-    The expression reads the selected failure types `failing` and `fault`.
+    The expression reads the selected failure types: `failing` is that of the first requests,
+    `fault` that of all others.
     """
     if column not in _FAILURES + _FAULTS:
         return ""
@@ -91,8 +92,9 @@ def failures_summary(form: forms.BaseForm) -> str:
 
 
 def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
-    """Translate the choices of a posted row into columns. Hidden fields are not posted, and their
-    columns are emptied."""
+    """Translate the choices of a posted row into columns, and add errors for those that conflict.
+    Columns of fields that were not posted, because they were hidden, are emptied. A stored row
+    that was not opened keeps its columns. `select` is that of the scenario."""
     sent: Mapping[str, Any] = form.data
     values = form.cleaned_data
     if form.instance.pk and form.add_prefix("consume") not in sent:

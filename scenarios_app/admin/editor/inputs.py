@@ -182,7 +182,8 @@ def _widget_for(db_field: "models.Field[Any, Any]") -> forms.Widget:
 
 
 def recording_status(row: AnyStep) -> str:
-    """Return whether a recorded step still replays its recording; empty if it was not recorded."""
+    """Return AS_RECORDED or EDITED for a recorded step; "" for one that was not recorded or is
+    invalid."""
     if not row.answer_recorded:
         return ""
     try:

@@ -89,7 +89,8 @@ def display_value(field: forms.Field, value: Any) -> str:
 
 
 def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
-    """Return the other editors as an HTML fragment; a post records that the user has it open."""
+    """Return the other users who have the page open as an HTML fragment; a post also records this
+    user."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
     user: Any = request.user
     now = timezone.now()

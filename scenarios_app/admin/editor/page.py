@@ -70,7 +70,8 @@ class ScenarioPage(ModelAdmin):
         )
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
-        """Return more context for the page: `hits`, `problems`, `suspicions` …"""
+        """Return more context for the page, such as `answered_by_step` and `suspicions`; subclasses
+        implement it."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -114,9 +115,7 @@ class ScenarioPage(ModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Flush the journal before the page's transaction, for which its writer would have to
-        wait."""
-        # Before the transaction of a post, which the journal's writer would wait for.
+        """Flush the journal first: its writer would wait for the page's transaction."""
         journal.flush()
         return super().changeform_view(request, object_id, form_url, extra_context)
 
@@ -193,7 +192,8 @@ class ScenarioPage(ModelAdmin):
         return render_page(request, self, "history.html", context)
 
     def _restore_version(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
-        """Restore a version that the history shows; an error is shown there."""
+        """Restore the posted version and redirect to the page, or report the error in the history.
+        Raises MissingPermission."""
         self.require(request, "change")
         try:
             time = parse_time(request.POST.get("at", ""))
@@ -208,7 +208,8 @@ class ScenarioPage(ModelAdmin):
         return redirect(admin_url(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
-        """Return the fields of a row that is being opened as an HTML fragment."""
+        """Return the fields of a row that is being opened as an HTML fragment. Raises Http404 for
+        an unknown step or an invalid `prefix`."""
         scenario = self.get_row(request, object_id, "view")
         step = get_object_or_404(scenario.steps, pk=step_id)
         prefix = request.GET.get("prefix", "")
@@ -233,12 +234,13 @@ class ScenarioPage(ModelAdmin):
     def preview_edits(
         self, preview: str, request: HttpRequest, object_id: str | None = None
     ) -> HttpResponse:
-        """Show what the posted edits would do, as the part `preview` of the page, without
-        saving."""
+        """Return the preview (a key of PREVIEWS) of the posted edits, or their errors. Nothing is
+        saved."""
         return edits_page(request, self, self._edited_row(request, object_id), preview=preview)
 
     def _edited_row(self, request: HttpRequest, object_id: str | None) -> Any:
-        """Return the row that the user is editing, or None for a new one."""
+        """Return the row that the user is editing, or None for a new one. Raises MissingPermission
+        and Http404."""
         if object_id is not None:
             return self.get_row(request, object_id, "change")
         self.require(request, "add")
@@ -267,7 +269,8 @@ class ScenarioPage(ModelAdmin):
         ]
 
     def require(self, request: HttpRequest, verb: str) -> None:
-        """Raise MissingPermission unless the user may view, add, change or delete these."""
+        """Raise MissingPermission unless the user may view, add, change or delete (the `verb`) rows
+        of this model."""
         if not getattr(self, f"has_{verb}_permission")(request):
             raise MissingPermission(f"scenarios_app.{verb}_{self.opts.model_name}")
 
@@ -284,7 +287,8 @@ class ScenarioPage(ModelAdmin):
 
 
 def _version_comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
-    """Return the differences from the version at a time to the current one; {} without one."""
+    """Return the context that compares the version at a time with the current one; {} for an
+    invalid time or version."""
     try:
         time = parse_time(at)
         then, now = state_at(scenario, time), state_at(scenario, timezone.now())
@@ -298,7 +302,8 @@ def _version_comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
 
 
 def _step_coverage(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str, int] | None:
-    """Return how many stored steps have answered, and the highest number of answers of one step."""
+    """Return the number of stored steps (`of`), of those that have answered (`served`), and the
+    answers of the most used one (`most`, at least 1); None without stored steps."""
     counts = [hits.get(row.step.key, 0) for row in rows if row.step.pk]
     if not counts:
         return None

@@ -96,7 +96,8 @@ _FIELD_MESSAGES = (
 
 
 def _label_of(name: str) -> str:
-    """Return the page's label of a document key or a failure type; anything else unchanged."""
+    """Return the page's label, in quotes, of a document key or a failure type; anything else
+    unchanged."""
     if kind := FAULT_KINDS.get(name):
         return f"“{kind.label}”"
     column_name = next((column for column, place in VALUES.items() if place[-1] == name), "")
@@ -110,8 +111,8 @@ def join_keys(keys: list[str]) -> str:
 
 
 def _find_column(place: str, keys: Place, row: StepColumns) -> str:
-    """Return the column of a place in the document; a missing key belongs to the column that would
-    hold it."""
+    """Return the column for a problem at `place`; for a missing value the column in which to enter
+    it."""
     column = column_at(place, row)
     if column not in EXTRAS:
         return column
@@ -132,7 +133,8 @@ def _find_column(place: str, keys: Place, row: StepColumns) -> str:
 
 
 def _place_in_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
-    """Return the place with list indexes of the extra column; others hold the first conditions."""
+    """Return the place inside an extra column. List indexes are reduced by the number of conditions
+    that other columns hold."""
     keys = list(inside)
     match column, keys:
         case "match_extra", ["messages", index, *_]:

@@ -158,7 +158,8 @@ class FormProblem:
 
 
 def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
-    """Return the steps in order; those marked for deletion are included without a number."""
+    """Return the steps in order; those to delete, and new ones left empty, are included without a
+    number."""
     remaining = set(map(id, formset.remaining_forms))
     rows: list[StepRow] = []
     number = 0

@@ -113,7 +113,8 @@ def _content_phrase(answer: Json) -> str:
 
 
 def _first_text(sources: list[Json], noun: str) -> str:
-    """Return the first text that is not blank under the key `noun`, in words."""
+    """Return the noun with the first text under this key that is not blank, `empty NOUN` if all are
+    blank, or "" without texts."""
     strings = [text for one in sources if isinstance(text := get_member(one, noun), str)]
     if not strings:
         return ""

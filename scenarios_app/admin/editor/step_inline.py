@@ -61,7 +61,7 @@ class StepFormSet(InlineFormSet):
 
     @property
     def remaining_forms(self) -> list[ClosedStepForm]:
-        """The forms of steps that are not deleted, in order."""
+        """The forms of steps that are neither deleted nor left empty, in order."""
         if not self.is_bound:
             return self.forms
         return [form for form in self.ordered_forms if not self._is_left_out(form)]
@@ -144,8 +144,8 @@ class StepFormSet(InlineFormSet):
         return sent
 
     def _refuse_to_delete_changed(self) -> None:
-        """Refuse to delete a step that somebody else changed. Other changes are merged by the
-        forms."""
+        """Raise ValidationError if a step to delete was changed by another user since the page was
+        opened. The forms merge other changes."""
         others = self._concurrent_changes
         for form in self.forms if others.steps else ():
             deleted = self._should_delete_form(form)  # type: ignore[attr-defined]
@@ -156,6 +156,7 @@ class StepFormSet(InlineFormSet):
         """Add the document's errors to the steps' fields, and return whether any was new.
 
         Columns with errors are left out. Errors of the scenario itself belong to its own form.
+        Raises ValidationError for an error of the list of steps as a whole.
         """
         rows = [_without_errors(form) for form in forms]
         steps: list[dict[str, Json]] = []
@@ -273,4 +274,5 @@ class DraftStepInline(StepInline):
 
 
 def _has_permissions(request: HttpRequest, *verbs: str) -> bool:
+    """Return True if the user has the permissions of all these verbs on published steps."""
     return request.user.has_perms([f"scenarios_app.{verb}_step" for verb in verbs])

@@ -45,7 +45,7 @@ def curl_of(served: ServedRequest, origin: str) -> str:
 
 
 def _with_example_key(name: str, value: str) -> str:
-    """Return a header's value, an example in place of an API key."""
+    """Return the header's value, or an example key if the header is for keys."""
     if name == "authorization":
         return "Bearer any"
     return "any" if name in key_headers() else value

@@ -84,7 +84,7 @@ class MakeStepForm(StyledForm):
         self.without_answer = without_answer
 
     def clean_answer(self) -> str:
-        """Return the answer; raise ValidationError if it is blank but needed."""
+        """Return the answer; refuse a blank one unless the form may lack it."""
         answer: str = self.cleaned_data["answer"]
         if not answer.strip() and not self.without_answer:
             raise forms.ValidationError("Enter the answer. A step without one cannot be enabled.")
@@ -108,9 +108,9 @@ class MakeStepForm(StyledForm):
 class Preview:
     """The effect of the new step on the requests of the journal.
 
-    `answers` says whether it answers the request that it is made from. If not, `first` is the
-    scenario that does, "" if the conditions do not hold. `answered_elsewhere` are other requests
-    that a scenario answered, `others` those that none matched.
+    `answers` says whether it answers the request that it is made from; `first` is the scenario that
+    does, "" if none matches. Of the other requests that the step would answer,
+    `answered_elsewhere` are those that a scenario answered, `others` those that none matched.
     """
 
     answers: bool
@@ -129,7 +129,8 @@ class Preview:
 
 
 def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
-    """Show the form; a post saves the step, or returns the preview as an HTML fragment."""
+    """Show the form; a post saves the step, or returns the preview as an HTML fragment. Redirects
+    to a request that cannot be read; raises PermissionDenied if the user may save no step."""
     entry_page = "admin:scenarios_app_servedrequest_change"
     try:
         parsed = request_of(served)
@@ -193,7 +194,8 @@ def _target_choices(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[
 
 
 def _document_with_step(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
-    """Return the form's scenario with the new step as its last. Raises DocumentError."""
+    """Return the form's scenario, enabled, with the new step as its last. Raises DocumentError, and
+    DoesNotExist if the scenario was deleted."""
     values = form.cleaned_data
     step: dict[str, Json] = {"consume": False, "match": match_document(values)}
     step["produce"] = {"text": values.get("answer") or ""}
@@ -214,7 +216,8 @@ def _save_step(
     served: ServedRequest,
     parsed: CanonicalRequest,
 ) -> HttpResponse:
-    """Store the step in a draft or a scenario; redirect to it, or show the form with its errors."""
+    """Save the step in a draft, or in a published scenario and enable it; redirect to the page.
+    Raises DocumentError and MissingPermission."""
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
         require_permissions(request, *DRAFT)
@@ -269,7 +272,8 @@ def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
 def _preview_step(
     form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
 ) -> Preview | None:
-    """Return the preview of the step, or None while the form is incomplete."""
+    """Return the preview of the step, or None while the form is incomplete or the step is
+    invalid."""
     if {"message", "target", "name"} & form.errors.keys():
         return None
     try:

@@ -82,6 +82,7 @@ class RecordPanel:
 
     @property
     def is_over(self) -> bool:
+        """True if the recording has reached its time limit."""
         return self.recording is not None and self.recording.is_over(time.monotonic())
 
 
@@ -169,8 +170,7 @@ def record(request: HttpRequest) -> HttpResponse:
 
 
 def _start_from_form(request: HttpRequest, name: str | None) -> None:
-    """Start a recording that ends by itself, from the chosen upstreams if there are any; raise
-    MissingPermission or ControlError."""
+    """Start the recording that the form describes. Raises ControlError and MissingPermission."""
     upstreams: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     if "choose" in request.POST:
@@ -182,7 +182,8 @@ def _start_from_form(request: HttpRequest, name: str | None) -> None:
 
 
 def _end_and_create_draft(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
-    """End a recording, create a draft of it, and redirect to the draft if it has steps."""
+    """End the recording and redirect to a new draft of it, or to the record page if it is empty.
+    Raises ControlError, and DatabaseError, after which the recording goes on."""
     recording, ended = end_recording(name)
     for message in (*ended["problems"], *ended["notes"]):
         messages.warning(request, message)

@@ -170,7 +170,8 @@ class JournalAdmin(RecordAdmin):
             raise MissingPermission(VIEW_PERMISSION)
 
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the page that makes a step from this request."""
+        """Show the page that makes a step from this request. Raises MissingPermission and
+        Http404."""
         self._require_view(request)
         if not may_make_step(request):
             require_permissions(request, *DRAFT)
@@ -178,10 +179,8 @@ class JournalAdmin(RecordAdmin):
         return make_step_page(request, self, get_object_or_404(ServedRequest, pk=pk))
 
     def make_step_of_latest(self, request: HttpRequest) -> HttpResponse:
-        """Redirect to *Make a step* for a session's latest unmatched request.
-
-        Users who may not make a step are redirected to the request.
-        """
+        """Redirect to *Make a step* for a session's latest unmatched request, or to the journal
+        without one. Users who may not make a step are redirected to the request."""
         self._require_view(request)
         journal.flush()
         session = request.GET.get("session", "")
@@ -289,7 +288,7 @@ VIEW_PERMISSION = "scenarios_app.view_servedrequest"
 
 @dataclass(frozen=True, slots=True)
 class AnswerCount:
-    """How often a step answered, and when last."""
+    """How often a scenario answered, and when last; None if never."""
 
     count: int = 0
     last: datetime | None = None

@@ -101,7 +101,7 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
 
 @handle_missing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
-    """Show one session: its verdict, consumed steps, counters, scenarios and requests."""
+    """Show the session `name`; one that does not exist is shown without requests and state."""
     journal.flush()
     name = request.GET.get("name", "")
     state = _read_state(name)
@@ -174,7 +174,7 @@ def _render_page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
-    """Return a page of sessions for users who may view the journal."""
+    """Render a page of sessions with the user's rights. Raises MissingPermission."""
     require_permissions(request, "scenarios_app.view_servedrequest")
     rights = {
         "may_reset": request.user.has_perm("scenarios_app.change_scenario"),

@@ -63,7 +63,7 @@ class VerdictCard:
 
     @property
     def scenarios(self) -> set[str]:
-        """The names of the scenarios that are shown, for links."""
+        """The names of the scenarios in the shown lines."""
         return {line.scenario for group in self.groups for line in group.lines} - {""}
 
 
@@ -77,10 +77,9 @@ def verdict_card(session: str) -> VerdictCard:
 
 
 def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]:
-    """Return by session whether it passed; sessions that are too large to judge are left out.
-
-    Each session comes with its number of requests, and whether it is known to have failed.
-    """
+    """Return by session whether it passed. Sessions that exceed what is left of MAX_JUDGED_SESSIONS
+    and MAX_JUDGED_REQUESTS are left out. Each session comes with its number of requests, and
+    whether it is known to have failed."""
     passed: dict[str, bool] = {}
     sessions_left, requests_left = MAX_JUDGED_SESSIONS, MAX_JUDGED_REQUESTS
     for name, requests, failed in sessions:

@@ -47,7 +47,8 @@ def set_column(
 
 
 def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
-    """Copy scenarios under new names, disabled, because a copy would answer the same requests."""
+    """Copy scenarios under new names, disabled, because a copy would answer the same requests.
+    Raises DocumentError for an invalid scenario."""
     names = set(Scenario.objects.values_list("name", flat=True))
     copies: list[ScenarioDocument] = []
     for scenario in scenarios:
@@ -58,7 +59,8 @@ def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
 
 def export(scenarios: Iterable[Scenario]) -> HttpResponse:
-    """Return the scenarios' documents as a JSON download."""
+    """Return the scenarios' documents as a JSON download. Raises DocumentError for an invalid
+    scenario."""
     documents = [document_of(scenario) for scenario in scenarios]
     name = documents[0].name if len(documents) == 1 else "scenarios"
     return json_download(documents_json(documents), f"{name}.json")

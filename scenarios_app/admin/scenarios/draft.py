@@ -64,6 +64,7 @@ class DraftAdmin(ScenarioPage):
         return rows.annotate(steps_in_it=number_of_steps(DraftStep))
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Add the author of each listed draft to the row."""
         changelist = super().get_changelist_instance(request)
         authors = authors_of(changelist.result_list)
         for row in changelist.result_list:
@@ -201,7 +202,8 @@ class DraftAdmin(ScenarioPage):
 
 
 def publish_permissions(draft: Draft) -> tuple[str, str]:
-    """Return the permissions that publishing the draft needs."""
+    """Return the permissions to publish the draft: to publish, and to add or change the
+    scenario."""
     change = "add" if draft.published is None else "change"
     return "scenarios_app.publish_draft", f"scenarios_app.{change}_scenario"
 

@@ -76,7 +76,8 @@ class GroupFilter(admin.SimpleListFilter):
                 return queryset.filter(_is_in_group(group))
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """Yield all groups with how many of the scenarios that search and other filters leave."""
+        """Yield the choice of all, and the groups with how many of the scenarios that search and
+        other filters leave. A group without any is left out unless it is chosen."""
         others = changelist.get_queryset(self.request, exclude_parameters=[PARAMETER])
         tags = dict(others.order_by().values_list("pk", "tags")).values()
         counts = Counter(map(group_of, tags))
@@ -113,8 +114,8 @@ def tag_chips(tags: Sequence[str]) -> str:
 
 
 def tags_in_group(tags: Sequence[str], group: str) -> list[str]:
-    """Return the tags of a scenario in another group. The old group's name goes; the tag that
-    marks recordings stays, because imports go by it."""
+    """Return the tags of a scenario after its move to a group. The old group's name goes; the tag
+    that marks recordings stays, because imports go by it."""
     old = group_of(tags)
     others = (tag for tag in tags if tag != group and (tag != old or tag in _KEEP_AS_TAG))
     return [group, *others]

@@ -43,8 +43,9 @@ PASTED = "pasted.json"
 class ImportChange:
     """The effect of loading one document.
 
-    `was` is the number of steps before, None for a new scenario. `instead_of` is the name in the
-    document if it is loaded under another one.
+    `was` is the number of steps before, None for a new scenario. `same` is true if a replacement
+    changes nothing. `instead_of` is the name in the document if it is loaded under another one.
+    `by_name` is true for a new scenario that is selected by its name.
     """
 
     name: str

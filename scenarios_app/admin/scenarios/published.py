@@ -113,7 +113,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return response
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Open the scenario's draft; create it if there is none."""
+        """Redirect a post to the scenario's draft, created if there is none; refuse other
+        methods."""
         scenario = self.get_row(request, object_id, "view")
         require_permissions(request, EDIT_DRAFTS)
         if request.method != "POST":
@@ -137,7 +138,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return redirect(admin_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Copy a scenario and redirect to the copy; only a POST does that."""
+        """Duplicate the scenario on a post and redirect to the copy; refuse other methods."""
         scenario = self.get_row(request, object_id, "view")
         self.require(request, "add")
         if request.method != "POST":

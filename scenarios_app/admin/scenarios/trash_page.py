@@ -44,7 +44,7 @@ def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpRespo
 
 @require_POST
 def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
-    """Restore a deleted scenario and open its page."""
+    """Restore a deleted scenario, under another name if its own is taken, and open its page."""
     owner.require(request, "add")
     old_name = _deleted_scenario(pk).name
     scenario = trash.restore(pk)
@@ -76,7 +76,7 @@ def report_deletion(request: HttpRequest, name: str) -> None:
 
 
 def _deleted_scenario(pk: int) -> Scenario:
-    """Return a deleted scenario; raise 404 if there is none."""
+    """Return a deleted scenario. Raises Http404."""
     try:
         return trash.deleted_scenario(pk)
     except Scenario.DoesNotExist:

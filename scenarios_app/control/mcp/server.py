@@ -86,8 +86,8 @@ def build_server(base_url: str) -> "Server[Any]":
         return ListToolsResult(tools=[to_mcp(spec) for spec in TOOLS.values()])
 
     async def run_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        """Run a tool in a thread; its failures are error results, an unknown tool is a protocol
-        error."""
+        """Return the result of a tool, or its error as a result. Raises MCPError for an unknown
+        tool."""
         spec = TOOLS.get(params.name)
         if spec is None:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}.")

@@ -25,6 +25,8 @@ class McpView(ControlView):
     http_method_names = ("post",)
 
     def post(self, request: Request) -> HttpResponse:
+        """Answer one message. Raises ControlError 503 without the MCP package, 413 for a long
+        message."""
         if find_spec("mcp") is None:
             raise ControlError(503, MISSING)
         body = request._request.read(MAX_MESSAGE_BYTES + 1)

@@ -241,7 +241,8 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def _add_usage(total: Usage, body: Any) -> Usage:
-    """Return the total plus a response's usage, in the form of chat or of Responses, if it has any."""
+    """Return the total plus a response's usage, in the form of chat or of Responses. A body without
+    usage adds none."""
     usage = body.get("usage") if isinstance(body, dict) else None
     if not isinstance(usage, dict):
         return total
