@@ -20,13 +20,14 @@ class UnreadableBody(Exception):
 
 
 def decompress(body: bytes, encoding: str) -> bytes:
-    """Return the body without this content encoding; unchanged if a recorder removed it before."""
+    """Return the body without this content encoding; unchanged if a recorder removed it before.
+    Raises UnreadableBody for an unknown encoding, and for a damaged or too long body."""
     for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
-                body = _decompress(body)
+                body = _inflate(body)
             case "deflate" if not _is_text(body):
-                body = _decompress(body)
+                body = _inflate(body)
             case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
@@ -40,9 +41,8 @@ def decode_base64(text: str) -> bytes:
         raise UnreadableBody("its body is said to be Base64 and is not") from None
 
 
-def _decompress(body: bytes) -> bytes:
-    """Return a gzip or deflate body decompressed; raise UnreadableBody if it is invalid, cut or too
-    large."""
+def _inflate(body: bytes) -> bytes:
+    """Return a gzip or deflate body decompressed; raises UnreadableBody."""
     reader = _InflatingReader(MAX_BODY_BYTES)
     try:
         data = reader.read(body)
@@ -55,6 +55,7 @@ def _decompress(body: bytes) -> bytes:
 
 
 def _is_text(body: bytes) -> bool:
+    """Return whether a body is valid UTF-8."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -104,7 +105,8 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
 
 
 def readable_encodings(accepted: str) -> str:
-    """Return the Accept-Encoding for the upstream: accepted codings that can be recorded."""
+    """Return the Accept-Encoding for the upstream: accepted ones that can be recorded, or
+    identity."""
     content_codings = {
         name.strip().lower()
         for name, _, weight in (part.partition(";") for part in accepted.split(","))
@@ -135,7 +137,7 @@ class _InflatingReader(BodyReader):
             if self._decoder.eof:
                 self._decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
             # One byte more than allowed is decompressed, to notice a body that is too long.
-            data = self._decompress(piece)
+            data = self._inflate_piece(piece)
             out += data[: self._room]
             if len(data) > self._room:
                 raise BodyTooLong(out)
@@ -143,9 +145,8 @@ class _InflatingReader(BodyReader):
             piece = self._decoder.unused_data if self._decoder.eof else b""
         return out
 
-    def _decompress(self, piece: bytes) -> bytes:
-        """Return decompressed bytes, at most one beyond the limit; raw deflate is tried if there is
-        no header."""
+    def _inflate_piece(self, piece: bytes) -> bytes:
+        """Return a piece's bytes, at most one more than the limit leaves; raises UnreadableBody."""
         if not self._has_started:
             # The first two bytes tell the format; they may arrive in two pieces.
             self._head += piece
@@ -159,6 +160,6 @@ class _InflatingReader(BodyReader):
                 raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
             self._has_started = True
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-            return self._decompress(piece)
+            return self._inflate_piece(piece)
         self._has_started = True
         return data

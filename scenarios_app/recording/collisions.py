@@ -15,7 +15,8 @@ _WHO_ANSWERS: Final = "the first name answers, or the one in the header X-MockLL
 def find_collisions(
     documents: Iterable[ScenarioDocument], sources: Mapping[str, Sequence[str]]
 ) -> list[Problem]:
-    """Return a note for each recording that collides with another one, at most MAX_NOTES.
+    """Return notes on recordings that share a name or a request: at most MAX_NOTES, and then one
+    with the number of the others.
 
     `sources` are the files of each scenario by its name. Recordings of one file do not collide.
     """
@@ -42,7 +43,7 @@ def _merge_notes(
 def _request_notes(
     recordings: Sequence[ScenarioDocument], sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
-    """Yield a note for each recording with requests that earlier recordings have too."""
+    """Yield a note for each recording with requests that earlier ones of other files have too."""
     owners: dict[str, ScenarioDocument] = {}
     for document in recordings:
         files = sources.get(document.name, ())

@@ -77,7 +77,7 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
 
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
-    """Return the `match` of a recorded request, without the secrets in its query."""
+    """Return the `match` of a step: provider, path, model, and the recorded request."""
     call, body = where.call, decode_body(where.call.body)
     if isinstance(body, dict | list) and depth_of(body) > _MAX_BODY_DEPTH:
         body = call.body.decode()
@@ -171,8 +171,7 @@ def _validate_produce(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
-    """Return a `produce` that answers with the recorded status, headers and body; a very long body
-    is left out."""
+    """Return a `produce` with the response as `raw`, without a body that is too large to edit."""
     status = response.status if response.status != 200 else None
     raw = _without_none({"status": status, "headers": _replayed_headers(response) or None})
     body = response.body
@@ -185,7 +184,7 @@ def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
 
 
 def _replayed_headers(response: RecordedResponse) -> dict[str, Json]:
-    """Return the response headers that clients depend on, in lower case."""
+    """Return the headers to replay, by name in lower case; a stream always has a content type."""
     replayed = _REPLAYED_HEADERS.union(*(each.replayed_headers for each in upstreams().values()))
     headers: dict[str, Json] = {}
     if response.body.startswith((b"data:", b"event:", b":")):

@@ -46,6 +46,7 @@ class RecordedStep:
 
     @property
     def request_line(self) -> str:
+        """The method and the path, as in `POST /v1/messages`."""
         return f"{self.request.method} {self.path}"
 
 
@@ -81,7 +82,7 @@ class _MissedRequest:
 
 
 def recorded_steps(document: Document) -> Iterator[RecordedStep]:
-    """Yield the recorded requests of a cassette in order."""
+    """Yield the steps of a cassette that have a recorded request, in order."""
     for number, step in enumerate(document.get("steps", ()), 1):
         match = step.get("match") or {}
         recorded = match.get("recorded")
@@ -103,8 +104,8 @@ def find_drift(
     documents: Iterable[Document], served: Set[StepName], missed: Sequence[RecordedRequest]
 ) -> DriftReport:
     """Return the drift of cassettes: `served` are the steps that answered, `missed` the unanswered
-    requests, in their order and without secrets. Each is compared with the most similar step that
-    did not answer, and is new without one."""
+    requests without secrets. Each miss is compared with the most similar step that did not answer,
+    or is new. Without misses, the steps that did not answer are removed requests."""
     steps = [step for document in documents for step in recorded_steps(document)]
     left = [step for step in steps if (step.cassette, step.step) not in served]
     drifts: list[Drift] = []
@@ -206,7 +207,7 @@ def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
 
 
 def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
-    """Yield the value of a JSON body, or one for each line of JSON."""
+    """Yield a JSON body with the name `body`, or each line as JSON with the name `line`."""
     try:
         yield "body", json.loads(text)
         return

@@ -83,7 +83,7 @@ class _Recordings:
 
     def find_converter(self, file: Path, data: bytes) -> Converter | None:
         """Return a function that names a recording's document, given the names that are taken; None
-        for another file."""
+        for another file. Raises DocumentError."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
             return None
@@ -92,9 +92,8 @@ class _Recordings:
         document = _checked_document(conversion, str(file))
         self.notes += _conversion_notes(conversion, str(file))
 
-        def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
-            """Return the file's scenario under a name that is not used, with a note if it was
-            renamed; None if it has no scenario."""
+        def load_with_unique_name(names: Collection[str]) -> LoadedDocument | None:
+            """Return the document under the first free name, or None if it has no steps."""
             if document is None:
                 return None
             name = unique_name(document.name, {*names, *self.used_names})
@@ -104,11 +103,11 @@ class _Recordings:
             self._renamed |= renamed
             return LoadedDocument(document.model_copy(update={"name": name}), str(file))
 
-        return with_unique_name
+        return load_with_unique_name
 
 
 def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument | None:
-    """Return the validated document of a conversion; None if it has no steps."""
+    """Return a conversion's document, validated, or None without steps; raises DocumentError."""
     if not conversion.steps:
         return None
     try:
@@ -120,10 +119,12 @@ def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument |
 
 
 def _rename_note(name: str, free_name: str, source: str) -> Iterator[Problem]:
+    """Yield a note if the scenario's name had to be changed."""
     if name != free_name:
         yield Problem("", f"its scenario is named {free_name}, since {name} is taken", source)
 
 
 def _conversion_notes(conversion: Conversion, source: str) -> list[Problem]:
+    """Return the notes on a file, with one more if the conversion has no steps."""
     note_lines = [*conversion.notes, *([] if conversion.steps else [_NOTHING])]
     return [Problem("", note, source) for note in note_lines]

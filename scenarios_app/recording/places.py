@@ -27,7 +27,8 @@ _TITLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """A recorded request with its target here; `request` is None if the wire cannot parse it."""
+    """A recorded request with its target here; `request` is None if the target has no endpoint or
+    the wire cannot parse it."""
 
     call: Call
     target: Target
@@ -56,7 +57,8 @@ class PlacedRequest:
 
 
 def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
-    """Return the request with its endpoint here; None if this server lacks its API."""
+    """Return the request with its target here, which may be the API's 404 or 405; None if this
+    server lacks its API."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
     upstream = find_upstream(host)

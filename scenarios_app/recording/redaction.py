@@ -56,8 +56,9 @@ def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) ->
 
 
 class SecretMask:
-    """Masks secrets, and random pieces of them of 12 characters, in time linear in the text. Only
-    the first secrets are searched for, up to MAX_SECRET_CHARS in all."""
+    """Masks secrets, and random-looking pieces of them of 12 characters, in time linear in the
+    text. Ignores short secrets, placeholders, and all after the first MAX_SECRET_CHARS
+    characters."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         patterns: dict[bytes, None] = {}
@@ -145,7 +146,7 @@ def _keys_in(body: bytes) -> Iterator[str]:
 
 
 def _redact_url(request: RecordedRequest) -> str:
-    """Return the URL without user and password, and with secret query values masked."""
+    """Return the URL without user name and password, with secret query parameters masked."""
     parts = request.url_parts
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     query = parts.query
@@ -159,15 +160,14 @@ def _redact_url(request: RecordedRequest) -> str:
 def _redact_headers(
     headers: Iterable[tuple[str, str]], secrets: SecretMask
 ) -> tuple[tuple[str, str], ...]:
-    """Return the headers with secret ones masked, and known secrets in all others."""
+    """Return all headers, with the values of secret ones and `secrets` in others masked."""
     return tuple(
         (name, mask(value) if is_secret(name) else secrets.mask(value)) for name, value in headers
     )
 
 
 def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
-    """Return the body with known secrets masked, and in a text the values of secret keys as
-    well."""
+    """Return a body with `secrets` and the values of secret JSON keys masked."""
     (bare,) = secrets.mask_pieces([body])
     try:
         text = bare.decode()
@@ -177,7 +177,8 @@ def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
 
 
 def _random_pieces(secret: str) -> Iterator[str]:
-    """Yield the pieces of a secret that look random, so that a text holds them by leak alone."""
+    """Yield the pieces of 12 characters that have digits and letters: a text with one has the
+    secret."""
     pieces = (secret[start : start + _PIECE] for start in range(len(secret) - _PIECE + 1))
     return filter(_RANDOM.fullmatch, pieces)
 

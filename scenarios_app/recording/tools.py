@@ -58,7 +58,8 @@ class RecordedTools:
         return equal_calls[-1]
 
     def _add_document(self, document: ScenarioDocument) -> None:
-        """Add the tools that a scenario's requests offer and its steps call, with their results."""
+        """Record a scenario's tools, with results of scripted calls and of calls in recorded
+        requests."""
         values = variable_values(document.variables)
         filling = TemplateFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()
@@ -89,7 +90,8 @@ class RecordedTools:
                     self._add_result(part.name, arguments, result=result)
 
     def _add_result(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
-        """Record a tool and the result of one call of it; `arguments` is JSON text."""
+        """Record a tool and the result of one call of it; does nothing if `arguments` is invalid
+        JSON."""
         try:
             read = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):

@@ -55,8 +55,8 @@ def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
 
 
 def check_base_url(name: str, base_url: str) -> str:
-    """Return a base URL without trailing slashes. Raises UpstreamError for one that no call may be
-    sent to. Does not resolve the host name."""
+    """Return a base URL without trailing slashes. Raises UpstreamError if it is no plain HTTP(S)
+    URL or its host is an IP address that may not be called. Does not resolve the host name."""
     try:
         check_literal(parse_base_url(base_url).raw_host.decode("ascii"))
     except AddressRefused as error:
@@ -95,7 +95,7 @@ def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
 
 
 def _has_dot_segment(path: str) -> bool:
-    """True if a path has a segment `.` or `..`, however often it is decoded."""
+    """True if a path has a segment `.` or `..` once it is decoded, or is encoded too often."""
     decoded = path
     for _ in range(_MAX_DECODINGS):
         path, decoded = decoded, unquote(decoded)
@@ -104,7 +104,7 @@ def _has_dot_segment(path: str) -> bool:
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    """Return True if a path is the prefix or below it."""
+    """Return whether a path is equal to a prefix or below it."""
     folder = prefix.rstrip("/")
     return path == folder or path.startswith(f"{folder}/")
 
@@ -114,6 +114,7 @@ def find_upstream_path(call: Call) -> tuple[str, str]:
     a wire are for the first provider, which has most paths."""
 
     def is_inside(prefix: str) -> bool:
+        """Return whether the call's path is below a prefix; false for an empty one."""
         return bool(prefix) and call.path.startswith(f"{prefix}/")
 
     rows = upstreams().values()

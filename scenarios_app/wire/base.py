@@ -346,8 +346,8 @@ def retry_after_seconds(retry_after_ms: int) -> str:
 
 
 def retry_headers(error: ErrorAnswer | None, *extra: tuple[str, str]) -> Headers:
-    """Return an error's Retry-After, followed by `extra`, and its x-should-retry; without a wait no
-    `extra`."""
+    """Return an error's Retry-After, followed by `extra`, and its x-should-retry, each only if the
+    error has it. Without a Retry-After `extra` is left out."""
     if error is None:
         return ()
     headers: Headers = ()

@@ -53,7 +53,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return self.value is not None
 
     def get(self, key: str) -> "Node":
-        """Return the node at a key of this object."""
+        """Return the node at a key; raise the 400 if this is no object."""
         return Node(self.object().get(key), key, self)
 
     def maybe(self, key: str) -> "Node | None":
@@ -86,26 +86,25 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return iter(()) if node is None else node.items()
 
     def object(self) -> dict[str, Json]:
-        """Return this object; raise the provider's 400 for another type."""
+        """Return the value if it is an object; raise the 400 for another type."""
         if isinstance(self.value, dict):
             return self.value
         raise self.wrong("an object")
 
     def text(self) -> str:
-        """Return this string; raise the provider's 400 for another type."""
+        """Return the value if it is a string; raise the 400 for another type."""
         if isinstance(self.value, str):
             return self.value
         raise self.wrong("a string")
 
     def flag(self) -> bool:
-        """Return this boolean; raise the provider's 400 for another type."""
+        """Return the value if it is a boolean; raise the 400 for another type."""
         if isinstance(self.value, bool):
             return self.value
         raise self.wrong("a boolean")
 
     def number(self) -> float:
-        """Return this number; raise the provider's 400 for another type or one that no float can
-        hold."""
+        """Return the value as a float; raise the 400 if it is no number, or too large."""
         if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             try:
                 return float(self.value)
@@ -114,7 +113,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         raise self.wrong("a number")
 
     def integer(self) -> int:
-        """Return this whole number; raise the provider's 400 for another type."""
+        """Return the value if it is an integer; raise the 400 for another type."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         raise self.wrong("an integer")
@@ -136,7 +135,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_body(body: bytes, limits: Limits) -> Node:
-    """Decode a request body, which must be one JSON object within the limits."""
+    """Decode a request body; raise the 400 if it is no JSON object or exceeds the limits."""
     commas, openings = count_separators(body)
     if max(commas, openings) > limits.nodes and more_values_than(limits.nodes, body):
         raise _too_many(limits)

@@ -22,7 +22,8 @@ class DecodedChoice:
     lost: set[str] = field(default_factory=set)
 
     def add_text(self, text: object, citations: Sequence[Json] = ()) -> None:
-        """Append text to a last part of uncited text, else as a new part, as is all cited text."""
+        """Append text to a last part of text if both are uncited, else as a new part; ignore if
+        empty."""
         if citations and isinstance(text, str) and text:
             self.parts.append({"text": text, "citations": list(citations)})
         else:
@@ -73,8 +74,8 @@ class DecodedChoice:
         self.parts.append({"hosted_tool": {"tool": tool, "input": input, **used}})
 
     def _append_text(self, kind: str, text: object) -> None:
-        """Add a text to the last part of its kind, or as a new part; empty and other values are
-        ignored."""
+        """Append text to a last part of this kind without citations, else as a new part; ignore any
+        other value and empty text."""
         if not isinstance(text, str) or not text:
             return
         last = self.parts[-1] if self.parts else {}
@@ -111,7 +112,7 @@ class DecodedResponse:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The names of what a document cannot hold, sorted."""
+        """The names of fields that documents lack, from all choices, sorted."""
         return tuple(sorted({name for choice in self.choices for name in choice.lost}))
 
     def to_produce(self) -> dict[str, Any]:
@@ -179,7 +180,8 @@ def _nonempty_texts(**values: object) -> dict[str, Json]:
 
 
 def _parse_arguments(arguments: object) -> Json:
-    """Return a call's arguments, parsed if they are the text of a JSON object."""
+    """Return a call's arguments: parsed if they are the text of a JSON object, unchanged if they
+    are another text, an object or a list, else empty."""
     if isinstance(arguments, str):
         value = parse_json(arguments) if arguments.strip() else {}
         return value if isinstance(value, dict) else arguments
@@ -187,6 +189,7 @@ def _parse_arguments(arguments: object) -> Json:
 
 
 def _is_of_kind(part: Mapping[str, Json], kind: str) -> bool:
+    """Return whether a part is of this kind; redacted reasoning is reasoning."""
     return kind in part or (kind == "reasoning" and "redacted" in part)
 
 
@@ -205,4 +208,5 @@ def _group_by_kind(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, 
 
 
 def _is_count(value: object) -> bool:
+    """Return whether a value is a whole number of at least 0."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -110,7 +110,7 @@ def _is_possible_lead(lead: str, start: str, tail: str) -> bool:
 
 
 def unknown_url_message(call: Call) -> str:
-    """Return the first sentence of the message of a 404."""
+    """Return the sentence with which the message of a 404 for an unknown URL begins."""
     return f"Unknown request URL: {call.method} {call.path}."
 
 

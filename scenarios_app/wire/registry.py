@@ -101,7 +101,7 @@ def routing_headers() -> tuple[str, ...]:
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The destination of a call. Without an endpoint, `error` is the error to answer (404, 405).
+    """The destination of a call. Without an endpoint, `error` is the 400, 404 or 405 to answer.
 
     `provider` is empty if no provider owns the path; the wire is then the last one.
     """
@@ -222,7 +222,7 @@ def _misplaced_target(call: Call, paths: Iterable[IntendedPath]) -> Target | Non
 
 
 def _match_call(call: Call) -> Target | None:
-    """Return the endpoint for a call, or the 405 of the first wire that knows its path."""
+    """Return the endpoint for a call, the 405 of the first wire that knows its path, or None."""
     path, method = call.path, call.method
     lookup = _targets_at if len(path) <= _MAX_CACHED_PATH_CHARS else _targets_at.__wrapped__
     for wire, targets in lookup(path):

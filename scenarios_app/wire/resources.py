@@ -26,7 +26,8 @@ from scenarios_app.wire.errors import WireError
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A stored resource; times are in Unix seconds, `ordinal` is its request's in the session."""
+    """A stored resource; `created` is in Unix seconds, `ordinal` its request's number in the
+    session."""
 
     id: str
     created: int
@@ -37,7 +38,7 @@ ResourceT = TypeVar("ResourceT", bound=Resource)
 
 
 class ResourceFields(msgspec.Struct, frozen=True, kw_only=True):
-    """A request about resources: the name of one, or a page of all; and those that are loaded."""
+    """A request about one `name`, or a `page` of all; `loaded` are those resources that exist."""
 
     name: str = ""
     page: Any = None
@@ -91,7 +92,7 @@ class ResourceKind(Generic[ResourceT]):
         `change` returns the resource as it is at a time in seconds; if it differs, it is stored."""
 
         def get_changed(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
-            """Return the resource as it is now; raise a 404."""
+            """Return the named resource as it is now; raise the 404 if there is none."""
             return change(self._require_resource(request), context.created)
 
         path = f"{self.path}/{{{self.parameter}}}{action}"

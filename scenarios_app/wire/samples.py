@@ -33,7 +33,8 @@ class SampleRequest(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation without system prompt; fillers before it make `turn` the next one."""
+        """The conversation without system prompt, after fillers that give the next answer number
+        `turn`."""
         if self.conversation:
             return self.conversation
         before = max(self.turn - 1 - bool(self.tool_name), 0)

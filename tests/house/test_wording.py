@@ -46,7 +46,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/journal": 1_339,
     "scenarios_app/models": 987,
     "scenarios_app/play": 956,
-    "scenarios_app/recording": 2_799,
+    "scenarios_app/recording": 2_815,
     "scenarios_app/serving": 5_948,
     "scenarios_app/serving/recorder": 962,
     "scenarios_app/simulate": 259,
@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_770,
     "scenarios_app/proof": 1_799,
     "scenarios_app/verdict": 2_812,
-    "scenarios_app/wire": 13_276,
+    "scenarios_app/wire": 13_304,
     "traces_app": 2_005,
 }
 

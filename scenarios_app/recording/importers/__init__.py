@@ -94,8 +94,9 @@ class Recording:
 
 
 def decode_recording(data: bytes, *, source: str) -> Recording | None:
-    """Decode a file; return None if its format is unknown. `source` is its path or name. Raises
-    DocumentError for a file that cannot be read at all."""
+    """Decode a file with the path or name `source`; return None if its format is unknown, and for a
+    `.json` that is too large or no JSON. Raises DocumentError for any other file that cannot be
+    read."""
     suffix = PurePath(source).suffix.lower()
     if len(data) > MAX_FILE_BYTES:
         if suffix == ".json":
@@ -107,7 +108,8 @@ def decode_recording(data: bytes, *, source: str) -> Recording | None:
 
 
 def scenario_name(source: str) -> str:
-    """Return the name for the scenario of a file: the file's name without its suffix."""
+    """Return a printable name for the scenario of a file: that of the file without its suffix, at
+    most 200 characters, or `recording`."""
     stem = PurePath(source).stem
     bare = "".join(letter if letter.isprintable() else " " for letter in stem).strip()[:200].strip()
     return bare or "recording"
@@ -125,8 +127,7 @@ def unique_name(name: str, names: Iterable[str]) -> str:
 
 
 def _decode_file(data: bytes, suffix: str, source: str) -> Any:
-    """Return the value of a YAML, JSON-lines or JSON file; raise DocumentError if it is invalid or
-    nested too deep."""
+    """Return the value of a file, None for a `.json` that is invalid; raises DocumentError."""
     if suffix in YAML:
         # PyYAML is imported only if a file needs it.
         from scenarios_app.engine.document.yaml_text import read_yaml
@@ -147,7 +148,7 @@ def _decode_file(data: bytes, suffix: str, source: str) -> Any:
 
 
 def _decode_utf8(data: bytes, source: str) -> str:
-    """Return a file's text; raise DocumentError with the first byte that is not UTF-8."""
+    """Decode UTF-8 with or without a byte order mark; raises DocumentError."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -155,7 +156,7 @@ def _decode_utf8(data: bytes, source: str) -> str:
 
 
 def _decode_lines(data: bytes, source: str) -> list[Any]:
-    """Return the values of a file with one JSON value a line; raise DocumentError with the line."""
+    """Return the value of each line of JSON that is not blank; raises DocumentError."""
     values: list[Any] = []
     for number, line in enumerate(_decode_utf8(data, source).split("\n"), start=1):
         if not line.strip():
@@ -175,6 +176,7 @@ def _check_depth(value: Any, source: str) -> Any:
 
 
 def _reject_constant(text: str) -> Any:
+    """Raise ValueError, since `NaN` and `Infinity` are not JSON."""
     raise ValueError(f"{text} is not JSON")
 
 

@@ -83,8 +83,7 @@ def _match_items(match: FileValue) -> Iterator[tuple[str, Json]]:
 
 
 def _convert_response(response: FileValue) -> dict[str, Any] | None:
-    """Return the `produce` that a fixture's response stands for, or None for a form that cannot be
-    converted."""
+    """Return the `produce` for a response, None for an unknown kind; raises DocumentError."""
     match response.value:
         case {"error": dict(error)}:
             return {"fault": dict(_fault_items(error, response.at("status").value))}
@@ -129,7 +128,7 @@ def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
 
 
 def _convert_call(call: FileValue) -> dict[str, Json]:
-    """Return a tool call of a fixture; arguments that are JSON text become an object."""
+    """Return a fixture's tool call as a scripted one; raises DocumentError."""
     arguments = call.at("arguments").value
     if isinstance(arguments, str) and isinstance(read := parse_json(arguments), dict):
         arguments = read
@@ -140,6 +139,7 @@ def _convert_call(call: FileValue) -> dict[str, Json]:
 
 
 def _convert_block(block: FileValue) -> dict[str, Json]:
+    """Return the part of an answer, a text or a tool call, for a block; raises DocumentError."""
     if block.at("type").value == "toolCall":
         return {"tool_call": _convert_call(block)}
     return {"text": block.at("text").text()}

@@ -36,8 +36,7 @@ def read_interactions(archive: FileValue) -> Iterator[Interaction | str]:
 
 
 def _read_interaction(method: str, url: str, *, entry: FileValue) -> Interaction:
-    """Return an entry of an HTTP archive, with a note if the browser did not keep the body; raise
-    DocumentError."""
+    """Return an entry's request and response; raises UnreadableBody or DocumentError."""
     request, response = entry.at("request"), entry.at("response")
     posted = request.maybe("postData").maybe("text").data()
     content = response.maybe("content")

@@ -98,8 +98,8 @@ def _logged_call(place: FileValue) -> Interaction:
 
 
 def _read_response(answer: FileValue, place: FileValue) -> RecordedResponse:
-    """Return the answer of a line, with status and headers from it or from around it, by default
-    200."""
+    """Return an answer that is a body, or an object with one, as a response; raises
+    DocumentError."""
     around = answer.value if isinstance(answer.value, dict) else {}
     body = answer.value
     if "body" in around and not {"id", "object", "choices", "candidates"} & {*around}:
@@ -114,6 +114,7 @@ def _read_response(answer: FileValue, place: FileValue) -> RecordedResponse:
 
 
 def _is_status(value: Any) -> TypeGuard[int]:
+    """Return whether a value is an HTTP status from 200 to 599."""
     return isinstance(value, int) and 200 <= value <= 599
 
 
@@ -136,7 +137,7 @@ def _conversation(place: FileValue) -> Iterator[Interaction]:
 
 
 def _batch_interaction(request: FileValue, response_line: FileValue) -> Interaction:
-    """Return a request of a batch with its line of the results, of Anthropic or OpenAI."""
+    """Return the interaction of a batch's request and response lines; raises DocumentError."""
     if request.maybe("params").is_present:
         result = response_line.at("result")
         body = result.first("message", "error").value
@@ -181,7 +182,7 @@ def _likely_path(body: Any) -> str:
 
 
 def _encode_body(value: Any) -> bytes:
-    """Return a text as it is, another value as JSON, None as no bytes."""
+    """Return a text as it is and any other value as JSON, in UTF-8; no bytes for None."""
     if value is None:
         return b""
     return text_or_json(value).encode("utf-8", "surrogatepass")

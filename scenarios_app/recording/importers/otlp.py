@@ -77,7 +77,7 @@ def _provider_names() -> dict[str, str]:
 
 
 def _spans(trace: FileValue) -> Iterator[FileValue]:
-    """Yield all spans of a trace."""
+    """Yield all spans of a trace; raises DocumentError."""
     for resource in trace.at("resourceSpans").items():
         for scope in resource.at("scopeSpans").items():
             yield from scope.at("spans").items()
@@ -89,7 +89,7 @@ def _start_time(span: FileValue) -> int:
 
 
 def _nanoseconds(span: FileValue, key: str) -> int:
-    """Return the positive number at a key, or 0."""
+    """Return the time at a span's key, 0 if it is missing or no number."""
     number = _whole_number(span.maybe(key).value)
     return max(number, 0) if number is not None else 0
 
@@ -213,7 +213,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
-    """Return the answer in a span's output messages, or None if it has none."""
+    """Return the response in a model span's attributes, or None if they have no output messages."""
     choices = [_decode_choice(one, results) for one in _messages(attributes, _OUTPUT)]
     if not choices:
         return None

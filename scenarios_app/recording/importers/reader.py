@@ -25,7 +25,8 @@ class FileValue:
         return FileValue(value, self.source, (*self.loc, key))
 
     def first(self, *keys: str) -> "FileValue":
-        """Return the member of an object at the first of these keys that it has."""
+        """Return the member of an object at the first of these keys that it has, or a missing
+        one."""
         members = list(map(self.maybe, keys))
         return next((member for member in members if member.is_present), members[-1])
 
@@ -34,13 +35,13 @@ class FileValue:
         return self.value is not None
 
     def object(self) -> dict[str, Any]:
-        """Return this object; raise DocumentError for another type."""
+        """Return the value if it is an object; raises DocumentError."""
         if isinstance(self.value, dict):
             return self.value
         raise self.type_error("an object")
 
     def items(self) -> Iterator["FileValue"]:
-        """Return the items of a list; none if it is missing."""
+        """Return the items of a list, none if it is missing; raises DocumentError."""
         if self.value is None:
             return iter(())
         if not isinstance(self.value, list):
@@ -48,13 +49,13 @@ class FileValue:
         return (FileValue(item, self.source, (*self.loc, n)) for n, item in enumerate(self.value))
 
     def text(self) -> str:
-        """Return this text; raise DocumentError for another type."""
+        """Return the value if it is a text; raises DocumentError."""
         if isinstance(self.value, str):
             return self.value
         raise self.type_error("a text")
 
     def data(self) -> bytes:
-        """Return a text or bytes as bytes; none if it is missing."""
+        """Return a text or bytes as bytes, none if it is missing; raises DocumentError."""
         match self.value:
             case None:
                 return b""
@@ -66,7 +67,7 @@ class FileValue:
                 raise self.type_error("a text or bytes")
 
     def integer(self) -> int:
-        """Return this whole number; raise DocumentError for another type."""
+        """Return the value if it is a whole number; raises DocumentError."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         raise self.type_error("a whole number")
@@ -90,7 +91,8 @@ class FileValue:
 
 
 def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
-    """Return headers, given as an object of values or lists, as pairs, or as names with values."""
+    """Return headers from an object of values or lists, or a list of pairs or of objects with
+    `name` and `value`; none if they are missing. Raises DocumentError."""
     match place.value:
         case None:
             return ()
@@ -107,7 +109,7 @@ def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
 
 
 def _header_of_pair(place: FileValue) -> tuple[str, str]:
-    """Return the name and the value of a header; raise DocumentError for another form."""
+    """Return the name and the value of a header in a list; raises DocumentError."""
     match place.value:
         case [name, value] | {"name": name, "value": value}:
             return _header_text(name, place), _header_text(value, place)
@@ -116,7 +118,7 @@ def _header_of_pair(place: FileValue) -> tuple[str, str]:
 
 
 def _header_text(value: Any, place: FileValue) -> str:
-    """Return a header's value as text; raise DocumentError for an object, a list or null."""
+    """Return a header's name or value as text; raises DocumentError."""
     match value:
         case str():
             return value

@@ -48,7 +48,8 @@ def read_document(name: str, trace: FileValue) -> Conversion:
 
 @dataclass(slots=True)
 class _ToolOutcome:
-    """A tool call's outcome; `text` is None if it is cut, `code` is the error without a result."""
+    """A tool call's outcome; `text` is None if the trace cuts it, `code` an error without a
+    result."""
 
     id: str
     text: str | None

@@ -23,6 +23,7 @@ def read_interactions(cassette: FileValue) -> Iterator[Interaction]:
 
 
 def _read_interaction(place: FileValue) -> Interaction:
+    """Return an entry's request and response; raises DocumentError."""
     sent, response = place.at("request"), place.at("response")
     method, url = sent.at("method").text().upper(), sent.first("uri", "url").text()
     headers = read_headers(sent.maybe("headers"))
@@ -31,7 +32,7 @@ def _read_interaction(place: FileValue) -> Interaction:
 
 
 def _read_response(place: FileValue) -> RecordedResponse:
-    """Return the response; its status is in one of three places, by default 200."""
+    """Return a response, with status 200 if the file has none; raises DocumentError."""
     status = place.maybe("status")
     code = status.maybe("code") if isinstance(status.value, dict) else status
     if not code.is_present:
@@ -42,7 +43,7 @@ def _read_response(place: FileValue) -> RecordedResponse:
 
 
 def _read_body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the body of a request or response without its compression."""
+    """Return the body of a request or response without its compression; raises DocumentError."""
     encodings = (value for name, value in headers if name.lower() == "content-encoding")
     try:
         return decompress(_written_body(place), next(encodings, ""))
@@ -51,7 +52,8 @@ def _read_body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def _written_body(place: FileValue) -> bytes:
-    """Return the body in the file; a parsed one is encoded as the recorder itself replays it."""
+    """Return the body in the file; a parsed one is encoded as the recorder itself replays it.
+    Raises UnreadableBody or DocumentError."""
     parsed = place.maybe("parsed_body")
     if parsed.is_present:
         return json.dumps(parsed.value, default=str).encode()

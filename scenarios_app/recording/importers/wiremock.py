@@ -24,13 +24,13 @@ _STATE_KEYS: Final = ("scenarioName", "requiredScenarioState", "newScenarioState
 
 
 def recognizes(value: Any) -> bool:
-    """True if a decoded file has stub mappings."""
+    """True if a decoded file is a stub mapping or has a list of them."""
     mappings = value.get("mappings") if isinstance(value, dict) else None
     return all(map(_is_mapping, mappings)) if isinstance(mappings, list) else _is_mapping(value)
 
 
 def _is_mapping(value: Any) -> bool:
-    """Return True for a stub mapping, which a cassette's interaction resembles."""
+    """Return whether a value is a stub mapping, not a logged call."""
     request = value.get("request") if isinstance(value, dict) else None
     return (
         isinstance(request, dict)
@@ -74,13 +74,13 @@ def read_document(name: str, file: FileValue) -> Conversion:
 
 
 def _get_priority(mapping: FileValue) -> int:
-    """Return the priority, by default 5 as in WireMock, where 1 comes first."""
+    """Return a mapping's priority, 5 if it has none."""
     priority = mapping.maybe("priority").value
     return priority if isinstance(priority, int) else 5
 
 
 def _read_request(request: FileValue) -> RecordedRequest:
-    """Return the request that a mapping matches: a POST if it takes any method."""
+    """Return a request that a mapping matches; raises DocumentError."""
     key = next(key for key in _URLS if key in request.object())
     url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
     query = _equal_to_values(request.maybe("queryParameters"))
@@ -112,7 +112,7 @@ def _equal_to_values(expected: FileValue) -> dict[str, str]:
 
 
 def _request_body(request: FileValue) -> bytes:
-    """Return the body that a mapping requires by `equalToJson` or `equalTo`, else no bytes."""
+    """Return the body of the first pattern that requires a whole one, else no bytes."""
     for pattern in request.maybe("bodyPatterns").items():
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
@@ -123,7 +123,7 @@ def _request_body(request: FileValue) -> bytes:
 
 
 def _read_response(response: FileValue) -> RecordedResponse:
-    """Return the response of a mapping; raise DocumentError for an invalid status or Base64."""
+    """Return a mapping's response; raises DocumentError."""
     status = response.maybe("status")
     if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()

@@ -85,7 +85,7 @@ def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> d
 def _message_body(
     response: CanonicalResponse, content: list[Any], *, stop: Mapping[str, Json], usage: Any
 ) -> dict[str, Any]:
-    """Return a message; `stop` are the fields that say why it ended."""
+    """Return a message with this content, these stop fields and this usage."""
     return {
         "id": f"msg_{response.id}",
         "type": "message",
@@ -98,7 +98,8 @@ def _message_body(
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
-    """Return the container of a response with code execution, else nothing; streams end with it."""
+    """Return the container of a response with code execution, unless a script sets one, else
+    nothing; streams end with it."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):
@@ -114,8 +115,9 @@ def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
 
 
 def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
-    """Return the stop reason and its details. A message has one reason: the last choice's, or tool
-    use if the last ended normally and an earlier one called tools that the client has to run."""
+    """Return the stop reason and its details. A message has one reason: the last choice's; if that
+    ended normally, tool use of an earlier choice, or a refusal in any. Scripted stop fields have
+    precedence."""
     last = response.choices[-1]
     if last.finish_reason == "stop":
         last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
@@ -287,6 +289,7 @@ def _tool_result_content(result: Json, tool: str) -> Json:
 
 
 def _to_text(value: Json) -> str:
+    """Return a text unchanged, None as an empty text, and any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

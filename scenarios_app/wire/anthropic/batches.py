@@ -112,7 +112,7 @@ class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
 
 
 def _read_fields(call: Call, **more: Any) -> MessageBatchFields:
-    """Return the batch fields of a call, with its origin, which URLs in answers begin with."""
+    """Return a request's fields: the client's base URL, empty without a Host header, and `more`."""
     host = call.headers.get("host")
     return MessageBatchFields(origin=f"{call.scheme}://{host}" if host else "", **more)
 

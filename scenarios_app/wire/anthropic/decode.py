@@ -22,7 +22,7 @@ _PLACES: Final = {kind: (unit, *ends) for unit, (kind, *ends) in LOCATIONS.items
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
-    """Decode a response that was not streamed."""
+    """Decode a response that was not streamed; return None if it has no list of content."""
     if not isinstance(body.get("content"), list):
         return None
     content = DecodedChoice(finish=_FINISHES.get(str(body.get("stop_reason")), ""))
@@ -36,7 +36,7 @@ def decode_body(body: Any) -> DecodedResponse | None:
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the events of a stream."""
+    """Decode the events of a stream; return None if they contain no message."""
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -58,7 +58,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _merge_delta(block: dict[str, Any], delta: Any) -> None:
-    """Append a delta's text, arguments or citation to its block."""
+    """Append a delta's text, signature, input or citation to `block`."""
     if not isinstance(delta, dict):
         return
     for key in ("text", "thinking", "signature"):
@@ -72,7 +72,7 @@ def _merge_delta(block: dict[str, Any], delta: Any) -> None:
 
 
 def _add_block(content: DecodedChoice, block: dict[str, Any]) -> None:
-    """Add a content block; what a document cannot hold is noted as lost."""
+    """Append a block to `content`; add to its lost fields what a document cannot express."""
     match block.get("type"):
         case "text":
             citations = [_decode_citation(each) for each in dict_items(block.get("citations"))]

@@ -65,6 +65,7 @@ def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) 
 
 
 def to_request_id(request_id: str) -> str:
+    """Return a request id in Anthropic's form, `req_…`."""
     return f"req_{request_id}"
 
 

@@ -92,7 +92,7 @@ def need(node: Node, key: str) -> Node:
 
 
 def _read_messages(body: Node) -> Iterator[Message]:
-    """Yield the system message and the turns; raise Anthropic's 400 without any turn."""
+    """Yield the system prompt, if any, and the messages; raise the 400 if there are no messages."""
     names: dict[str, str] = {}
     if system := body.maybe("system"):
         yield Message("system", _read_parts(system, names))
@@ -121,7 +121,7 @@ def _read_message(node: Node, names: dict[str, str]) -> Iterator[Message]:
 
 
 def _read_parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a content; `names` maps ids of earlier calls to their tools."""
+    """Return the parts of a text or of a list of blocks; raise the 400 for any other content."""
     match content.value:
         case str(text):
             return (TextPart(text),)
@@ -156,7 +156,7 @@ def _read_part(block: Node, names: dict[str, str]) -> MessagePart:
 
 
 def _result_text(content: Node | None, names: dict[str, str]) -> str:
-    """Return the texts of a tool's result, one a line."""
+    """Return the texts in a tool result's content, joined by line breaks."""
     parts = _read_parts(content, names) if content else ()
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
@@ -202,7 +202,7 @@ def _json_format(form: Json) -> JsonFormat | None:
 
 
 def _max_tokens(body: Node, *, required: bool) -> int | None:
-    """Return `max_tokens`, or None if it is optional and missing; raise the 400 for less than 0."""
+    """Return the limit, or None; raise the 400 if it is negative, or `required` and missing."""
     node = need(body, "max_tokens") if required else body.maybe("max_tokens")
     if node is None:
         return None
@@ -219,7 +219,7 @@ def _response_format(body: Node) -> Json:
 
 
 def _read_metadata(node: Node) -> Mapping[str, str]:
-    """Return the values of `metadata` that are texts; raise the 400 for a wrong `user_id`."""
+    """Return the metadata that are texts; raise the 400 for a `user_id` of another type."""
     node.optional("user_id", Node.text)
     return {key: value for key, value in node.object().items() if isinstance(value, str)}
 
@@ -256,7 +256,7 @@ def _described_keywords(description: str) -> Mapping[str, Json]:
 
 
 def _parse_decimal(text: str) -> int | float | None:
-    """Return a number written in decimal, or None for any other text."""
+    """Return the number that a text is in plain decimal digits, or None."""
     if not _DECIMAL.fullmatch(text):
         return None
     return float(text) if "." in text else int(text)

@@ -55,9 +55,9 @@ class AnthropicEncoder:
             return before + encode_text(event.text) + _AFTER_TEXT if before else b""
         match event:
             case PartStart(part=part):
-                return self._start(part) if has_block(part) else b""
+                return self._start_block(part) if has_block(part) else b""
             case PartEnd(part=part):
-                return self._end(part) if has_block(part) else b""
+                return self._end_block(part) if has_block(part) else b""
             case Finish(choice=choice) if choice == len(self._response.choices) - 1:
                 return self._finish()
             case _:
@@ -66,8 +66,8 @@ class AnthropicEncoder:
     def closing(self) -> bytes:
         return _STOP
 
-    def _start(self, part: AnswerPart) -> bytes:
-        """Return the event that starts a part's block, after the first one a ping."""
+    def _start_block(self, part: AnswerPart) -> bytes:
+        """Return the events that open the block of a part."""
         self._index += 1
         start = {
             "type": "content_block_start",
@@ -89,8 +89,8 @@ class AnthropicEncoder:
                 self._before_text = self._delta_start("text_delta", "text")
         return sent
 
-    def _end(self, part: AnswerPart) -> bytes:
-        """Return a block's last deltas, its signature or citations, and the event that stops it."""
+    def _end_block(self, part: AnswerPart) -> bytes:
+        """Return a part's signature or citations, and the end of its block."""
         last = b""
         match part:
             case ReasoningPart(redacted=None):
@@ -106,7 +106,7 @@ class AnthropicEncoder:
         return last + named_sse("content_block_stop", encode_json(stop))
 
     def _finish(self) -> bytes:
-        """Return the `message_delta` event with the stop reason and the usage."""
+        """Return the event with the stop reason and the usage."""
         response, options = self._response, self._options
         delta = {
             "type": "message_delta",

@@ -54,6 +54,7 @@ def _token_counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int
 
 
 def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
+    """Return the token counts with service tier, inference region and any requested speed."""
     fields = _token_counts(usage, options, output_tokens=output_tokens)
     fields |= {"service_tier": "standard", "inference_geo": options.geo}
     if options.speed is not None:
@@ -62,7 +63,7 @@ def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int
 
 
 def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """Return the fields that are known only at the end."""
+    """Return the fields known only at the end: thinking tokens, uses of web tools, iterations."""
     usage = response.usage
     fields: dict[str, Any] = {}
     if options.thinking or usage.reasoning_tokens:

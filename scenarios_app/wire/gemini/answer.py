@@ -71,7 +71,7 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     signature: str | None = None
 
     def json_parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
-        """Return all its parts as JSON."""
+        """Return all parts of the candidate as JSON, one of them with its `signature`, if any."""
         rendered = [
             part
             for choice in self.choices
@@ -111,7 +111,7 @@ def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[Gem
 
 
 def _is_signed(part: AnswerPart) -> bool:
-    """Return True for reasoning with a signature."""
+    """Return whether a part is reasoning with a scripted signature or encrypted text."""
     return isinstance(part, ReasoningPart) and bool(part.signature or part.redacted)
 
 
@@ -161,7 +161,8 @@ def render_blocked(response: CanonicalResponse) -> dict[str, Json]:
 def finish_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, *, explains: bool
 ) -> dict[str, Json]:
-    """Return the finish reason of a candidate, with the scripted candidate fields."""
+    """Return a candidate's finish reason, its sources, and the scripted candidate fields. With
+    `explains` a candidate with calls has a finish message."""
     parts, reason = candidate.answer_parts, _FINISH[candidate.choices[-1].finish_reason]
     if reason == "STOP" and any(isinstance(part, RefusalPart) for part in parts):
         reason = "SAFETY"

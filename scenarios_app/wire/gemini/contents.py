@@ -85,7 +85,8 @@ class _CallIds(msgspec.Struct):
         return call_id
 
     def match_result(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of a result's call: the client's, else the first open call of that name."""
+        """Return the id of a result's call: the client's, else the first open call of this name,
+        else the name."""
         if explicit_id:
             self.answered.add(explicit_id)
             return explicit_id
@@ -97,7 +98,7 @@ class _CallIds(msgspec.Struct):
 
 
 def _is_model(content: Node) -> bool:
-    """Return True for the role `model`, False for `user`; raise Google's 400 for another role."""
+    """Return whether a content is by the model; raise the 400 for an unknown role."""
     role = text_field(content, "role") or "user"
     if role in _ROLES:
         return role == "model"
@@ -176,7 +177,7 @@ def _read_parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
 
 
 def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
-    """Return one part, or None for a signature alone."""
+    """Return one part, or None for a signature alone; raise the 400 for a part without data."""
     if text := find_field(node, "text"):
         if read_field(node, "thought", Node.flag):
             return ReasoningPart(text.text(), signature=_read_signature(node))

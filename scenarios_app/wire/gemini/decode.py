@@ -17,7 +17,8 @@ _UNSAID: Final = ("groundingMetadata", "citationMetadata", "urlContextMetadata",
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the chunks of a stream, or a response that was not streamed as the only one."""
+    """Decode the chunks of a stream, or a whole response as the only one; None if it has no
+    candidate."""
     choices: dict[int, DecodedChoice] = {}
     usage: dict[str, Any] = {}
     for event in events:
@@ -37,7 +38,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 
 
 def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
-    """Add a part; what a document cannot hold is noted as lost."""
+    """Append a part to `content`; add to its lost fields what a document cannot express."""
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):

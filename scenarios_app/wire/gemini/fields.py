@@ -63,22 +63,22 @@ def read_field(node: Node, key: str, read: Callable[[Node], T]) -> T | None:
 
 
 def text_field(node: Node, key: str) -> str | None:
-    """Return the text at a key in either spelling, or None; raise Google's 400 for another type."""
+    """Return the text at a key in either spelling, or None; raise the 400 for another type."""
     return read_field(node, key, Node.text)
 
 
 def integer_field(node: Node, key: str) -> int | None:
-    """Return the whole number at a key in either spelling, or None; raise Google's 400."""
+    """Return the integer at a key in either spelling, or None; raise the 400 for another value."""
     return read_field(node, key, read_integer)
 
 
 def read_number(node: Node) -> float:
-    """Return a number, which may be sent as a string."""
+    """Return a number, which may be sent as a string; raise the 400 for any other value."""
     return _parse_digits(node).number()
 
 
 def read_integer(node: Node) -> int:
-    """Return a whole number, which may have a decimal point or be sent as a string."""
+    """Return a whole number, also as a decimal or a string; raise the 400 for any other value."""
     read = _parse_digits(node)
     if isinstance(read.value, float) and read.value.is_integer():
         return int(read.value)
@@ -97,7 +97,7 @@ _TO_STANDARD_BASE64 = str.maketrans("-_", "+/")
 
 
 def encode_signature(signature: str) -> str:
-    """Return a scripted signature as base64."""
+    """Return a scripted signature as base64, unchanged if it is base64 already."""
     if _decode_base64(signature) is not None:
         return signature
     return b64encode(signature.encode("utf-8", "surrogatepass")).decode()

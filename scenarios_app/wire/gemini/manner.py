@@ -62,7 +62,7 @@ def thinks(model: str, budget: int | None) -> bool:
 
 
 def _model_version(model: str) -> tuple[int, int] | None:
-    """Return the version in a model's name, that of generation 3 for a latest one, or None."""
+    """Return the generation that a model's name has, or None; that of `latest` is 3.0."""
     if match := _VERSION.search(model):
         return int(match[1]), int(match[2] or 0)
     return _GENERATION_3 if _LATEST.search(model) else None

@@ -74,7 +74,7 @@ def read_page(call: Call) -> TokenPage:
 
 
 def models_page(models: list[str], wanted: TokenPage) -> dict[str, Any]:
-    """Return one page, with the token of the next page if there is one."""
+    """Return one page, with the token of any next page; raise the 400 for an invalid token."""
     start = _decode_page_token(wanted.token) if wanted.token else 0
     end = start + wanted.size
     page: dict[str, Any] = {"models": [model_info(model) for model in models[start:end]]}
@@ -84,7 +84,7 @@ def models_page(models: list[str], wanted: TokenPage) -> dict[str, Any]:
 
 
 def _decode_page_token(token: str) -> int:
-    """Return the index at which a page starts; raise a 400 for an invalid token."""
+    """Return the number of models before a page; raise the 400 for an invalid token."""
     try:
         start = urlsafe_b64decode(token.encode())
     except (Error, ValueError):
@@ -95,7 +95,7 @@ def _decode_page_token(token: str) -> int:
 
 
 def _query_value(call: Call, name: str) -> str:
-    """Return a query parameter in either spelling, or ""."""
+    """Return the query's value for a camelCase name in either spelling, or an empty text."""
     return call.query.get(name) or call.query.get(to_snake_case(name)) or ""
 
 
@@ -139,7 +139,7 @@ def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return a listed model; raise a 404 for another one."""
+    """Return the requested model; raise the 404 if it is not listed."""
     if request.model in context.models:
         return encode_json(model_info(request.model))
     version = request.path.split("/")[1]
@@ -153,7 +153,8 @@ def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
-    """Return a request with a message for each text; `own` are the dimensions of the vectors."""
+    """Return a request with a message for each text; `own` are the dimensions of the vectors. Raise
+    the 400 for none or too many."""
     if not 1 <= len(requests) <= _MAX_EMBEDDED_TEXTS:
         message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
@@ -166,7 +167,8 @@ def _embedding_request(
 
 
 def _read_dimensions(request: Node, model: str) -> int:
-    """Return the wanted dimensions, by default the model's maximum; raise a 400 beyond it."""
+    """Return the length of a vector, by default the model's longest; raise the 400 if out of
+    range."""
     # The maximum is the default.
     most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")

@@ -123,7 +123,7 @@ def read_count_tokens(
 
 
 def _read_messages(body: Node) -> Iterator[Message]:
-    """Yield the system message and the contents; raise a 400 without contents."""
+    """Yield the system instruction, if any, and the messages; raise the 400 without contents."""
     if system := find_field(body, "systemInstruction"):
         yield read_system(system)
     contents = tuple(list_field(body, "contents"))
@@ -168,7 +168,7 @@ def _asks_for_reasoning(thinking: Node) -> bool:
 
 
 def _response_format(config: Node) -> Json:
-    """Return the requested type and schema of the answer, or None."""
+    """Return the fields of the config that set a response's format, as they were sent, or None."""
     wanted = {key: node.value for key in _FORMATS if (node := find_field(config, key))}
     return wanted or None
 
@@ -177,7 +177,7 @@ _MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
 
 
 def _tool_choice(config: Node) -> ToolChoice:
-    """Return how functions are to be called; the names count only in mode ANY."""
+    """Return how functions are to be called, and the names of those that are allowed."""
     calling = find_field(config, "functionCallingConfig")
     if calling is None:
         return ToolChoice()
@@ -199,7 +199,7 @@ def _json_format(config: Node) -> JsonFormat | None:
 
 
 def _read_candidate_count(config: Node) -> int:
-    """Return the number of candidates, by default 1; raise a 400 beyond the limit."""
+    """Return the number of candidates, 1 by default; raise the 400 for one out of range."""
     wanted = integer_field(config, "candidateCount")
     if wanted is None:
         return 1

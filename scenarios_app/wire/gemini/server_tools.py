@@ -67,7 +67,7 @@ def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
 
 
 def _output_text(result: Json) -> str:
-    """Return the output in a result as text; without a known key, all of the result."""
+    """Return the output of code as text: a known key of the result, else the whole result."""
     output = result
     if isinstance(result, dict):
         output = next((result[key] for key in _OUTPUT_KEYS if key in result), result)
@@ -75,7 +75,7 @@ def _output_text(result: Json) -> str:
 
 
 def citation_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
-    """Return the citations of a candidate, if it has any."""
+    """Return the citations of web pages in a candidate, if it has any."""
     sources: list[Json] = []
     for part, before in _with_offsets(parts):
         if isinstance(part, TextPart):
@@ -93,8 +93,8 @@ def _with_offsets(parts: Iterable[AnswerPart]) -> Iterator[tuple[AnswerPart, int
 
 
 def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
-    """Return the sources of a text that starts `before` bytes into its candidate. Each spans the
-    cited words, or the whole text if they are not found in it. Offsets are in bytes."""
+    """Return the web pages cited in a text that starts `before` bytes into its candidate. Each
+    spans the cited words, or the whole text if they are not found in it. Offsets are in bytes."""
     citations = part.citations if isinstance(part, TextPart) and part.text else ()
     return [_citation_source(each, part.text, before) for each in citations if not each.document]
 
@@ -132,7 +132,7 @@ def _grounding_chunk(citation: Citation) -> Json:
 
 
 def _list_queries(fields: Json) -> list[Json]:
-    """Return the queries in the input of a search."""
+    """Return the queries in the input of a web search."""
     if not isinstance(fields, dict):
         return []
     query, queries = fields.get("query"), fields.get("queries")

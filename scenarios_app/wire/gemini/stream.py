@@ -156,8 +156,8 @@ class GeminiEncoder:
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end_part(self, event: PartEnd) -> bytes:
-        """Return the last chunk of a part: its signature, its citations or its call; none for a
-        plain text."""
+        """Return the chunk of a part's signature or citations, or of a part that does not
+        stream."""
         if not has_part(event.part):
             return b""
         candidate = self._of_choice[event.choice].index
@@ -196,7 +196,8 @@ class GeminiEncoder:
         return {"thoughtSignature": signature} if signature else {}
 
     def _finish(self, choice: int) -> bytes:
-        """Return the last chunk of a candidate; that of the last candidate has the full usage."""
+        """Return the last chunk of a choice's candidate, or nothing if more choices of it follow.
+        The chunk of the last candidate has the full usage."""
         response, candidate = self._response, self._of_choice[choice]
         is_last = choice == len(response.choices) - 1
         if response.consecutive and not is_last:
@@ -213,7 +214,7 @@ class GeminiEncoder:
     def _chunk(
         self, candidate: int, parts: list[Any], usage: dict[str, Json] | None = None, **fields: Json
     ) -> bytes:
-        """Return the bytes of one chunk for a candidate."""
+        """Return one chunk for a candidate; without `usage` it has the usage so far."""
         content = {"parts": parts, "role": "model"}
         place = index_field(candidate, self._manner)
         chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})

@@ -33,7 +33,7 @@ def prompt_usage(usage: Usage) -> dict[str, Json]:
 
 
 def candidate_tokens(usage: Usage) -> int:
-    """Return the output tokens without reasoning, as Google counts them."""
+    """Return the output tokens without reasoning."""
     return max(usage.output_tokens - usage.reasoning_tokens, 0)
 
 
@@ -85,7 +85,8 @@ def _modality_details(tokens: int) -> list[Json]:
 
 
 def read_top_logprobs(config: Node) -> int | None:
-    """Return the requested number of alternatives per token, or None without log probabilities."""
+    """Return the number of alternatives per token, or None without log probabilities; raise the 400
+    for a number out of range or without `responseLogprobs`."""
     node = find_field(config, "logprobs")
     flag = find_field(config, "responseLogprobs")
     is_enabled = flag is not None and flag.flag()

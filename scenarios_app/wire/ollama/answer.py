@@ -103,6 +103,7 @@ def render_load(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def format_timestamp(seconds: int) -> str:
+    """Return a time in seconds as Ollama writes it: in UTC, with microseconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 
 
@@ -167,6 +168,7 @@ class LineEncoder:
                 return b""
 
     def _text_line(self, text: str) -> bytes:
+        """Return the line of a piece of text, with log probabilities if they were requested."""
         line_start = self._before_text + encode_text(text)
         if self._top_logprobs is None:
             return line_start + self._after_text
@@ -187,4 +189,5 @@ class LineEncoder:
         return sent
 
     def _line(self, fields: dict[str, Json]) -> bytes:
+        """Return a line with the fields of the head and then `fields`."""
         return self._head + encode_line(fields)[1:] + b"\n"

@@ -12,7 +12,8 @@ from scenarios_app.wire.decoded import (
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the lines of a stream, or a response that was not streamed as the only one."""
+    """Decode the lines of a stream, or a whole response as the only one; None if it is no
+    response."""
     content = DecodedChoice()
     reasoning_text, is_response = "", False
     usage: dict[str, Any] = {}

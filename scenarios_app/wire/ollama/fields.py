@@ -37,7 +37,7 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def read_model(body: Node) -> str:
-    """Return the model; raise a 400 if it is missing or empty."""
+    """Return the model's name; raise the 400 if it is missing or empty."""
     name = require_field(body, "model").text()
     if not name:
         raise WireError(400, "model is required")
@@ -45,7 +45,7 @@ def read_model(body: Node) -> str:
 
 
 def text_field(body: Node, key: str) -> str:
-    """Return a text, or an empty one if it is missing."""
+    """Return a text, or an empty one if it is missing; raise the 400 for another type."""
     return body.optional(key, Node.text) or ""
 
 
@@ -66,7 +66,7 @@ def read_settings(body: Node) -> ModelSettings:
 
 
 def has_thinking(body: Node) -> bool:
-    """Return whether thinking is switched on, by a boolean or a level."""
+    """Return whether thinking is on, by a boolean or a level; raise the 400 for another type."""
     node = body.get("think")
     match node.value:
         case None:
@@ -80,7 +80,8 @@ def has_thinking(body: Node) -> bool:
 
 
 def read_format(body: Node) -> Json:
-    """Return the response format: `json`, a JSON Schema, or None."""
+    """Return the response format, `json`, a JSON Schema, or None; raise the 400 if it is
+    invalid."""
     node = body.get("format")
     match node.value:
         case None | "":
@@ -103,7 +104,7 @@ def to_json_format(form: Json) -> JsonFormat | None:
 
 
 def is_unload(body: Node) -> bool:
-    """Return whether `keep_alive` asks to unload the model now."""
+    """Return whether `keep_alive` asks to unload the model now; raise the 400 if it is invalid."""
     node = body.get("keep_alive")
     match node.value:
         case None:
@@ -117,7 +118,8 @@ def is_unload(body: Node) -> bool:
 
 
 def read_logprobs(body: Node) -> int | None:
-    """Return the requested number of alternatives per token, or None without log probabilities."""
+    """Return the number of alternatives per token, or None without log probabilities; raise the 400
+    for a number out of range."""
     top = body.optional("top_logprobs", Node.integer) or 0
     if not 0 <= top <= _MAX_TOP_LOGPROBS:
         raise WireError(400, f"top_logprobs must be between 0 and {_MAX_TOP_LOGPROBS}")
@@ -125,7 +127,7 @@ def read_logprobs(body: Node) -> int | None:
 
 
 def read_images(node: Node) -> Iterator[OpaquePart]:
-    """Yield the images beside a text, each in base64."""
+    """Yield the images beside a text; raise the 400 for one that is not in base64."""
     for image in node.items_at("images"):
         try:
             binascii.a2b_base64(image.text(), strict_mode=True)
@@ -152,7 +154,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def encode_context(messages: Sequence[Message]) -> list[int]:
-    """Return the numbers for a conversation, with the texts of user and assistant only."""
+    """Return the numbers for the latest messages, with the texts of user and assistant only."""
     turns: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
     while len(data := encode_json(turns)) > 2 * MAX_CONTEXT_NUMBERS:
         del turns[0]

@@ -44,7 +44,8 @@ def dimensions_of(model: str) -> int:
 
 
 def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return one vector for each text; `dimensions` can only shorten them."""
+    """Return one vector for each text; `dimensions` can only shorten them. Raise the 400 for texts
+    that are too long."""
     texts = [_truncate_text(request, t, place) for place, t in enumerate(_input_texts(request))]
     if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
         raise WireError(400, f"input: at most {MAX_EMBEDDED_CHARS} characters are taken")
@@ -113,7 +114,7 @@ def list_running(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return one model. The tag `latest` may be left out."""
+    """Return one model, whose tag `latest` may be left out; raise the 404 if it is not listed."""
     name = _find_model(request.model, context.models)
     family = _family(name)
     answer: Json = {
@@ -134,7 +135,8 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _find_model(model: str, models: Mapping[str, str]) -> str:
-    """Return a model's listed name, with or without the tag `latest`; raise the 404 without one."""
+    """Return a model's listed name, with or without the tag `latest`; raise the 404 if it has
+    none."""
     for name in (model, model.removesuffix(_LATEST), model + _LATEST):
         if name in models:
             return name

@@ -45,7 +45,7 @@ class _MessageReader(msgspec.Struct):
     explicit_ids: set[str] = set()
 
     def read_message(self, node: Node) -> Message:
-        """Return a message of any role; raise a 400 for an unknown role."""
+        """Return one message; raise the 400 for an unknown role."""
         named = require_field(node, "role")
         match named.text().lower():
             case "tool":
@@ -90,8 +90,9 @@ class _MessageReader(msgspec.Struct):
         return ToolResultPart(call.id, name or call.name, content)
 
     def _find_call(self, call_id: str, name: str) -> ToolCallPart | None:
-        """Return the open call that a result is for: by its id, else the first of its tool, else
-        the first. An id that no call has was made up by the client for a call without an id."""
+        """Return the open call that a result is for, or None: by its id, else the first of its
+        tool, else the first. An id that no call has was made up by the client for a call without an
+        id."""
         ids = self.explicit_ids if call_id else ()
         named = [call for call in self.open if call.id not in ids and name in ("", call.name)]
         exact = [call for call in self.open if call.id == call_id]
@@ -130,7 +131,8 @@ def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
 
 
 def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request to answer one prompt, after the conversation in its context."""
+    """Return a request to answer one prompt, after the conversation in its context; raise the 400
+    if a raw prompt has one, or a template or a system prompt."""
     system, prompt = text_field(body, "system"), text_field(body, "prompt")
     template = text_field(body, "template")
     text_field(body, "suffix")
@@ -174,7 +176,8 @@ def _generation_request(
 
 
 def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request to embed a list of texts, which are the parts of one user message."""
+    """Return a request to embed texts, the parts of one user message; raise the 400 for invalid
+    ones."""
     is_unload(body)
     truncate = body.optional("truncate", Node.flag) is not False
     dimensions = body.optional("dimensions", Node.integer)
@@ -213,7 +216,7 @@ def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -
 
 
 def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request about one model; older clients send `name`."""
+    """Return a request about one model; older clients send `name`. Raise the 400 without a name."""
     body.optional("verbose", Node.flag)
     name = text_field(body, "model") or text_field(body, "name")
     if not name:
