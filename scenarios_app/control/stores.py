@@ -199,8 +199,8 @@ class SessionScenarios:
                 raise name_conflict_error(taken_names)
             return {**stored, **{document.name: dump(document) for document in documents}}
 
-        self._record_for_coverage(documents)
         self._change(add_to)
+        self._record_for_coverage(documents)
 
     def put(self, document: ScenarioDocument) -> bool:
         self._record_for_coverage([document])

@@ -118,6 +118,13 @@ def test_faults_that_never_struck(run: Control) -> None:
     assert "never triggered: c, step 1: truncate (produce)" in found["text"]
 
 
+def test_refused_scenario_of_a_session_leaves_the_coverage_as_it_was(run: Control) -> None:
+    assert run.post("scenarios", scenario("own", says("x")), session=KEY).status_code == 201
+    longer = scenario("own", says("x"), says("y"))
+    assert run.post("scenarios", longer, session=KEY).status_code == 409
+    assert coverage(run, scenarios="own")["steps"] == 1
+
+
 def test_a_request_that_its_step_refused_covers_nothing(run: Control) -> None:
     run.put("scenarios/strict", scenario("strict", says("x", expect={"temperature": 0.5})))
     assert chat("y", headers={"x-mockllm-scenario": "strict"}).status_code == 400
