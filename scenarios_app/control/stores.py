@@ -203,6 +203,7 @@ class SessionScenarios:
         self._record_for_coverage(documents)
 
     def put(self, document: ScenarioDocument) -> bool:
+        """Create or replace a scenario of the session; return True if it is new."""
         self._record_for_coverage([document])
         return _put_own_document(self._session, document.name, dump(document))
 

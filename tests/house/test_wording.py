@@ -41,7 +41,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/builder": 747,
     "scenarios_app/catalog": 718,
     "scenarios_app/cluster": 911,
-    "scenarios_app/control": 3_745,
+    "scenarios_app/control": 3_746,
     "scenarios_app/engine": 13_436,
     "scenarios_app/journal": 1_339,
     "scenarios_app/models": 987,
