@@ -31,8 +31,7 @@ LIGHT = (
 
 
 def main() -> None:
-    """Run `mockllm`: print the version, run a command that needs no settings, or leave it to
-    Django."""
+    """Run the command that `sys.argv` names; only commands in WITHOUT_SETTINGS load no settings."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")

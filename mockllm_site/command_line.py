@@ -45,7 +45,7 @@ class CommandLine(ManagementUtility):
     """Runs the command that its arguments name; the first of them is the program's own name."""
 
     def main_help_text(self, commands_only: bool = False) -> str:
-        """Return our overview of commands, or Django's bare list of names."""
+        """Return the overview of all commands; with `commands_only`, their names alone."""
         return super().main_help_text(commands_only=True) if commands_only else overview()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
@@ -98,14 +98,14 @@ def overview() -> str:
 
 
 def _summary_of(name: str, app: str | BaseCommand) -> str:
-    """Return a command's summary; in light mode, what is missing for it."""
+    """Return a command's summary; on a light server without this command, the reason for that."""
     if settings.MOCKLLM_LIGHT and name in NOT_LIGHT:
         return f"{_light_hint().capitalize()}."
     return summary(load_command_class(str(app), name))
 
 
 def _light_hint() -> str:
-    """Return why a command needs a full server."""
+    """Return why a command is missing: MOCKLLM_LIGHT is set, or the extra `server` is missing."""
     return "not with MOCKLLM_LIGHT" if env.has_server() else EXTRA.format("server")
 
 
@@ -115,6 +115,7 @@ def summary(command: BaseCommand) -> str:
 
 
 def _is_ours(app: str | BaseCommand) -> bool:
+    """Return True if the app that has a command is a package of this project."""
     return isinstance(app, str) and app.startswith(PACKAGES)
 
 
@@ -131,15 +132,15 @@ def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **optio
 
 
 def _exit_with_usage(parser: ArgumentParser, message: str) -> NoReturn:
-    """Exit with code 2 and one line instead of the parser's usage text."""
+    """Exit with code 2 and one line: the message, and that `--help` says more."""
     parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 
 def _execute(
     command: BaseCommand, execute: Callable[..., str | None], /, *args: Any, **options: Any
 ) -> str | None:
-    """Run a command; print errors that its user can mend as one line, and exit. The first two
-    arguments are positional only: `shell` has an option named `command`."""
+    """Run a command; print errors that its user can mend as one line, and exit; with `--traceback`
+    raise them. The first two arguments are positional only: `shell` has an option `command`."""
     try:
         result = execute(*args, **options)
         # Buffered output is written here, where a full disk still gives one line.

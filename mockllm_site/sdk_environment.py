@@ -54,7 +54,7 @@ def print_variables(options: Namespace) -> int:
 
 
 def _ready_address() -> str:
-    """Return the address in the ready file, or ""."""
+    """Return the address in the file MOCKLLM_READY_FILE, or an empty string."""
     try:
         return Path(os.environ.get(READY_FILE, "")).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -61,6 +61,7 @@ class ModelCallInline(kit.ReadOnlyInline):
 
     @admin.display(description="Model")
     def model_name(self, call: ModelCall) -> str:
+        """Return provider and model, or HIDDEN in a comparison without a vote."""
         return kit.HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
 
 
@@ -142,18 +143,18 @@ class TraceAdmin(kit.RecordAdmin):
 
     @admin.display(description="Waterfall")
     def waterfall(self, trace: Trace) -> str:
-        """Return a link to the page with the waterfall."""
+        """Return a link to the page that shows the waterfall, as HTML."""
         path = f"/traces/{trace.pk}/"
         return kit.link_html(path, path)
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
-        """Return the profile; hidden in a comparison without a vote."""
+        """Return the profile's name as HTML, or HIDDEN in a comparison without a vote."""
         return _no_wrap_html(kit.HIDDEN) if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
     def profile_and_model(self, trace: Trace) -> str:
-        """Return profile, provider and model; hidden in a comparison without a vote."""
+        """Return profile, provider and model, or HIDDEN in a comparison without a vote."""
         if is_blind(trace):
             return kit.HIDDEN
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"

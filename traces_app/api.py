@@ -239,7 +239,8 @@ class TraceView(ClientView):
     http_method_names: Sequence[str] = ("get", "head")
 
     def get_trace(self, row_id: str, client_id: str | None, *, field: str = "trace_id") -> Trace:
-        """Return the trace of a run or message; a 404 if it is unknown or another client's."""
+        """Return the trace of a run, or of a message for the field `message_id`. Raise ApiError 404
+        if it is unknown or another client's."""
         find = trace_of if field == "trace_id" else trace_of_message
         try:
             return find(row_id, client_id)

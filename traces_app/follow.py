@@ -20,8 +20,8 @@ POLL_SECONDS: Final = 0.1
 async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
     """Yield a run's events after that number as they come, up to the terminal one.
 
-    If the run has ended, its last number yields nothing, and a greater number yields the terminal
-    event again. Raises Trace.DoesNotExist.
+    Of an ended run whose log is gone, an `after` equal to the last number yields nothing, and a
+    greater one yields the terminal event again. Raises Trace.DoesNotExist.
     """
     log = live_logs.get(trace_id)
     if log is not None:
@@ -42,7 +42,8 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
 
 
 def terminal_number(trace_id: UUID) -> int | None:
-    """Return the number of an ended run's last event, None while it runs; may end a dead run."""
+    """Return the number of an ended run's last event (0 without events), None while it runs. A dead
+    run is ended first. Raises Trace.DoesNotExist."""
     if trace_id in live_logs or not _has_ended(trace_id):
         return None
     last = Trace(pk=trace_id).events.order_by("seq").last()

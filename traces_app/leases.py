@@ -90,13 +90,13 @@ lease_watch = LeaseWatch()
 
 
 def is_dead(trace_id: UUID, owner: str, lease: datetime | None) -> bool:
-    """True if the process of a running run has died or its lease has expired."""
+    """True if the process of a running run has died, or its lease is None or has expired."""
     return lease is None or has_process_died(owner) or lease_watch.has_expired(trace_id, lease)
 
 
 def renew_leases(trace_ids: Collection[UUID], *, now: datetime) -> dict[UUID, bool]:
-    """Renew the leases of these runs of this process with one UPDATE. Return those that it still
-    owns, each with true if it is to be cancelled."""
+    """Renew the leases of these runs of this process with one UPDATE. Return the ids of those that
+    the process still owns, each with true if the run is to be cancelled."""
     mine = Trace.objects.filter(pk__in=trace_ids, owner=current_owner(), status=Status.RUNNING)
     mine.update(lease_until=now + LEASE)
     return dict(mine.values_list("pk", "cancel_requested"))

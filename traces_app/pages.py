@@ -43,12 +43,12 @@ class Bar:
 
 
 def waterfall_bars(run: RunSpan) -> list[Bar]:
-    """Return the bar of the run, then those of its calls in the order of their start."""
+    """Return the bar of the run, then those of its model and tool calls in the order of start."""
     start = run.trace.started_at
     ends = [run.ended, *map(call_end, run.calls), *(tool.ended for tool in run.tools)]
     length = max(_milliseconds_between(start, max(ends)), 1.0)
 
-    def bar(
+    def make_bar(
         kind: BarKind,
         name: str,
         detail: str,
@@ -57,7 +57,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
         failed: bool,
         first: datetime | None = None,
     ) -> Bar:
-        """Return a bar with its position and length in percent of the run."""
+        """Return a bar with its position and length in chart units, wide enough to be seen."""
         begin, end = (_milliseconds_between(start, time) for time in times)
         lasted = max(end - begin, 0.0)
         width = max(lasted / length * CHART_WIDTH, _MIN_BAR_WIDTH)
@@ -78,9 +78,9 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
 
     report = f"report: {run.report}" if run.report else ""
     failed = run.report == FAILURE
-    whole = bar("run", run.trace.status, report, times=(start, run.ended), failed=failed)
+    whole = make_bar("run", run.trace.status, report, times=(start, run.ended), failed=failed)
     calls = (
-        bar(
+        make_bar(
             "call",
             f"model call {call.number}",
             ", ".join(_call_details(call)),
@@ -91,7 +91,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
         for call in run.calls
     )
     tools = (
-        bar(
+        make_bar(
             "tool",
             tool.name,
             tool.status,

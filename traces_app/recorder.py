@@ -59,7 +59,7 @@ class Recorder:
         self._ensure_pending(trace_id).calls[call.number] = call
 
     async def flush(self) -> None:
-        """Write all pending records now."""
+        """Write all pending records now; a failure is reported to `on_run_lost` and not raised."""
         async with self._writing:
             batch, self._pending = self._pending, {}
             if not batch:
@@ -83,7 +83,7 @@ class Recorder:
             return self._pending.pop(trace_id, PendingRecords())
 
     def _ensure_pending(self, trace_id: UUID) -> PendingRecords:
-        """Return the pending records of a run; the first ones start the timer."""
+        """Return the run's pending records; start the periodic writing unless it is on."""
         if self._timer is None or self._timer.done():
             self._timer = asyncio.create_task(self._flush_periodically())
         return self._pending.setdefault(trace_id, PendingRecords())
@@ -96,7 +96,8 @@ class Recorder:
 
 
 def _write_batch(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
-    """Write a batch; return those of its runs that still run in this process."""
+    """Write the records of the runs that still run in this process; return the ids of these
+    runs."""
     with transaction.atomic():
         # Locked, so that nobody else can end one of these runs before the batch is written.
         rows = Trace.objects.select_for_update(no_key=True).order_by("pk")
@@ -134,7 +135,7 @@ async def finish_run(
 
 
 def _insert_records(batch: Mapping[UUID, PendingRecords]) -> None:
-    """Insert events and model calls; a call that is stored already is updated."""
+    """Insert the events, and insert or replace the model calls, of these runs."""
     insert_events({trace_id: pending.events for trace_id, pending in batch.items()})
     calls = (call for pending in batch.values() for call in pending.calls.values())
     rows = [[getattr(call, column) for column in CALL_COLUMNS] for call in calls]

@@ -78,7 +78,7 @@ def _load_storable(text: str) -> Any:
 
 
 def _check_depth(value: Any, max_depth: int) -> None:
-    """Raise ValueError if a value nests deeper than `max_depth`."""
+    """Raise ValueError if a value is nested deeper than `max_depth`."""
     if not max_depth:
         raise ValueError("too deep")
     if isinstance(value, dict | list):

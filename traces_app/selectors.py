@@ -33,7 +33,7 @@ def traces_of(conversation_id: UUID) -> QuerySet[Trace]:
 
 
 def is_blind(trace: Trace) -> bool:
-    """True if it belongs to a comparison without a vote, so that its model must stay hidden."""
+    """True if a trace is of a comparison without a vote, so that its model must stay hidden."""
     if not trace.branch:
         return False
     sides = (getattr(trace, f"comparison_as_{side}", None) for side in ("a", "b"))
@@ -42,6 +42,8 @@ def is_blind(trace: Trace) -> bool:
 
 
 def _find_trace(condition: Q, client_id: str | None) -> Trace:
+    """Return the latest trace that meets the condition, of one client if `client_id` is given.
+    Raises Trace.DoesNotExist. Dead runs are ended first."""
     traces = Trace.objects.filter(condition).order_by("-started_at", "branch")
     if client_id is not None:
         traces = traces.filter(conversation__client_id=client_id)

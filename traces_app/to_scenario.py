@@ -60,6 +60,7 @@ def scenario_document(kind: str, recorded_id: UUID, runs: Sequence[RecordedRun])
 
 
 def _script_steps(runs: Sequence[RecordedRun]) -> Iterator[dict[str, Any]]:
+    """Yield a step for each model call of the runs; raises CannotReplay."""
     turn = 1
     for number, run in enumerate(runs, start=1):
         text = _check_replayable(run, f"Run {number}" if len(runs) > 1 else "The run")
@@ -96,6 +97,7 @@ def _check_replayable(run: RecordedRun, label: str) -> str:
 
 
 def _script_produce(call: ModelCall, run: RecordedRun) -> dict[str, Any]:
+    """Return the `produce` that gives a call's response or failure; raises CannotReplay."""
     if call.code:
         return _failed_produce(call, run.trace.error)
     parts = [_script_part(part, run.results) for part in call.parts]
@@ -108,7 +110,8 @@ def _script_produce(call: ModelCall, run: RecordedRun) -> dict[str, Any]:
 
 
 def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
-    """Return the `produce` of a failed call: the chunks before the failure, then the fault."""
+    """Return the `produce` of a failed call: the chunks before the failure, then the fault. Raises
+    CannotReplay."""
     if any("tool_call" in part for part in call.parts):
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
     parts = [_script_part(part, {}) for part in call.parts]
@@ -121,6 +124,7 @@ def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
 
 
 def _fault_for_error(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
+    """Return the scripted fault that leads to an error; raises CannotReplay if none does."""
     match code:
         case "NETWORK_ERROR":
             return {"kind": "disconnect" if in_stream else "network_error"}

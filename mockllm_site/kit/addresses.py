@@ -75,8 +75,8 @@ def parse_ip_address(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def classify_address(address: IPv4Address | IPv6Address) -> Reach:
-    """Return from where an address can be reached; one that embeds another is public or
-    forbidden."""
+    """Return the class of an address. An IPv4-mapped or NAT64 one is PUBLIC if its IPv4 address is,
+    else NEVER."""
     if any(address in network for network in _EMBEDDING):
         embedded = classify_address(IPv4Address(int(address) & 0xFFFF_FFFF))
         return embedded if embedded is Reach.PUBLIC else Reach.NEVER
@@ -107,7 +107,7 @@ class Endpoint(NamedTuple):
 
 
 def endpoint_at(url: httpx2.URL) -> Endpoint:
-    """Return the scheme, host and port of a URL."""
+    """Return the scheme, host and port of an HTTP(S) URL; without a port, the scheme's default."""
     port = _PORTS[url.scheme] if url.port is None else url.port
     return Endpoint(url.scheme, url.raw_host.decode("ascii"), port)
 

@@ -44,6 +44,6 @@ def cool_off(request: HttpRequest | None = None) -> timedelta:
 
 
 def _is_in(text: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
-    """Return True if a text is an IP address in one of the networks."""
+    """Return True if the text is an IP address in one of the networks."""
     address = parse_ip_address(text)
     return address is not None and any(address in network for network in networks)

@@ -24,20 +24,20 @@ _executor = _make_executor()
 
 
 async def in_database(work: Callable[[], T]) -> T:
-    """Run `work` in the one thread in which chat runs use the database, and return its result.
-    `work` does no other I/O: an open transaction on an in-memory database blocks all others."""
+    """Run `work` in the one thread in which chat runs use the database, and return its result;
+    raise OpenTestTransaction if a test's transaction is open elsewhere. `work` does no other I/O:
+    an open transaction on an in-memory database blocks all others."""
 
-    def run() -> T:
-        """Run the work in the database thread; refuse while a test's transaction is open."""
+    def run_on_working_connections() -> T:
         refuse_open_test_transaction()
         _prepare_connections()
         return work()
 
-    return await asyncio.get_running_loop().run_in_executor(_executor, run)
+    return await asyncio.get_running_loop().run_in_executor(_executor, run_on_working_connections)
 
 
 def close_connection() -> None:
-    """Close the connections of that one thread; later work opens new ones."""
+    """Close the connections of the thread of `in_database`; later work opens new ones."""
     _executor.submit(connections.close_all).result()
 
 

@@ -17,7 +17,8 @@ from mockllm_site.kit.addresses import (
 
 
 async def resolve_host(host: str, port: int) -> tuple[str, ...]:
-    """Return a host's addresses in the order in which this machine would try them."""
+    """Return a host's addresses in the order in which this machine would try them. Raise OSError or
+    UnicodeError if it cannot be looked up."""
     results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in results))
 
@@ -60,14 +61,15 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             await self._inner.aclose()
 
     async def _inner_transport(self) -> httpx2.AsyncHTTPTransport:
+        """Return the transport that sends the requests; create it at the first call."""
         if self._inner is None:
             context = await asyncio.to_thread(tls_context)
             self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         return self._inner
 
     async def _allowed_addresses(self, seconds: float) -> tuple[str, ...]:
-        """Return the addresses of the host, looked up once; raise AddressRefused if policy forbids
-        one, ConnectError or ConnectTimeout if the lookup fails."""
+        """Return the endpoint's addresses, looked up once, within `seconds`. Raise ConnectTimeout,
+        ConnectError, or AddressRefused if one is not allowed."""
         if self._addresses:
             return self._addresses
         host, port = self._endpoint.host, self._endpoint.port

@@ -44,7 +44,7 @@ MIN_PROD_TOKEN_CHARS = 16
 
 
 def mode(variables: Mapping[str, str]) -> str:
-    """Return the mode: `dev` (the default), `test` or `prod`."""
+    """Return the mode: `dev` (the default), `test` or `prod`; raise SettingError for any other."""
     return setting_kinds.parse_mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
 
 
@@ -105,16 +105,16 @@ def unknown_setting_warnings() -> Iterator[str]:
 
 
 def use_default_settings() -> None:
-    """Remove all variables but DJANGO_SETTINGS_MODULE, so that every setting has its default."""
+    """Empty `variables()` but for DJANGO_SETTINGS_MODULE, so that all settings have defaults."""
     module = variables().get("DJANGO_SETTINGS_MODULE", "")
     variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 
 
 @cache
 def variables() -> ChainMap[str, str]:
-    """Return the variables of the settings module, the environment and `.env`, in this order. The
-    environment itself stays as it is: a test run that starts a server in its own process must not
-    find our `.env` in its variables."""
+    """Return the variables of the settings module, the environment and `.env`, in this order; raise
+    SettingError if `.env` cannot be read. `os.environ` stays as it is: a test run that starts a
+    server in its own process must not find our `.env` in it."""
 
     class Dotenv(environ.Env):
         ENVIRON: ClassVar[dict[str, str]] = {}

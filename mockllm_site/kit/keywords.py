@@ -12,7 +12,8 @@ C = TypeVar("C", bound=type[Any])
 
 
 def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that raises TypeError with a suggestion for an unknown keyword."""
+    """Return a function that raises TypeError with a suggestion for an unknown keyword; a function
+    that takes any keyword is returned unchanged."""
     parameters = signature(function).parameters.values()
     if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
         return function

@@ -100,6 +100,6 @@ def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
 
 
 async def _close(stream: AsyncGenerator[Any, None]) -> None:
-    """Close a stream, unless it runs at the moment."""
+    """Close a stream; ignore the RuntimeError of one that is running."""
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

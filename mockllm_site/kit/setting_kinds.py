@@ -87,7 +87,7 @@ def parse_origins(name: str, value: str) -> list[str]:
 
 
 def parse_flag(name: str, value: str) -> bool:
-    """Return a boolean for a word such as `true`, `on` or `0`; raise SettingError for another."""
+    """A boolean: 1, true, yes, on or 0, false, no, off; raises SettingError for other words."""
     word = value.lower()
     if word not in TRUE | FALSE:
         raise SettingError(f"{name}: expected true or false, got {word!r}")
@@ -122,7 +122,8 @@ def parse_number(name: str, value: str) -> float:
 
 
 def parse_database(name: str, value: str) -> dict[str, Any]:
-    """A database address; SQLite is set up for many readers beside one writer."""
+    """Django's settings for a database address, by default a SQLite file in the working directory.
+    SQLite is set up for many readers beside one writer."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
         # An address of an unknown kind is a warning there and an error here.

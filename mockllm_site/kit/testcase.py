@@ -74,8 +74,7 @@ def run_through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -
     """Run `work` in a new thread on this connection, or on a new one for None, and return its
     result. An event loop's thread may call this; the connection's own thread must be waiting."""
 
-    def run() -> T:
-        """Run the work in this thread, on the test's connection if one is given."""
+    def work_on_connection() -> T:
         if connection is None:
             try:
                 return work()
@@ -91,7 +90,7 @@ def run_through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -
         connection.inc_thread_sharing()
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="mockllm-rows") as pool:
-            return pool.submit(run).result()
+            return pool.submit(work_on_connection).result()
     finally:
         if connection is not None:
             connection.dec_thread_sharing()

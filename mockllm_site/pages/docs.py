@@ -85,7 +85,7 @@ def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @cache
 def page_files() -> Mapping[str, Path]:
-    """Return the Markdown files by page name: the path below `docs/`, of a folder for its index."""
+    """Return the Markdown files of all pages by `page_name`."""
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
     beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
     return {page_name(_project_path(file)): file for file in (*files, *beside)}
@@ -160,7 +160,7 @@ def _plain_text(inline: "Token") -> str:
 
 
 def _rewrite_links(inline: "Token", source: str) -> None:
-    """Change links to pages and files of the project into URLs of this server."""
+    """Translate the addresses of a token's links and pictures in place."""
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):

@@ -125,8 +125,8 @@ def complete_error_responses(get_response: GetResponse) -> GetResponse:
 
 
 def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Return an error as JSON below an API's prefix, a 405 of a page with a text, and others
-    unchanged."""
+    """Return an API's error as JSON, a page's 405 with its explanation, or else the response as it
+    is."""
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):
@@ -139,7 +139,7 @@ def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpRes
 
 
 def _explain_wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Return the 405 of an empty answer to a GET with a page that says where the button is."""
+    """Fill an empty response to a GET with the page that explains a 405."""
     if not isinstance(response, HttpResponse) or response.content or request.method != "GET":
         return response
     context = {"is_recording": request.path_info == reverse("admin:scenarios_app_session_record")}

@@ -73,7 +73,8 @@ def _access_refusal(request: HttpRequest) -> HttpResponse | None:
 
 @cache
 def registry() -> CollectorRegistry:
-    """Return this process's registry; any package may use the library's global one."""
+    """Return the cached metrics registry of this process. It is not the library's global one, to
+    which any package may add."""
     metrics_registry = CollectorRegistry()
     for collector in (ServingFigures(services(), journal), *METRICS):
         metrics_registry.register(collector)

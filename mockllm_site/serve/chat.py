@@ -36,7 +36,7 @@ def has_profiles() -> bool:
 
 
 async def start() -> None:
-    """End the runs of dead processes."""
+    """Start the chat: end the runs of dead processes."""
     if is_installed():
         from chat_app.runs.startup import end_dead_runs_at_start
 

@@ -62,8 +62,8 @@ def problem() -> str:
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return ""
     if not there:
-        return f"{_db_label()} has no tables yet: run `mockllm migrate` or `mockllm serve` first"
-    return f"{_db_label()} is of another version: run `mockllm migrate` or `mockllm serve` first"
+        return f"{_db_label()} has no tables yet: {_MIGRATE_FIRST}"
+    return f"{_db_label()} is of another version: {_MIGRATE_FIRST}"
 
 
 def error_line(error: Exception) -> str:

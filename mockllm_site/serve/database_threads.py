@@ -69,7 +69,8 @@ class RequestThread(Executor):
 
 
 def with_database_threads(app: App) -> App:
-    """Return the application; requests, probes apart, use the database in these threads."""
+    """Return the application, which runs the database work of each request in one of a few threads;
+    probes are passed on unchanged."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; its thread-sensitive work runs in one database thread."""

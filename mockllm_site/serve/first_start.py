@@ -51,10 +51,10 @@ def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
 def watch_files(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
     """Have the catalog reload the files when they change."""
 
-    def forget(name: str) -> None:
+    def clear_scenario(name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name)
 
-    catalog.files = FileWatcher(files, documents, forget=forget)
+    catalog.files = FileWatcher(files, documents, forget=clear_scenario)
 
 
 def check_redis() -> None:
@@ -75,7 +75,7 @@ def check_outbound_settings() -> None:
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
-    """Load the files' scenarios; each replaces the stored one of its name."""
+    """Load the files' scenarios; each replaces the stored one of its name. Raises CannotLoad."""
     try:
         load(documents, reason=LOADED)
     except DocumentError as error:
@@ -101,7 +101,8 @@ def load_test_mode() -> None:
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
-    """Load the fixtures `demo` and `auto` into a new database of dev; deleted rows stay deleted."""
+    """Load the fixtures `demo` and `auto` into a new database of a full server in dev; deleted rows
+    stay deleted."""
     # The first scenario that is ever stored makes this row, and nothing deletes it.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return

@@ -47,7 +47,7 @@ def healthcheck(options: Namespace) -> int:
 
 
 def _read_address() -> str:
-    """Return the address in the ready file; raise NotReady."""
+    """Return the address in the file MOCKLLM_READY_FILE; raise NotReady if there is none."""
     file = os.environ.get(READY_FILE, "")
     if not file:
         raise NotReady(f"no server is named: set {READY_FILE} as for `serve`, or use --url")
@@ -61,7 +61,7 @@ def _read_address() -> str:
 
 
 def _check_ready(url: str) -> None:
-    """Raise NotReady unless the server says that it is ready."""
+    """Raise NotReady unless the server's `/readyz` answers with success."""
     try:
         request = Request(f"{url}/readyz", headers=_host_header())
         build_opener(ProxyHandler({})).open(request, timeout=TIMEOUT_SECONDS).close()

@@ -56,8 +56,7 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
     """Load the scenarios; first prepare test mode, unless Django was set up by others."""
     documents = to_documents(scenarios)
 
-    def work() -> None:
-        """Create the in-memory database if Django was set up here, and load the scenarios."""
+    def prepare_and_load() -> None:
         if _is_own and prepare_in_memory():
             from mockllm_site.serve.first_start import load_test_mode
 
@@ -67,4 +66,4 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
 
     # In a thread: a transport may be made while an event loop runs, where Django uses no database.
     with _lock:
-        run_through(running_connection(), work)
+        run_through(running_connection(), prepare_and_load)

@@ -48,7 +48,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def ensure_started() -> None:
-    """Start the services at the first request, under a server without lifespan events."""
+    """Start the services at the first request, under a server without lifespan events. A failure is
+    only logged."""
     if not services().started:
         try:
             await start()

@@ -222,7 +222,7 @@ class Acceptor:
         return None
 
     async def _connect(self, connection: socket.socket) -> None:
-        """Give an accepted connection to a new protocol."""
+        """Give an accepted connection a new protocol; close the connection if that fails."""
         connection.setblocking(False)
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection)

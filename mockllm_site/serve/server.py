@@ -51,7 +51,7 @@ class StartFailed(Exception):
 
 
 class Stop:
-    """Handles SIGTERM and SIGINT: sets `asked`, and ends the process until the server runs."""
+    """Handles SIGTERM and SIGINT: sets `asked`; before the server runs, exits the process."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -182,7 +182,7 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket, so that its port is known before the server runs."""
+    """Return a listening socket: its port is known before the server runs. Raises StartFailed."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` may be both: the older address is the one that clients try first.
@@ -197,7 +197,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def announce_ready(host: str, bound: socket.socket) -> None:
-    """Write the address to MOCKLLM_READY_FILE, and print the line that says it is ready."""
+    """Write the address to MOCKLLM_READY_FILE, and print the ready line; raises StartFailed."""
     port = bound.getsockname()[1]
     # Clients on this machine reach a server on every address by this one.
     write_ready_file(f"{_format_url(LOCAL_HOSTS.get(host, host), port)}\n")

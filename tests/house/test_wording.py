@@ -31,11 +31,11 @@ ROOM_LINES: Mapping[str, int] = {
     "chat_app/stream": 437,
     "chat_app/tools": 1_202,
     "chat_app/values": 283,
-    "mockllm_site": 1_609,
-    "mockllm_site/kit": 2_886,
-    "mockllm_site/pages": 972,
+    "mockllm_site": 1_610,
+    "mockllm_site/kit": 2_894,
+    "mockllm_site/pages": 973,
     "mockllm_site/public/mockllm": 72,
-    "mockllm_site/serve": 2_164,
+    "mockllm_site/serve": 2_166,
     "scenarios_app": 919,
     "scenarios_app/admin": 6_013,
     "scenarios_app/builder": 747,
@@ -55,7 +55,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/proof": 1_799,
     "scenarios_app/verdict": 2_812,
     "scenarios_app/wire": 13_304,
-    "traces_app": 2_005,
+    "traces_app": 2_015,
 }
 
 

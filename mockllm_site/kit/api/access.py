@@ -34,8 +34,8 @@ class ChatAccess(SessionAuthentication):
     A login needs Django's CSRF token for changes; a bearer token needs none."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
-        """Return None on open access and for the chat token, else the logged-in user; raise 401 or
-        403."""
+        """Return the login, or None for this machine and for the chat token, which need no login.
+        Raise PermissionDenied for a foreign page, else AuthenticationFailed or NotAuthenticated."""
         if is_foreign(request._request):
             raise PermissionDenied(FOREIGN)
         if is_open(request._request):
@@ -61,7 +61,7 @@ class ChatAccess(SessionAuthentication):
 
 
 class MayChat(BasePermission):
-    """Refuses changes by a login without the permission to chat; `reads` of a view allows POST."""
+    """Refuses changes by a login without the permission to chat; views with `reads` make none."""
 
     message = f"Your login may read, and not chat: it lacks the permission {CHATS}."
 
@@ -97,8 +97,8 @@ class ClientView(JsonView):
         return self._with_login_client_id(shape, super().query(shape))
 
     def _with_login_client_id(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields with the login's own `client_id`. They stay as they are without a
-        login, and if none is given and the login may see all clients."""
+        """Return the fields with the login's own `client_id` in place of any other. They stay as
+        they are without a login, and if none is given and the login may see all clients."""
         user: Any = self.request.user
         if not user.is_authenticated or "client_id" not in shape().fields:
             return fields

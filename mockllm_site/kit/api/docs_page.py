@@ -67,7 +67,8 @@ def _response_context(status: str, described: Json) -> Json:
 
 
 def example_value(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
-    """Return a minimal example: required properties of an object, the first of several choices."""
+    """Return a minimal example: defaults, the first of several choices, else empty values. Of an
+    object it has the required properties, at most `depth` levels deep."""
     if name := _referenced_name(schema):
         return example_value(schemas[name], schemas, depth)
     for key in ("default", "const"):

@@ -15,8 +15,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
 def call_views_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
-    """Return middleware that calls the views below a path itself, in its thread. Middleware after
-    it does not run for them."""
+    """Return middleware that calls the views below a path in the thread it runs in. Middleware
+    after it does not run for them."""
 
     @sync_only_middleware
     def middleware(get_response: GetResponse) -> GetResponse:

@@ -24,7 +24,8 @@ from mockllm_site.kit.testcase import refuse_open_test_transaction
 
 
 def decode(body: bytes) -> Any:
-    """Parse JSON; ApiError 400 for invalid JSON or text, duplicate keys and lossy numbers."""
+    """Return parsed JSON. Raise ApiError 400 for invalid UTF-8 or JSON, half a surrogate pair,
+    duplicate keys, too deep nesting and too large numbers."""
     try:
         value = json.loads(
             body.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
@@ -46,7 +47,7 @@ def decode(body: bytes) -> Any:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; raise ApiError 400 for a key that is given twice."""
+    """Return the pairs as a dict; raise ApiError 400 if a key is given twice."""
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -99,26 +100,28 @@ class JsonView(APIView):
         return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
 
     def read_json(self) -> Any:
-        """Return the parsed JSON body. The content type must be JSON, which a page of another
-        origin cannot send without a preflight. A chunked body has no length in advance, so it is
-        read to its end."""
+        """Return the parsed JSON body. Raise UnsupportedMediaType for another content type than
+        JSON (a page of another origin cannot send JSON without a preflight), ApiError 413 if it is
+        too large."""
         request = self.request._request
         if request.content_type != "application/json":
             raise UnsupportedMediaType(
                 request.content_type or "", "Send JSON, with Content-Type: application/json."
             )
         max_bytes = settings.MOCKLLM_MAX_BODY_BYTES
+        # A chunked body has no length in advance.
         body = request.read(max_bytes + 1)
         if len(body) > max_bytes:
             raise ApiError(413, f"The body is larger than {max_bytes} bytes.")
         return self.decode(body)
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
-        """Return the body, validated by a shape."""
+        """Return the body, validated by a shape; raise ValidationError if it is invalid."""
         return _validate(shape(data=self.read_json()))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
-        """Return the query parameters, validated by a shape; empty ones count as absent."""
+        """Return the query parameters, validated by a shape; empty ones count as absent. Raise
+        ValidationError, or ApiError 400 for a parameter given twice."""
         parameters = self.request.query_params
         for name, values in parameters.lists():
             if len(values) > 1:
@@ -141,7 +144,7 @@ class AsyncJsonView(JsonView):
             method = (drf_request.method or "").lower()
             allowed = method in self.http_method_names
             handler = getattr(self, method, None) if allowed else None
-            answer = await (handler or self._not_allowed)(drf_request, *args, **kwargs)
+            answer = await (handler or self._refuse_method)(drf_request, *args, **kwargs)
         except Exception as error:
             answer = self.handle_exception(error)
         self.response = self.finalize_response(drf_request, answer, *args, **kwargs)
@@ -159,20 +162,21 @@ class AsyncJsonView(JsonView):
                 if not connection.in_atomic_block:
                     connection.close_if_unusable_or_obsolete()
 
-    async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        """Raise the 405 where a coroutine is expected."""
+    async def _refuse_method(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        """Raise MethodNotAllowed."""
         self.http_method_not_allowed(request, *args, **kwargs)
 
 
 def _validate(shape: Shape) -> dict[str, Any]:
-    """Return the valid fields; raise the 400 of the API."""
+    """Return the validated data of a shape; raise ValidationError."""
     shape.is_valid(raise_exception=True)
     checked: dict[str, Any] = shape.validated_data
     return checked
 
 
 def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
-    """Return two routes: the documented path, and an undocumented twin by its final slash."""
+    """Return two routes of a view: the documented one, and an undocumented one that differs by the
+    slash at the end."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     # A class of its own: `as_view(schema=None)` would import the library that describes views.
     undocumented: Any = type(

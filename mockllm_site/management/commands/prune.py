@@ -27,7 +27,8 @@ class Pruned:
 
 
 def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
-    """Delete old conversations and other old traces, but not running ones; return their numbers."""
+    """Delete old conversations and other old traces, but not running ones; return their numbers.
+    With `dry_run`, only count them."""
     end_dead_runs()
     running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
     conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))

@@ -114,8 +114,7 @@ def _serve_in_workers(
 ) -> None:
     """Serve in `count` forked processes; `ready` is called once all are ready."""
 
-    def work(ready: Callable[[], None]) -> None:
-        """Serve in a worker process until its parent ends."""
+    def serve_in_worker(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
         server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
 
@@ -124,7 +123,7 @@ def _serve_in_workers(
     connections.close_all()
     Workers(
         count,
-        work,
+        serve_in_worker,
         bound=bound,
         ready=ready,
         drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
@@ -135,7 +134,8 @@ def _serve_in_workers(
 def _check_and_load(
     fixtures: list[str], *, demo: bool = True, catch_all: bool = True, watch: bool | None = False
 ) -> None:
-    """Migrate, take the lease and load all scenarios. `watch` of None: in dev only."""
+    """Migrate, take the lease and load all scenarios; raises CannotLoad and LeaseRefused. `watch`
+    of None: in dev only."""
     files = scenario_files(settings.MOCKLLM_SCENARIOS, limits=limits())
     if watch and not files.paths:
         raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")
@@ -156,7 +156,7 @@ def _check_and_load(
 
 
 def _number_between(text: str, *, least: int, most: int) -> int:
-    """Return a number within the bounds; raise ArgumentTypeError."""
+    """Return the parsed number; raise ArgumentTypeError if it is outside the limits."""
     if not (text.isdecimal() and least <= int(text) <= most):
         raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
     return int(text)
