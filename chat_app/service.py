@@ -160,7 +160,8 @@ FIRST_POLL_SECONDS, POLL_SECONDS = 0.01, 0.1
 
 
 async def _cancel_and_wait(run_id: Any) -> None:
-    """Cancel the run and wait for its end; on the chat's event loop."""
+    """Cancel the run and wait for its end; on the chat's event loop. Raises NOT_FOUND, and CONFLICT
+    if it has ended."""
     trace_id = to_uuid(run_id)
     if trace_id is None:
         raise _run_not_found()

@@ -123,7 +123,8 @@ def _milliseconds_between(start: datetime, moment: datetime) -> float:
 @never_cache
 @local_or_logged_in()
 def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
-    """Render a trace; a login without the permission to see all traces sees its own."""
+    """Render a trace; a login without the permission to see all traces sees its own. Raises Http404
+    for another one."""
     user = request.user
     sees_all_traces = is_open(request) or user.has_perm(SEES_TRACES)
     try:

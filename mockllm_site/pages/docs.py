@@ -54,7 +54,7 @@ class DocsPage:
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Show one page, or the index if no name is given."""
+    """Show one page, or the index if no name is given. Raises Http404."""
     if name not in page_files():
         raise Http404
     return render(request, "mockllm_site/docs.html", {"page": render_page(name), "root": ROOT})
@@ -63,7 +63,8 @@ def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Send a picture below `docs/`, or redirect the name of a Markdown file to its page."""
+    """Send a picture below `docs/`, or redirect the name of a Markdown file to its page. Raises
+    Http404."""
     file = picture_files().get(name)
     if file is not None:
         return HttpResponse(file.read_bytes(), content_type=guess_type(file.name)[0])

@@ -65,7 +65,8 @@ class Answers(Draft):
         **keywords: object,
     ) -> Self:
         """Add a tool call with these keywords as its arguments, or with `arguments`: any JSON; a
-        string is sent unchanged. A custom tool takes an input instead."""
+        string is sent unchanged. A custom tool takes an input instead. Raises TypeError for several
+        of these."""
         if arguments is not _KEYWORDS and keywords:
             raise TypeError("give the tool call's arguments as keywords or as arguments=, not both")
         if input is not None and (keywords or arguments is not _KEYWORDS):

@@ -102,7 +102,8 @@ class Draft:
         return self
 
     def _to_match(self) -> Self:
-        """Return the draft at the step for a condition, which must precede any answer."""
+        """Return the draft at the step for a condition, which must precede any answer. Raises
+        DocumentError after one."""
         draft = self._to_expect()
         if draft._steps[-1].has_answer:
             place = f"steps[{len(draft._steps) - 1}]"

@@ -100,7 +100,7 @@ class Connections:
         self.here.close()
 
     async def run(self, script: str, *arguments: Any) -> Any:
-        """Run a script in Redis and return its result."""
+        """Run a script in Redis and return its result. Raises StateUnavailable."""
         client = self._async
         if client is None or asyncio.get_running_loop() is not self._loop:
             return self.run_here(script, *arguments)
@@ -117,7 +117,7 @@ class Connections:
                 raise self._mark_away(error) from error
 
     def run_here(self, script: str, *arguments: Any) -> Any:
-        """Run a script and return its result, blocking this thread."""
+        """Run a script and return its result, blocking this thread. Raises StateUnavailable."""
         self._require_up()
         try:
             try:

@@ -196,7 +196,7 @@ def explain_call(
 
 
 def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
-    """Return the stored responses that a call refers to, by id."""
+    """Return the stored responses that a call refers to, by id. A missing one is None."""
     current, target = services(), find_target(call)
     archival = target.endpoint.archival if target and target.endpoint else None
     if target is None or archival is None:

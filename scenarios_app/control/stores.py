@@ -113,7 +113,7 @@ class CommonScenarios:
         return _parse_row(_find_row(name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
-        """Add all or none."""
+        """Add all or none. Raises ControlError 409 for a name that exists."""
         names = [document.name for document in documents]
         try:
             with transaction.atomic():

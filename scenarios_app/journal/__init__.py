@@ -244,7 +244,8 @@ class Journal:
         connection.close()
 
     def _gather(self) -> tuple[list[_Waiting], _Barrier | None]:
-        """Return the entries that arrive within a moment, up to the first barrier."""
+        """Return the entries that arrive within a moment, up to the first barrier. The barrier is
+        None if none came."""
         try:
             item = self._queue.get(timeout=IDLE_SECONDS)
         except Empty:

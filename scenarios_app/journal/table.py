@@ -101,7 +101,7 @@ def trim_bytes(most: int) -> None:
 
 def _json(value: Any, here: BaseDatabaseWrapper) -> str | None:
     """Return JSON as the model's field would write it. Flat objects, such as headers and timings,
-    are encoded by msgspec in a tenth of the time."""
+    are encoded by msgspec in a tenth of the time. None stays None."""
     if value is None:
         return None
     if value and isinstance(value, dict):

@@ -48,7 +48,7 @@ def all_cells(
 ) -> list[Cell]:
     """Return the cells of a clean run in the order of its answers and the table of kinds. `kinds`
     and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`. Of cells with the
-    same name the first one stays."""
+    same name the first one stays. Raises BadCell for an unknown name."""
     check_kinds(kinds, all_kinds)
     wanted = [kind for kind in all_kinds if not kinds or kind.name in kinds]
     several = len({answer["session"] for answer in answers}) > 1

@@ -84,7 +84,8 @@ class BodyReader:
         return True
 
     def read(self, piece: bytes) -> bytes:
-        """Return the decoded bytes of a piece."""
+        """Return the decoded bytes of a piece. Raises BodyTooLong with the bytes up to the
+        limit."""
         data = piece[: self._room]
         self._room -= len(data)
         if len(data) < len(piece):

@@ -134,8 +134,8 @@ class Player:
     def _join_due_frames(
         self, piece: bytes, after: Frame | None, now: float
     ) -> tuple[bytes, Frame | None]:
-        """Return the piece with the frames from `after` on that are due, and the first that is
-        not."""
+        """Return the piece with the frames from `after` on that are due, and the first that is not.
+        None if all were due."""
         start, size, pieces, frames = self._start, len(piece), [piece], self._frames
         assert frames is not None
         while after is not None and start + after.at <= now and size < PIECE_BYTES:

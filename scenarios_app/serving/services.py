@@ -91,7 +91,8 @@ class Services:
         return self.started and self._drain_at == math.inf
 
     async def start(self) -> None:
-        """Compile the scenarios and everything that a first request would have to wait for."""
+        """Compile the scenarios and everything that a first request would have to wait for. Raises
+        RuntimeError if the built-in step does not answer."""
         catalog.start()
         await asyncio.to_thread(self.cluster.start)
         journal.unread = not can_be_shared()

@@ -251,8 +251,8 @@ def make_template(
 def _template_of(
     sample: Reply, other: Reply, finder: SlotFinder, ours: Headers
 ) -> ResponseTemplate | None:
-    """Return the template of two samples whose counts of input tokens differ by one. `ours` are the
-    headers that are added to each response."""
+    """Return the template of two samples whose counts of input tokens differ by one, or None if it
+    would not render both. `ours` are the headers that are added to each response."""
     if not isinstance(sample.frames, tuple) or not isinstance(other.frames, tuple):
         return None
     if not isinstance(sample.stored, tuple) or not isinstance(other.stored, tuple):

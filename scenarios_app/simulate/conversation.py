@@ -79,7 +79,8 @@ def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserDocument]
 def simulate(
     name: str, script: UserDocument, agent: Agent, *, session: Session | None
 ) -> SimulatedConversation:
-    """Send the script's messages to the agent; `session` journals its model requests, if any."""
+    """Send the script's messages to the agent; `session` journals its model requests, if any.
+    Raises TypeError if the agent returns something else than an answer."""
     simulation = Simulation(script)
     # A test may have asked the model before.
     seen = {call.id for call in finished_calls(session.requests)} if session else set()

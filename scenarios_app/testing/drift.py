@@ -147,7 +147,8 @@ def _drifts_of_tests(
 
 
 def _file_of(label: str, files: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return the file of a cassette by its scenario name or the end of its path."""
+    """Return the file of a cassette by its scenario name or the end of its path. None if there is
+    no such cassette."""
     for file, document in files.items():
         if document["name"] == label or Path(file).resolve().as_posix().endswith(f"/{label}"):
             return file

@@ -31,7 +31,8 @@ class RunningServer:
         self._control = Control(base_url)
 
     def push(self, step: Document, *, scenario: str | None = None) -> None:
-        """Append steps to the named scenario, to the only one, or to a new one, `pushed`."""
+        """Append steps to the named scenario, to the only one, or to a new one, `pushed`. Raises
+        ServerFailed."""
         name = scenario or (self._names[0] if len(self._names) == 1 else PUSHED)
         for one in to_steps(step):
             pushed = self._control.response("POST", scenario_path(name, "steps"), one)

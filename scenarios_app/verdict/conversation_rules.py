@@ -181,7 +181,7 @@ def _previous_turn(
     earlier: Mapping[_TurnKey, Sequence[JudgedExchange]], request: CanonicalRequest
 ) -> JudgedExchange | None:
     """Return the exchange whose response is the latest assistant message of the request. Of
-    several, one whose prefix the request leaves unchanged is preferred."""
+    several, one whose prefix the request leaves unchanged is preferred. None if there is none."""
     for count in range(len(request.messages) - 2, 0, -1):
         if request.messages[count].role != "assistant":
             continue

@@ -32,7 +32,7 @@ class _Turns:
     by_connection: dict[str, list[_Turn]] = field(default_factory=dict)
 
     def previous(self, turn: _Turn) -> _Turn | None:
-        """Return the turn whose response a turn continues by its id."""
+        """Return the turn whose response a turn continues by its id. None without such an id."""
         return self.by_response.get(turn.content.previous_response)
 
     def conversation_inputs(self, turn: _Turn) -> frozenset[str]:

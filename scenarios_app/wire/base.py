@@ -237,7 +237,8 @@ class Wire(Protocol):
         """Return whether a call under a prefix that several wires share is for this one."""
 
     def api_key(self, call: Call) -> str | None:
-        """Return the client's key, from any header or query parameter that the provider takes."""
+        """Return the client's key, from any header or query parameter that the provider takes. None
+        without one."""
 
     def authorise(self, call: Call) -> None:
         """Raise the provider's 401 (or its equivalent) if it needs a key and none was sent."""

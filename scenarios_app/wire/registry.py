@@ -118,7 +118,8 @@ class Target(msgspec.Struct, frozen=True):
         return self.wire.provider if self.is_owned else ""
 
     def api_key(self, call: Call) -> str | None:
-        """Return the client's key; if no provider owns the path, in the form of any provider."""
+        """Return the client's key; if no provider owns the path, in the form of any provider. None
+        without one."""
         candidates = (self.wire,) if self.is_owned else wires()
         return next((key for wire in candidates if (key := wire.api_key(call))), None)
 

@@ -244,7 +244,7 @@ def list_requests(fields: Fields) -> ToolResult:
 
 
 def _body_part(body: str | None, fields: Fields) -> str | None:
-    """Return the part of a body that the arguments `offset` and `limit` choose."""
+    """Return the part of a body that the arguments `offset` and `limit` choose. None stays None."""
     return body and body[fields["offset"] : fields["offset"] + fields["limit"]]
 
 

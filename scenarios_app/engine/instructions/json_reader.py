@@ -49,7 +49,7 @@ class JsonCursor:
         return JsonCursor(value, f"{self.place}.{key}" if self.place else key)
 
     def items(self) -> Iterator["JsonCursor"]:
-        """Return the items of this list, which must not be empty."""
+        """Return the items of this list, which must not be empty. Raises InstructionError."""
         if not isinstance(self.value, list):
             raise self.error("expected a list")
         if not self.value:
@@ -80,7 +80,8 @@ class JsonCursor:
         raise self.error("expected a string of at least one character")
 
     def whole_number(self, max_value: int) -> int:
-        """Return a whole number from 0 up; accepts 3.0, which some clients send."""
+        """Return a whole number from 0 up; accepts 3.0, which some clients send. Raises
+        InstructionError."""
         value = self.value
         if isinstance(value, float) and value.is_integer():
             value = int(value)

@@ -192,7 +192,8 @@ def _label_or_number(label: str, number: int) -> str:
 
 
 def _read_messages(block: JsonCursor, *, required: bool) -> tuple[BlockMessage, ...]:
-    """Return the messages of a block, which may have none if it has reasoning."""
+    """Return the messages of a block, which may have none if it has reasoning. Raises
+    InstructionError, also for too many."""
     items = block.require("messages") if required else block.get("messages")
     if items is None or (items.value == [] and not required):
         return ()

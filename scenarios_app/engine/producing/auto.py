@@ -124,7 +124,8 @@ def _called_tools(request: CanonicalRequest) -> set[str]:
 
 
 def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
-    """Return the first tool whose name, then description, shares most words with the message."""
+    """Return the first tool whose name, then description, shares most words with the message. None
+    without tools."""
     message_words = _singular_words(message)
 
     def score(tool: Tool) -> tuple[bool, int, int]:

@@ -239,7 +239,8 @@ def _is_in_bounds(value: int | float, schema: Mapping[str, Json]) -> bool:
 
 
 def _is_multiple(value: int | float, step: Json) -> bool:
-    """Return True if a value is a multiple, both exactly and in floating point."""
+    """Return True if a value is a multiple, both exactly and in floating point. Raises SchemaError
+    if the factor is not above 0."""
     assert isinstance(step, int | float)
     if not step:
         raise SchemaError("'multipleOf' must be above 0.")

@@ -86,7 +86,8 @@ class _InstanceMaker:
     error_message: str = ""
 
     def values(self, schemas: tuple[Schema, ...], location: _Location) -> Iterator[Json]:
-        """Yield values that meet all schemas, best first and distinct if possible."""
+        """Yield values that meet all schemas, best first and distinct if possible. Raises
+        SchemaError for a schema that nests too deep."""
         if len(location.path) > _MAX_DEPTH:
             raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", location.path)
         lean = len(location.path) > _MAX_FULL_DEPTH or self.made > _MAX_FULL_VALUES
@@ -111,7 +112,8 @@ class _InstanceMaker:
         self.error_path, self.error_message = location.path, error_message
 
     def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
-        """Rotate the branches, with null last; if the value is to be small, simplest first."""
+        """Rotate the branches, with null last; if the value is to be small, simplest first. Raises
+        SchemaError without branches."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
         return sorted(self._rotate(branches), key=_branch_weight if lean else _is_null_schema)

@@ -62,7 +62,8 @@ def get_text(part: Mapping[str, Json], key: str) -> str | None:
 
 
 def get_names(part: Mapping[str, Json], key: str) -> list[str]:
-    """Return a list of names; draft 3 has a flag there, which is ignored."""
+    """Return a list of names; draft 3 has a flag there, which is ignored. Raises SchemaError for
+    another value."""
     match part.get(key):
         case None | bool():
             return []
@@ -96,7 +97,8 @@ def pick(choices: Sequence[T], rng: Random) -> T:
 
 
 def types_of(part: Mapping[str, Json]) -> frozenset[str] | None:
-    """Return the types that a schema allows, or None without `type`. An integer is a number too."""
+    """Return the types that a schema allows, or None without `type`. An integer is a number too.
+    Raises SchemaError for an unknown type."""
     match part.get("type"):
         case None:
             return None

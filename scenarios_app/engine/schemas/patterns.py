@@ -234,7 +234,8 @@ class _PatternParser:
         return _CONTROLS.get(character, character)
 
     def parse_class(self) -> str:
-        """Return the characters of a class whose bracket was read."""
+        """Return the characters of a class whose bracket was read. Raises SchemaError for a POSIX
+        class, a wrong range or an empty class."""
         negated, members = self.accept("^"), ""
         first = True
         while first or self.pattern[self.at] != "]":
@@ -274,7 +275,8 @@ class _PatternParser:
         return item
 
     def parse_quantifier(self) -> tuple[int, int] | None:
-        """Return the bounds of a quantifier at the position, or None."""
+        """Return the bounds of a quantifier at the position, or None. Raises SchemaError if they
+        are in the wrong order."""
         for token, bounds in (("*", (0, _UNBOUNDED)), ("+", (1, _UNBOUNDED)), ("?", (0, 1))):
             if self.accept(token):
                 return bounds

@@ -71,7 +71,8 @@ _SYMBOLS: Mapping[str, Sequence[str]] = {
 
 
 def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
-    """Yield a few dozen strings, mostly of the right length, pattern or format."""
+    """Yield a few dozen strings, mostly of the right length, pattern or format. Raises SchemaError
+    if they would be too long."""
     least = max((get_count(p, "minLength") or 0 for p in parts), default=0)
     most = min(
         (n for p in parts if (n := get_count(p, "maxLength")) is not None), default=MAX_STRING_CHARS
@@ -154,7 +155,8 @@ def draw_numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | 
 def _narrowest_bound(
     parts: Parts, key: str, exclusive: str, *, sign: int
 ) -> tuple[Fraction | None, bool]:
-    """Return the narrowest bound of a side and whether it is exclusive (a flag in draft 4)."""
+    """Return the narrowest bound of a side and whether it is exclusive (a flag in draft 4). The
+    bound is None if there is none."""
     bounds = [
         (sign * value, part.get(exclusive) is True or name == exclusive)
         for part in parts
@@ -166,7 +168,8 @@ def _narrowest_bound(
 
 
 def _common_multiple(parts: Parts, *, integer: bool) -> Fraction | None:
-    """Return the number of which every value must be a multiple, or None."""
+    """Return the number of which every value must be a multiple, or None. Raises SchemaError for a
+    factor that is not above 0."""
     steps = [step for p in parts if (step := get_number(p, "multipleOf")) is not None]
     if any(step <= 0 for step in steps):
         raise SchemaError("'multipleOf' must be above 0.")

@@ -77,7 +77,8 @@ class Recording:
         return self._read_interactions([])
 
     def _read_interactions(self, notes: list[str]) -> list[Interaction]:
-        """Return the interactions, and append notes on entries that are left out to `notes`."""
+        """Return the interactions, and append notes on entries that are left out to `notes`. Raises
+        DocumentError if there are too many."""
         interactions: list[Interaction] = []
         read = self.format.read_interactions
         for entry in () if read is None else read(self.value):

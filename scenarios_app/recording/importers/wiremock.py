@@ -94,7 +94,8 @@ def _read_request(request: FileValue) -> RecordedRequest:
 
 
 def _plain_url(pattern: FileValue) -> str:
-    """Return the literal characters of a URL pattern."""
+    """Return the literal characters of a URL pattern. Raises DocumentError for half a surrogate
+    pair."""
     try:
         return str(_ESCAPED.sub(r"\1", _WILDCARD.sub("", pattern.text())))
     except UnicodeEncodeError:

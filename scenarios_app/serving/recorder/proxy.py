@@ -170,7 +170,8 @@ class ProxiedResponse(Answer):
                 yield piece
 
     async def _socket_pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yield the messages of the upstream's WebSocket as the events of an HTTP response."""
+        """Yield the messages of the upstream's WebSocket as the events of an HTTP response. Raises
+        UpstreamFailed if it ends before the first one."""
         link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
         assert link is not None
         messages = link.upstream.answer(self._out.body, link.turn.stream_id, seconds=seconds)

@@ -71,7 +71,8 @@ async def _answer_to(pipeline: Pipeline, scope: Scope, receive: Receive) -> Answ
 async def _answer_to_large(
     pipeline: Pipeline, scope: Scope, receive: Receive, *, announced: int
 ) -> Answer | None:
-    """Refuse what the head decides; otherwise wait for memory to read the body."""
+    """Refuse what the head decides; otherwise wait for memory to read the body. None if the client
+    disconnected."""
     head = call_of_scope(scope, b"")
     if announced > pipeline.options.max_body_bytes:
         return pipeline.refuse_body(head)
@@ -119,7 +120,7 @@ def response_start(reply: Reply) -> Message:
 
 async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | None) -> None:
     """Send a timed answer. A listener task notices a disconnect, since servers do not cancel the
-    application then."""
+    application then. Raises ConnectionAbortedError for a cut that the server cannot make itself."""
     giving = asyncio.current_task()
     assert giving is not None
     gone = False

@@ -104,7 +104,8 @@ def _read_messages(body: Node) -> Iterator[Message]:
 
 
 def _read_message(node: Node, names: dict[str, str]) -> Iterator[Message]:
-    """Yield one message, or several if a user message has tool results beside other content."""
+    """Yield one message, or several if a user message has tool results beside other content. Raises
+    the 400 for an unknown role."""
     role_name = need(node, "role").text()
     role = _ROLES.get(role_name)
     if role is None:

@@ -42,7 +42,8 @@ _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
 
 
 def read_messages(node: Node) -> tuple[Message, ...]:
-    """Return the conversation, which must not be empty; tool results get the name of their call."""
+    """Return the conversation, which must not be empty; tool results get the name of their call.
+    Raises the 400."""
     called: dict[str, str] = {}
     messages = tuple(_read_message(item, called) for item in node.items())
     if messages:
@@ -135,7 +136,8 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
-    """Return a call of the assistant, and note its name in `called` by its id."""
+    """Return a call of the assistant, and note its name in `called` by its id. Raises the 400 for
+    an unknown type."""
     call_id = node.need("id").text()
     kind = node.need("type")
     match kind.text():
@@ -313,7 +315,8 @@ def _read_tool(node: Node) -> Tool:
 
 
 def _read_reasoning(node: Node) -> bool:
-    """Return whether the `reasoning` field, which other servers have, requests thinking."""
+    """Return whether the `reasoning` field, which other servers have, requests thinking. Raises the
+    400 for another type."""
     match node.value:
         case "none":
             return False

@@ -121,7 +121,8 @@ class ChunkEncoder:
         return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
 
     def _first_chunk_call(self, number: int) -> ToolCallPart | None:
-        """Return the call that a choice's first chunk contains: its first part and only call."""
+        """Return the call that a choice's first chunk contains: its first part and only call. None
+        if there is no such call."""
         if not self._dialect.compact_call or self._has_legacy_call(number):
             return None
         parts = self._response.choices[number].parts

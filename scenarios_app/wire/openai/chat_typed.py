@@ -230,7 +230,8 @@ def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[Message
 
 
 def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
-    """Return a call of the assistant, and note its name in `called` by its id."""
+    """Return a call of the assistant, and note its name in `called` by its id. Raises Unsure for an
+    unknown type."""
     match call.type:
         case "function":
             function = require(call.function)

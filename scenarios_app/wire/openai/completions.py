@@ -69,7 +69,8 @@ class CompletionFields(msgspec.Struct, frozen=True):
 
 
 def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request with a user message for each prompt."""
+    """Return a request with a user message for each prompt. Raises the 400, also for too many
+    choices."""
     model = read_model(body, params.get(DEPLOYMENT))
     prompts = _read_prompts(body.get("prompt"))
     fields = read_fields(body, _FIELDS)

@@ -76,7 +76,7 @@ def read_stream_options(node: Node) -> StreamOptions:
 
 
 def read_stop(node: Node) -> tuple[str, ...]:
-    """Return the stop sequences, given as one string or a list."""
+    """Return the stop sequences, given as one string or a list. Raises the 400 for another type."""
     match node.value:
         case str(text):
             return (text,)
@@ -111,7 +111,8 @@ def read_choice_count(node: Node) -> int:
 
 
 def read_tool_choice(node: Node) -> Json:
-    """Return a tool choice as it was sent: a string or an object."""
+    """Return a tool choice as it was sent: a string or an object. Raises the 400 for another
+    type."""
     if isinstance(node.value, str | dict):
         return node.value
     raise node.wrong("a string or an object")
@@ -149,7 +150,8 @@ def to_tool_choice(sent: Json) -> ToolChoice:
 
 
 def _chosen_tool_name(tool: Json) -> str | None:
-    """Return the name of a tool in a tool choice, or a hosted tool's type."""
+    """Return the name of a tool in a tool choice, or a hosted tool's type. None if it names
+    none."""
     match tool:
         case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
             return name
@@ -200,7 +202,8 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 def read_page(call: Call) -> ListPage:
-    """Return the page that the query asks for; the default order is descending."""
+    """Return the page that the query asks for; the default order is descending. Raises the 400 for
+    a wrong limit or order."""
     query = Node(dict(call.query))
     limit = read_integer(query, "limit", default=_DEFAULT_PAGE_ITEMS)
     if limit > _MAX_PAGE_ITEMS:

@@ -143,7 +143,8 @@ class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
 
 
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request with a user message for each input; one of tokens has no text."""
+    """Return a request with a user message for each input; one of tokens has no text. Raises the
+    400 for an unknown format."""
     model = read_model(body, params.get(DEPLOYMENT))
     inputs = tuple(_read_inputs(body.need("input")))
     form = body.maybe("encoding_format")

@@ -45,7 +45,8 @@ _WORDS = {name: re.compile(rf"(?i)\b(?:{words})\b", re.ASCII) for name, words in
 def read_moderations(
     call: Call, endpoint: Endpoint, params: Params, body: Node
 ) -> CanonicalRequest:
-    """Return a request with a user message per input; a list of parts is one input."""
+    """Return a request with a user message per input; a list of parts is one input. Raises the 400
+    for another type."""
     field = body.need("input")
     match field.value:
         case str(text):

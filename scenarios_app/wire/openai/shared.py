@@ -67,7 +67,8 @@ class OpenAIWire(Wire):
     upstream: Upstream | None = OPENAI_UPSTREAM
 
     def api_key(self, call: Call) -> str | None:
-        """Return the bearer token; under Azure's paths the header api-key comes first."""
+        """Return the bearer token; under Azure's paths the header api-key comes first. None without
+        one."""
         if call.path.startswith(AZURE) and (key := call.headers.get("api-key", "").strip()):
             return key
         # As `bearer_token`, written out because every request comes here.

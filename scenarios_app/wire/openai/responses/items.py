@@ -68,7 +68,8 @@ def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Me
 
 
 def _role_of(item: Node, kind: str) -> Role | None:
-    """Return the role of an item's message; None for an item that only controls the API."""
+    """Return the role of an item's message; None for an item that only controls the API. Raises the
+    400 for an unknown role."""
     if kind == "message":
         role = item.need("role")
         if role.text() not in _ROLES:

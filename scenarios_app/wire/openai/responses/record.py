@@ -73,7 +73,8 @@ def read_record(data: bytes) -> ResponseRecord | None:
 
 
 def read_previous(data: bytes) -> str | None:
-    """Return the name of the previous response, or the target of an alias."""
+    """Return the name of the previous response, or the target of an alias. None if there is
+    none."""
     end = data.find(b"\n")
     name: str | None = _decode(data if end < 0 else data[:end])
     return name

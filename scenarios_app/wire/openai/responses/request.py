@@ -124,7 +124,8 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 
 
 def read_input(body: Mapping[str, Json]) -> Iterator[Node]:
-    """Yield the items of a request's input; a text is one item, a compaction holds several."""
+    """Yield the items of a request's input; a text is one item, a compaction holds several. Raises
+    the 400 for another type."""
     node = Node(body.get("input"), "input")
     match node.value:
         case None:
@@ -154,7 +155,8 @@ def build_conversation(
 
 
 def _read_top_logprobs(body: Node) -> int | None:
-    """Return the number of alternatives per token, requested by number or through `include`."""
+    """Return the number of alternatives per token, requested by number or through `include`. None
+    without."""
     top = read_top_logprobs(body)
     return top if _LOGPROBS in _read_include(body) or top else None
 
