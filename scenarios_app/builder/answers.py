@@ -32,7 +32,7 @@ _KEYWORDS = object()
 
 @suggest_keywords
 class Answers(Draft):
-    """Methods that set the answer."""
+    """Methods that set the answer and the side effects of the last step."""
 
     __slots__ = ()
 

@@ -98,7 +98,7 @@ class ServedRequest(models.Model):
 
 
 class SessionName(models.Model):
-    """A label for a session whose own name is not readable, such as that of an API key."""
+    """The display name that a user gave a session, such as one that is named by an API key."""
 
     session = models.CharField(max_length=255, unique=True)
     name = models.CharField(max_length=100)

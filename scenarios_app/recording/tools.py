@@ -90,8 +90,8 @@ class RecordedTools:
                     self._add_result(part.name, arguments, result=result)
 
     def _add_result(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
-        """Record a tool and the result of one call of it; does nothing if `arguments` is invalid
-        JSON."""
+        """Record a tool and the result of one call of it; a call whose arguments are no JSON is
+        ignored."""
         try:
             read = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):

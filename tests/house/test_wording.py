@@ -42,7 +42,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/catalog": 718,
     "scenarios_app/cluster": 911,
     "scenarios_app/control": 3_746,
-    "scenarios_app/engine": 13_449,
+    "scenarios_app/engine": 13_451,
     "scenarios_app/journal": 1_340,
     "scenarios_app/models": 987,
     "scenarios_app/play": 956,

@@ -250,11 +250,12 @@ def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]
 
 
 def _find_narrow_patterns(entry: Entry) -> Iterator[Suspicion]:
-    """Yield patterns with character classes narrower than their other characters."""
+    """Yield patterns whose classes take ASCII alone although the pattern has characters beyond
+    it."""
     for condition in entry.match.conditions:
         for need in condition.needs:
             for text in need.conditions:
-                for message, instead in find_narrow_classes(text.regex or ""):
+                for message, instead in find_ascii_classes(text.regex or ""):
                     warning = _make_suspicion(entry, "narrow", condition.field, message)
                     yield replace(warning, instead=instead)
 
@@ -376,9 +377,10 @@ _PLAIN_ESCAPES = {r"\s", r"\S", r"\d", r"\D", r"\A", r"\z", r"\n", r"\t"}
 _BRACKETS_AND_COUNTS = "()[]|?*+{}"
 
 
-def find_narrow_classes(pattern: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
-    """Yield, for each class narrower than the pattern seems to mean, a message and, if it can be
-    replaced mechanically, the class with its wider replacement."""
+def find_ascii_classes(pattern: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """Yield, for each class or boundary that takes ASCII alone (such as `[:alpha:]`) in a pattern
+    with characters beyond ASCII, a message and, if it can be replaced mechanically, the class with
+    its wider replacement."""
     tokens = [(match.group(), _literal(match)) for match in _TOKEN.finditer(pattern)]
     beyond = [char for _, text in tokens for char in text if not char.isascii()]
     for kind, is_one, instead in _KINDS:

@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.conditions.texts import compile_regex
-from scenarios_app.engine.matching.lint import find_narrow_classes
+from scenarios_app.engine.matching.lint import find_ascii_classes
 
 WORD = r"[\pL\pN_]"
 BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
@@ -11,7 +11,7 @@ BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
 
 def named(pattern: str) -> list[str]:
     compile_regex(pattern)
-    return [said.split(" takes ")[0] for said, _ in find_narrow_classes(pattern)]
+    return [said.split(" takes ")[0] for said, _ in find_ascii_classes(pattern)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_narrow_class_is_reported_with_its_wider_class(
     pattern: str, name: str, kind: str, instead: str
 ) -> None:
     compile_regex(pattern)
-    assert [told for told, _ in find_narrow_classes(pattern)] == [
+    assert [told for told, _ in find_ascii_classes(pattern)] == [
         f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
         f"for those of every script: {instead}"
     ]
@@ -95,7 +95,7 @@ def test_pattern_without_narrow_classes_has_no_finding(pattern: str) -> None:
 def test_a_class_that_can_be_replaced_comes_with_what_takes_more(
     pattern: str, instead: tuple[str, str] | None
 ) -> None:
-    assert [told for _, told in find_narrow_classes(pattern)] == [instead]
+    assert [told for _, told in find_ascii_classes(pattern)] == [instead]
 
 
 def test_proposed_class_matches_other_scripts() -> None:
