@@ -46,7 +46,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., Provider]:
-    """Return the function of a provider that has none above."""
+    """Return a function like `openai` for another provider; raises AttributeError for other
+    names."""
     if name in providers():
         return partial(provider, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -57,7 +57,8 @@ class DraftStep:
         return {**self.keys, **self.sections, "produce": produce}
 
     def _answer(self) -> dict[str, object]:
-        """Return the parts under their own keys if that keeps their order, else as a list."""
+        """Return the parts as a list if keys of `produce` cannot express them or their order, else
+        under those keys."""
         kinds = [kind for kind, _ in self.parts]
         listed = "hosted_tool" in kinds or any("citations" in part for _, part in self.parts)
         listed = listed or any(kinds.count(kind) > 1 for kind in _SINGLE)
@@ -96,14 +97,15 @@ class Draft:
         return replace(self, _pending=True)
 
     def _to_expect(self) -> Self:
-        """Return the draft at the step for an expectation: after `then()`, a new step."""
+        """Return the draft at the step for an expectation: a new one after `then()` or without
+        steps."""
         if self._pending or not self._steps:
             return replace(self, _steps=(*self._steps, DraftStep()), _pending=False)
         return self
 
     def _to_match(self) -> Self:
-        """Return the draft at the step for a condition, which must precede any answer. Raises
-        DocumentError after one."""
+        """Return the draft at the step for a condition; raises DocumentError if that step has an
+        answer."""
         draft = self._to_expect()
         if draft._steps[-1].has_answer:
             place = f"steps[{len(draft._steps) - 1}]"
@@ -111,10 +113,11 @@ class Draft:
         return draft
 
     def _to_answer(self) -> Self:
-        """Return the draft at the step for an answer: the last one."""
+        """Return the draft at the step for an answer: the last one, or a new one without steps."""
         return replace(self._to_expect() if not self._steps else self, _pending=False)
 
     def _set_step(self, step: DraftStep) -> Self:
+        """Return a copy with this step in place of the last one."""
         return replace(self, _steps=(*self._steps[:-1], step))
 
     def _with_section(self, section: Section, keys: Object) -> Self:

@@ -74,7 +74,7 @@ class FaultKeys(EnvelopeKeys, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The provider and path whose requests a step answers."""
+    """The provider and path whose requests a step answers; None is any."""
 
     name: str | None = None
     path: str | None = None
@@ -240,7 +240,8 @@ class Expectations(Draft):
     def _add_condition(
         self, kind: type[Condition], /, *values: object, **condition: object
     ) -> Self:
-        """Add a condition in document form: a value, an item of a list, or an entry by name."""
+        """Add a condition in document form: one value, items of a list, or a name with a value.
+        Raises ValueError for another number of values."""
         values_and_condition = [*values, condition] if condition else list(values)
         if kind.empty is None:
             (value,) = values_and_condition
@@ -272,4 +273,5 @@ class Expectations(Draft):
 
 
 def _text_condition(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of a condition, with `equals` if there is a text."""
     return {**keys} if text is None else {"equals": text, **keys}

@@ -111,7 +111,8 @@ class Catalog:
             poller.stop()
 
     def reload(self) -> None:
-        """Compile the committed scenarios, read through this thread's connection, and use them."""
+        """Compile and use the committed scenarios, except inside a test's transaction. If the
+        database fails, keep the last ones; raise DatabaseError if there are none."""
         with self._lock:
             if running_connection():
                 # Its transaction may have the database to itself, and is looked through anyhow.
@@ -127,8 +128,9 @@ class Catalog:
             self._last = self._committed = self._current = snapshot
 
     def reload_on_commit(self, using: str = DEFAULT_DB_ALIAS) -> None:
-        """Reload once the current transaction of this thread's connection is committed, and tell
-        the other processes. In a test case, drop the snapshot instead."""
+        """Reload once this thread's transaction is committed, and tell the other processes. In a
+        test case, drop the snapshot instead. Does nothing for databases other than the default
+        one."""
         if using != DEFAULT_DB_ALIAS:
             return
         connection = connections[using]
@@ -144,7 +146,8 @@ class Catalog:
             await asyncio.to_thread(self._catch_up, changes)
 
     def _catch_up(self, changes: int) -> None:
-        """Reload if the number of changes in the database is not the one of the last reload."""
+        """Reload, waiting for a reload under way, unless the change of this number is loaded by
+        then."""
         with self._catching_up:
             if changes != self._caught_up:
                 run_through(None, self.reload)
@@ -156,7 +159,8 @@ class Catalog:
         self._current = self._committed = None
 
     def _current_snapshot(self) -> Snapshot:
-        """Return the snapshot that requests use: that of a test's transaction if one is open."""
+        """Return the snapshot of a test's open transaction, else of the committed scenarios, which
+        are read if none are loaded."""
         with self._lock:
             connection = running_connection()
             if connection is not None:
@@ -168,6 +172,7 @@ class Catalog:
             return self._committed
 
     def _take_snapshot(self) -> Snapshot:
+        """Return a new snapshot that reuses unchanged rows of the last one, without storing it."""
         return take_snapshot(self._last)
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
@@ -180,7 +185,7 @@ class Catalog:
 
 
 def _compile_document(document: Json) -> Compiled:
-    """Return a session's scenario, compiled; a disabled one answers nothing."""
+    """Compile a session's own scenario, without steps if it is disabled. Raises DocumentError."""
     (scenario,) = load_documents(document, limits=limits())
     # A disabled one hides the common one of its name and answers nothing.
     return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)
@@ -196,5 +201,6 @@ def _on_catalog_changed(*, using: str, **_: object) -> None:
 
 @receiver(post_migrate)
 def _on_post_migrate(*, sender: AppConfig, **_: object) -> None:
+    """Drop the loaded scenarios after a migration of this app."""
     if sender.name == "scenarios_app":
         catalog.forget()

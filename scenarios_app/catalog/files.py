@@ -117,7 +117,7 @@ class FileWatcher:
         connection.close()
 
     def _watch(self) -> None:
-        """Read the files at each change of a folder, until one of the folders is another one."""
+        """Read the files at the start and after each change; return once the folders are others."""
         from watchfiles import watch
 
         folders, is_read = self._files.folders(), False

@@ -159,6 +159,7 @@ def _step_context(scenario: Compiled) -> tuple[object, ...]:
 def _known_steps(
     rows: Iterable[Step], document: ScenarioDocument, compiled: Compiled
 ) -> dict[int, KnownStep]:
+    """Return the compiled steps by the primary key of their rows."""
     steps = zip(rows, document.steps, compiled.steps, strict=True)
     return {
         row.pk: KnownStep(row.version, step, data.name is not None) for row, data, step in steps
@@ -204,7 +205,7 @@ class Poller:
 
     @property
     def problem(self) -> str | None:
-        """Return why the database could not be read at the last poll, or None."""
+        """Return why the last poll of the database failed or still waits, or None."""
         since = self._looking_since
         if since is not None and time.monotonic() - since > LOOK_SECONDS:
             return f"no answer within {LOOK_SECONDS:g} s"

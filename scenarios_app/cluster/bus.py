@@ -59,7 +59,7 @@ class Bus:
 
     def ask(self, word: str, about: Any) -> list[Any]:
         """Return all processes' answers to a query, this one's included. Blocks; raises
-        StateUnavailable if one does not answer."""
+        StateUnavailable if a process does not answer or its handler fails."""
         redis = self._connections.here
         key = b"%breply:%b" % (self._connections.prefix, uuid4().hex.encode())
         until = time.monotonic() + ASK_SECONDS
@@ -95,7 +95,7 @@ class Bus:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _listen(self) -> None:
-        """Handle messages of other processes; each new subscription may have missed some."""
+        """Subscribe, run the handler of MISSED, and handle messages until the bus is stopped."""
         with self._connections.here.pubsub() as listening:
             listening.subscribe(self._connections.channel)
             while not self._stopping.is_set():

@@ -48,9 +48,9 @@ def _sha(script: str) -> str:
 
 
 class Connections:
-    """One process's connections to one Redis, whose keys begin with `prefix`. Methods raise
-    StateUnavailable if it does not answer. `lost` counts how often Redis returned without data that
-    it had."""
+    """One process's connections to one Redis, whose keys begin with `prefix`. `run`, `run_here` and
+    `name` raise StateUnavailable if it does not answer. `lost` counts how often Redis returned
+    without data that it had."""
 
     def __init__(self, url: str) -> None:
         self.lost = 0
@@ -129,7 +129,8 @@ class Connections:
             raise self._mark_away(error) from error
 
     def announce_change(self) -> None:
-        """Increase the number of the latest catalog change, and send it to every process."""
+        """Increase the number of the latest catalog change, and send it to every process. A failure
+        is only logged."""
         try:
             self.run_here(CHANGED, self.channel)
         except StateUnavailable:
@@ -151,12 +152,12 @@ class Connections:
         return None
 
     def _require_up(self) -> None:
-        """Raise StateUnavailable for some seconds after Redis did not answer."""
+        """Raise StateUnavailable during the pause after a failure."""
         if time.monotonic() < self._away_until:
             raise StateUnavailable(AWAY)
 
     def _mark_away(self, error: Exception) -> StateUnavailable:
-        """Let requests fail without a try for some seconds; return the error that they get."""
+        """Let commands fail without a try for PAUSE_SECONDS; return the error that they raise."""
         if time.monotonic() >= self._away_until:
             log.error("Redis does not answer (%s: %s)", type(error).__name__, error)
         self._away_until = time.monotonic() + PAUSE_SECONDS

@@ -40,7 +40,7 @@ class _ConsumedSteps:
         self.steps: dict[tuple[str, str], None] = {}
 
     def add(self, start: int, entries: Sequence[bytes]) -> None:
-        """Add entries of the list from index `start` on; those that are there are skipped."""
+        """Append the entries that are not cached yet; the first one has the index `start`."""
         for entry in entries[max(len(self.steps) - start, 0) :]:
             scenario, key, _ = _read_netstrings(entry, 2)
             self.steps[scenario, key] = None
@@ -71,6 +71,9 @@ class RedisState:
         self._own = BoundedDict[str, _Own](MAX_CACHED_SESSIONS)
 
     async def arrive(self, session: str) -> Arrival:
+        """Count a request and return the state that it finds. While Redis is away, return the
+        session's cached scenarios with a negative ordinal; raise StateUnavailable if none are
+        cached."""
         key, name = alias(session), _encode_text(session)
         consumed, own = self._consumed.get(name) or _ConsumedSteps(), self._own.get(key)
         cached_versions = consumed.epoch, len(consumed.steps), own.revision if own else 0
@@ -97,6 +100,7 @@ class RedisState:
         return await self.consume_first(session, [step]) is not None
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        """Consume the first free step; return its index, or None if all are consumed."""
         name = _encode_text(session)
         consumed = self._consumed.get(name) or _ConsumedSteps()
         wanted = [
@@ -111,6 +115,7 @@ class RedisState:
         return place - 1 if place else None
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        """Count a failed attempt and return True; return False if `times` are counted already."""
         step = attempt.step
         field = _encode_step(step) + _netstring(attempt.provider)
         arguments = _encode_text(step.scenario), field, _encode_text(step.label), times
@@ -230,6 +235,7 @@ def _netstring(text: str) -> bytes:
 
 
 def _encode_step(step: StepRef) -> bytes:
+    """Return the netstrings of a step's scenario and key."""
     return _netstring(step.scenario) + _netstring(step.key)
 
 
@@ -244,11 +250,13 @@ def _read_netstrings(entry: bytes, netstrings: int) -> list[str]:
 
 
 def _decode_attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
-    """Return a step's attempts and their count."""
+    """Return the attempt of a list entry with its count from `counts`."""
     scenario, key, provider, label = _read_netstrings(entry, 3)
     attempt = AttemptRef(StepRef(scenario, key, label), provider)
     return attempt, int(counts[_encode_step(attempt.step) + _netstring(provider)])
 
 
 def _pair_up(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield items 0 and 1, items 2 and 3, and so on, as pairs; raise ValueError for an odd
+    number."""
     return zip(flat[::2], flat[1::2], strict=True)

@@ -126,7 +126,8 @@ class Journal:
         return self._waiting_bytes + self._unread_bytes
 
     def record(self, entry: JournalEntry) -> None:
-        """Queue an entry; it is in the database a moment later."""
+        """Queue an entry, its bodies cut to what the journal keeps. It is dropped and counted if
+        memory has no room."""
         most = setting("MOCKLLM_JOURNAL_BODY_BYTES")
         self.record_all((_cut(entry, most) if entry.held_bytes > most else entry,))
 
@@ -142,7 +143,7 @@ class Journal:
                     self.dropped += 1
                     self.dropped_rows.add(item.record.session)
                 elif unread:
-                    self._leave(item)
+                    self._keep_unread(item)
                     is_large |= item.size > MAX_UNREAD_ENTRY_BYTES
                 else:
                     self._waiting_bytes += item.size
@@ -158,7 +159,7 @@ class Journal:
         """Let the thread write queued records now instead of waiting for more."""
         self._hurry.set()
 
-    def _leave(self, item: _Waiting) -> None:
+    def _keep_unread(self, item: _Waiting) -> None:
         """Keep a record in memory until it is read, and drop the oldest beyond the table's
         limit."""
         self._unread.append(item)
@@ -213,8 +214,8 @@ class Journal:
         return done
 
     def _wait_for_barrier(self, barrier: _Barrier, timeout: float) -> bool:
-        """Wait until all rows before the barrier are stored; return False after `timeout`
-        seconds."""
+        """Queue a barrier and return True once the thread passes it, or False after the timeout.
+        Return True without a barrier if nothing is queued and no thread runs."""
         if self._thread is None:
             if self._queue.empty():
                 return True
@@ -269,7 +270,7 @@ class Journal:
         return waiting, item
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:
-        """Store entries; those that cannot be stored are counted as lost."""
+        """Make rows of records and write them; rows of a test's transaction wait for its flush."""
         rows: list[Row] = []
         for item in waiting:
             try:
@@ -289,8 +290,8 @@ class Journal:
             self._write(rows)
 
     def _write(self, rows: Sequence[Row]) -> None:
-        """Write rows, however long the database is away; a process that ends waits no longer than
-        the pauses take."""
+        """Write rows, and try again as long as the database is away, a few times if the process
+        ends. Rows that are refused or not written then are counted as failed."""
         pauses = chain(RETRY_SECONDS, repeat(RETRY_SECONDS[-1]))
         tries = 0
         while True:
@@ -313,7 +314,8 @@ class Journal:
                 return self._count_lost_rows([row.session for row in rows])
 
     def _wait_after_error(self, seconds: float, error: Exception) -> None:
-        """Wait before the next attempt to write, and log the error."""
+        """Store the name of the error in `problem`, and pause; a stop of the journal ends the
+        pause."""
         self.problem = type(error).__name__
         log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
         if self._stopping.is_set():
@@ -322,12 +324,13 @@ class Journal:
             self._stopping.wait(seconds)
 
     def _insert(self, rows: Sequence[Row]) -> None:
+        """Write rows, count what is untrimmed, and clear `problem`; raises the database's error."""
         self._untrimmed_bytes += table.insert(rows)
         self._untrimmed += len(rows)
         self.problem = None
 
     def _trim_table(self) -> None:
-        """Delete the oldest rows beyond the limits of rows and bytes."""
+        """Delete the oldest rows beyond the limits of rows and bytes; an error is only logged."""
         if not self._untrimmed:
             return
         most_bytes = setting("MOCKLLM_JOURNAL_BYTES")

@@ -15,7 +15,7 @@ from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests since a moment; `unmatched` are those that the catch-all answered too."""
+    """Counts of requests since a moment; `unmatched` includes those that the catch-all answered."""
 
     requests: int
     unmatched: int
@@ -32,6 +32,7 @@ class Unserved:
 
     @property
     def served(self) -> int:
+        """The number of steps that answered."""
         return self.of - len(self.steps)
 
 
@@ -45,7 +46,7 @@ class Coverage:
 
     @property
     def percent(self) -> int:
-        """The share of steps that answered, rounded; 0 without steps."""
+        """The part of the steps that answered, in whole percent; 0 without steps."""
         return round(100 * self.served / self.steps) if self.steps else 0
 
 
@@ -59,7 +60,7 @@ def traffic_since(moment: datetime) -> Traffic:
 
 def answer_counts(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int]]:
     """Return how often each step answered, by scenario and step key, also in requests that have
-    left the journal; of these scenarios or of all."""
+    left the journal; of these scenarios or of all. A scenario without answers has an empty dict."""
     rows = ServedRequest.objects.exclude(scenario="").order_by()
     past = PastAnswers.objects.all()
     if scenarios is not None:
@@ -72,7 +73,8 @@ def answer_counts(scenarios: Collection[str] | None = None) -> dict[str, dict[st
 
 
 def coverage() -> Coverage:
-    """Return the steps that answered a journaled request, of all enabled scenarios."""
+    """Return which steps of the enabled scenarios answered, also requests that have left the
+    journal; flushes the journal first."""
     journal.flush()
     served = answer_counts()
     steps = answered = 0

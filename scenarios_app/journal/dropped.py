@@ -23,10 +23,8 @@ class DroppedRows:
             self._total += rows
 
     def of(self, session: str | None) -> int:
-        """Return the number of lost rows of a session, or of all.
-
-        A session that was evicted may have lost any of the rows whose sessions are forgotten.
-        """
+        """Return the number of lost rows of a session, or of all for None. A session that has no
+        count may have lost any row of evicted sessions, so it gets the number of those."""
         with self._lock:
             if session is None:
                 return self._total

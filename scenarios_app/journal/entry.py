@@ -121,17 +121,17 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         text = redaction.redact_text(text, secrets) if secrets else text
         return text.replace("\0", "\\x00") if "\0" in text else text
 
-    def body(data: bytes, size: int) -> str:
-        """Return the beginning of a body as text."""
+    def cut_body(data: bytes, size: int) -> str:
+        """Return the text of a body up to `body_bytes`; `size` is its size before any cut."""
         return _decode_body(data[:body_bytes], whole=size <= body_bytes)
 
     response = b"".join(entry.response_body)
     request_bytes = size_of(entry.request_bytes, entry.request_body)
     response_bytes = size_of(entry.response_bytes, response)
     asked, answered, request_body = redaction.redact_bodies(
-        (entry.asked, entry.answered, body(entry.request_body, request_bytes))
+        (entry.asked, entry.answered, cut_body(entry.request_body, request_bytes))
     )
-    response_body = body(response, response_bytes)
+    response_body = cut_body(response, response_bytes)
     if not entry.response_plain:
         response_body = redaction.redact_body(response_body)
     return Row(
@@ -173,7 +173,8 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
 
 
 def _decode_body(data: bytes, *, whole: bool) -> str:
-    """Return bytes as text; the last character of a cut body may be broken."""
+    """Return bytes as text, invalid ones escaped; a broken last character is left out if the body
+    is cut."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -182,7 +183,8 @@ def _decode_body(data: bytes, *, whole: bool) -> str:
 
 
 def held_bytes(pieces: Iterable[bytes]) -> int:
-    """Return the bytes of memory that pieces of a body take: none if each iteration makes them."""
+    """Return the bytes of memory that a tuple of pieces takes, or `held_bytes` of another iterable;
+    0 if it has no such attribute."""
     if isinstance(pieces, tuple):
         return sum(map(len, pieces))
     size: int = getattr(pieces, "held_bytes", 0)
@@ -190,7 +192,7 @@ def held_bytes(pieces: Iterable[bytes]) -> int:
 
 
 def size_of(size: int | None, body: bytes) -> int:
-    """Return the size of a body before it was cut."""
+    """Return `size`, known if a body was cut before, else the length of the body."""
     return len(body) if size is None else size
 
 
@@ -206,7 +208,7 @@ def _clean_headers(
 
 
 def _clean_texts(value: Json, clean: Callable[[str], str]) -> Json:
-    """Return a copy with all texts cleaned, and the values of secret fields masked."""
+    """Return JSON with its texts cleaned; the actual value of a secret header is masked."""
     match value:
         case str():
             return clean(value)

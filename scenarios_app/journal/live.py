@@ -46,7 +46,7 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
     last = 0
 
     async def connect(self) -> None:
-        """Accept; close with a code for users who may not see the journal."""
+        """Accept the connection and join the feed; without PERMISSION close it with NOT_ALLOWED."""
         await self.accept()
         user = self.scope["user"]
         if not await database_sync_to_async(user.has_perm)(PERMISSION):
@@ -117,7 +117,7 @@ class Feed:
     async def _show_to_page(
         self, page: LiveJournal, rows: Sequence[ServedRequest], text: str
     ) -> None:
-        """Send rows to a page; one that is gone or reads nothing is removed."""
+        """Send rows to a page; remove and close it if that fails or takes SEND_SECONDS."""
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await page.show(rows, text)
@@ -156,7 +156,8 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
 
 @database_sync_to_async
 def _read(after: int | None) -> list[ServedRequest]:
-    """Return the rows after an id, or the newest ones; the oldest first."""
+    """Return the first rows after an id, or the newest ones for None: at most FIRST, the oldest
+    first."""
     if journal.unread:
         # Entries that wait for a reader have one.
         journal.flush()

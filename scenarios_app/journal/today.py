@@ -70,7 +70,7 @@ class Today:
 
     @property
     def most(self) -> int:
-        """The requests of the busiest hour."""
+        """The requests of the busiest hour; raises ValueError if no hour had requests."""
         return max(hour.total for hour in self.busy)
 
     @property
@@ -88,7 +88,8 @@ class Today:
 
 
 def traffic_of_today(now: datetime | None = None) -> Today:
-    """Return the journal's requests of the day of `now`, counted by hour."""
+    """Return the requests since the midnight before `now`, by hour; only the newest MAX_REQUESTS of
+    the journal are counted."""
     midnight = (now or timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)
     newest = ServedRequest.objects.aggregate(newest=Max("pk"))["newest"] or 0
     rows = ServedRequest.objects.order_by().filter(pk__gt=newest - MAX_REQUESTS, at__gte=midnight)

@@ -73,7 +73,8 @@ def read_file(path: str) -> bytes:
 
 
 def write_step_results(summary: str, output: str) -> None:
-    """Append Markdown to the summary of a step of GitHub Actions, and set an output."""
+    """Append Markdown to the summary of a step of GitHub Actions, and `output`, a line NAME=VALUE,
+    to its outputs; raises CommandError."""
     write_file(github_file(SUMMARY), f"{summary}\n", append=True)
     write_file(github_file(OUTPUT), f"{output}\n", append=True)
 

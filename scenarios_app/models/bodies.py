@@ -58,7 +58,8 @@ def decompress(data: bytes) -> bytes:
 
 def read_body(text: str, parts: Mapping[str, Sequence[Part]] | None, of: str) -> str:
     """Return the body `of` a row ("request" or "response"): its text, or that of its parts. If the
-    row is deleted meanwhile, text of its blocks may be missing."""
+    row is deleted meanwhile, text of its blocks may be missing. Raises RuntimeError without a
+    needed zstd."""
     places = parts.get(of) if parts else None
     if not places:
         return text

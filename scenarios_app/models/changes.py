@@ -33,7 +33,8 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Check that the database can be written; SQLite writes nothing if a row stays the same."""
+        """Write the row and leave its number as it was; raises DatabaseError if that is not
+        possible."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
             CatalogVersion.increase(using)

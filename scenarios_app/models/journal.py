@@ -93,7 +93,8 @@ class ServedRequest(models.Model):
 
     @property
     def is_unmatched(self) -> bool:
-        """Return whether this row meets `UNMATCHED_ROWS`."""
+        """Return whether the catch-all answered or nothing matched, as `UNMATCHED_ROWS` defines
+        it."""
         return self.fallback or (bool(self.way) and not self.matched)
 
 

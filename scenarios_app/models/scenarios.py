@@ -89,6 +89,7 @@ class Step(CatalogRow, StepColumns):
         indexes = (models.Index(fields=["scenario", "order"], name="step_in_order"),)
 
     def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        """Save the row with its new version, also if `update_fields` does not name that."""
         if update_fields:
             update_fields = {*update_fields, "version"}
         super().save(*args, update_fields=update_fields, **kwargs)

@@ -232,11 +232,9 @@ def _read_example(path: Path) -> Example:
 
 
 def journaled_conversation(name: str, rows: Iterable[ServedRequest]) -> tuple[dict[str, Json], int]:
-    """Return the conversation of a session (JSON) and the number of requests left out.
-
-    Left out are requests whose bodies are cut in the journal. The expected responses are those of
-    the journal; if no step answered, any step is expected to.
-    """
+    """Return the conversation of a session (JSON) and the number of requests left out, whose bodies
+    are cut in the journal. Only POST requests that ask a model for a response count. The expected
+    responses are those of the journal; if no step answered, any step is expected to."""
     turns: list[Json] = []
     left_out = 0
     for row in rows:
@@ -269,7 +267,8 @@ def parse_json(text: str) -> Json:
 
 
 def _expectation_from(row: ServedRequest) -> dict[str, Json]:
-    """Return the `expect` that a journal row meets; empty if no step answered."""
+    """Return the expected response of a row; empty, so any step, if only the catch-all or nothing
+    answered."""
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}

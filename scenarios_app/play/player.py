@@ -64,6 +64,7 @@ class TurnResponse:
 
     @property
     def text_or_calls(self) -> str:
+        """The text; without text the tool calls, such as `search({"q": "x"})`."""
         return self.text or ", ".join(f"{call.name}({call.arguments})" for call in self.tool_calls)
 
     @property
@@ -172,7 +173,7 @@ class Player:
         return response
 
     def _next_call(self, turn: PlayedTurnDocument) -> Call:
-        """Return the request of a turn: given in full, or the conversation with a new message."""
+        """Return the call of a turn and set its message as pending; a raw request sets none."""
         if (request := turn.request) is not None:
             body = request.body if isinstance(request.body, str) else json.dumps(request.body)
             self._pending = []
@@ -195,7 +196,8 @@ class Player:
     def _result_parts(
         self, results: Iterable[PlayedToolResultDocument]
     ) -> Iterator[ToolResultPart]:
-        """Yield the results of a turn, each with the id of the open call of its tool."""
+        """Yield the results of a turn, each with the id of the open call of its tool; without an
+        open call the id is `call_` and the number of the result."""
         last_parts = self._history[-1].parts if self._history else ()
         open_calls = [part for part in last_parts if isinstance(part, ToolCallPart)]
         for number, result in enumerate(results, 1):
@@ -254,7 +256,8 @@ def _is_truncated(exchange: Exchange) -> bool:
 def check_response(
     expect: ExpectedDocument, response: TurnResponse, *, scenario: str = ""
 ) -> Iterator[Check]:
-    """Yield a check for each expectation; an expected step is one of `scenario` by default."""
+    """Yield a check for each expectation, and that a step answered if no status is expected. An
+    expected step is one of `scenario` by default."""
     expected_scenario = expect.scenario or (scenario if expect.step else None)
     if expect.status is None:
         yield Check("answered by", "a step", _describe_step(response), response.by_step)

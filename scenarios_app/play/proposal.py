@@ -40,6 +40,7 @@ async def propose_conversation(
     catalog = FixedCatalog(index)
 
     async def play_candidate(candidate: dict[str, Any]) -> PlayedConversation:
+        """Play a conversation given as JSON; raises DocumentError."""
         conversation = load_conversation(candidate)
         return await play(conversation, catalog=catalog, options=options, scenario=scenario.name)
 
@@ -105,12 +106,12 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
 
 
 def _is_answered_by(run: PlayedConversation, scenario: Scenario) -> bool:
-    """Return True if the conversation passed and the scenario answered each turn."""
+    """Return True if the run passed and the scenario answered every turn."""
     return run.passed and all(turn.response.scenario == scenario.name for turn in run.turns)
 
 
 def _failure_text(run: PlayedConversation, scenario: Scenario) -> str:
-    """Return why the last turn fails, or which other scenario answers."""
+    """Return why the last turn failed; without a reason, that another scenario answered."""
     turn = run.turns[-1]
     if reason := ", ".join(failure_reasons(turn)):
         return f"{reason[0].upper()}{reason[1:]}."
@@ -128,7 +129,7 @@ def _tool_results(scenario: Scenario, calls: Iterable[ToolCallPart]) -> list[Jso
 
 
 def _tool_result(step: Step) -> tuple[str, str]:
-    """Return tool and text of the result that a step needs."""
+    """Return tool and text of the result that a step needs; defaults where it names none."""
     text = _message_text(step, "tool") or _DEFAULT_RESULT
     for condition in step.match.of(ToolResultCondition):
         tool = condition.name or ""
@@ -137,12 +138,14 @@ def _tool_result(step: Step) -> tuple[str, str]:
 
 
 def _required_tools(scenario: Scenario) -> list[str]:
+    """Return the names of the tools that steps require to be offered, each once."""
     conditions = (c for step in scenario.steps for c in step.match.of(OfferedToolCondition))
     return list(dict.fromkeys(condition.name for condition in conditions))
 
 
 def _user_text(scenario: Scenario, step: Step) -> str:
-    """Return the scenario's name if it is selected by that, else a text that the step matches."""
+    """Return the scenario's name if it is selected by that, else a text that the step matches, or a
+    default text if the step has no condition on it."""
     if scenario.select == "first_user_message":
         return scenario.name
     return _message_text(step, "user") or _message_text(step, "") or _DEFAULT_USER
@@ -157,7 +160,7 @@ def _message_text(step: Step, role: str) -> str:
 
 
 def _first_provider(step: Step) -> str:
-    """Return the first provider that the step's match allows, or ""."""
+    """Return the first provider that the step matches by name, or "" if it names none."""
     named = step.match.alternatives("provider")
     return next((name for name in wires_by_name() if any(one.test(name) for one in named)), "")
 
@@ -169,7 +172,7 @@ def _wants_stream(step: Step) -> bool:
 
 
 def _first_text(conditions: Iterable[TextCondition]) -> str:
-    """Return a text that passes one of the conditions, or ""."""
+    """Return a text that one of the conditions accepts, or ""."""
     return next(filter(None, map(_text_for, conditions)), "")
 
 

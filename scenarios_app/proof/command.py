@@ -116,7 +116,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     ]
 
     def repeat_command(*cells: Cell) -> str:
-        """Return the shell command that runs the first of these cells again."""
+        """Return the shell command that runs the first of these cells alone."""
         only = ["--only", cells[0].name]
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
@@ -146,13 +146,12 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
 
 
 def parse_names(text: str) -> list[str]:
-    """Return the names in a list separated by commas."""
+    """Return the names in a comma-separated text."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 
 def parse_outcomes(experiment: Experiment, text: str) -> list[str]:
-    """Return the outcomes in a list separated by commas; raise ArgumentTypeError for an unknown
-    one."""
+    """Return the outcomes in a comma-separated text; raises ArgumentTypeError for unknown ones."""
     wanted = parse_names(text)
     if unknown := [name for name in wanted if name not in experiment.outcomes]:
         there = ", ".join(experiment.outcomes)
@@ -161,7 +160,7 @@ def parse_outcomes(experiment: Experiment, text: str) -> list[str]:
 
 
 def parse_percent(text: str) -> float:
-    """Return a number from 0 to 100; raise ArgumentTypeError."""
+    """Return a number from 0 to 100; raises ArgumentTypeError for other texts."""
     try:
         value = float(text)
     except ValueError:
@@ -172,7 +171,7 @@ def parse_percent(text: str) -> float:
 
 
 def parse_positive(text: str) -> int:
-    """Return a whole number from 1 up; raise ArgumentTypeError."""
+    """Return a whole number from 1 up; raises ArgumentTypeError for other texts."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
     return int(text)

@@ -62,8 +62,8 @@ class Experiment:
     """A kind of sweep: its changes, its judgement of a run, and its reports.
 
     `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
-    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. `outcomes_of`
-    returns those of a sweep, `score` its score from 0 to 1.
+    name for it. `outcomes` maps outcomes to their meanings; a sweep fails by those in `fail_on`.
+    `outcomes_of` returns those of a sweep, `score` its score from 0 to 1, or None without results.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Experiment:
     score: Callable[[Sweep], float | None] | None = None
 
     def kind(self, name: str) -> Kind:
-        """Return the kind of a name; raise StopIteration if there is none."""
+        """Return the kind of this name; raises StopIteration if there is none."""
         return next(kind for kind in self.kinds if kind.name == name)
 
     def fails(self, sweep: Sweep, fail_on: Sequence[str], fail_under: float | None) -> bool:

@@ -48,7 +48,8 @@ def cells_of(answer: Answer, place: Place, _: str, kinds: Sequence[Kind]) -> Ite
 
 
 def judge(cell: Cell, clean: Observation, run: Observation) -> Judgement:
-    """Return whether a run noticed the change of a script; `clean` is not used."""
+    """Return that a run killed the mutant, that the mutant survived, or that its step was unused;
+    `clean` is not used."""
     program = run.program
     if not was_applied(run):
         return Judgement("unused", f"{cell.place.step} did not answer in this run")
@@ -61,7 +62,8 @@ def judge(cell: Cell, clean: Observation, run: Observation) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed script with its outcome in all tests that use the step, or an unused step."""
+    """A changed script with its outcome in all tests that use the step, or an unused step. One test
+    that fails is enough for `killed`."""
 
     step: str
     outcome: str
@@ -70,12 +72,13 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The change in words, "" without a cell."""
+        """The label of the kind of change; empty for an unused step."""
         return self.cells[0].kind.label if self.cells else ""
 
     @property
     def difference(self) -> str:
-        """Return what the change does to the answer, in words."""
+        """Return what the change does to the answer, in words; raises IndexError for an unused
+        step."""
         before, after = self.cells[0].before, self.cells[0].after
         if before and after:
             return f"{before} becomes {after}"

@@ -128,7 +128,8 @@ def _describe_repetition(clean: Observation, run: Observation) -> str:
 
 
 def _new_findings(kind: Kind, clean: Observation, run: Observation) -> Iterator[str]:
-    """Yield the findings of the verdict on this run that the clean run did not have."""
+    """Yield texts of unmatched requests, violations and findings of level error in a run that the
+    clean run did not have, except for the kind's `own_rules`."""
     usual = {finding["rule"] for finding in clean.verdict["findings"]}
     for request in run.verdict["unmatched"][len(clean.verdict["unmatched"]) :]:
         yield f"a request that no step answered: {request['path']}"
@@ -148,7 +149,8 @@ def _shown_texts(clean: Observation) -> list[str]:
 
 
 def _partial_text(text: str, output: str, before: str) -> str:
-    """Return the beginning of a text that the output ends in the middle of, or an empty string."""
+    """Return the longest beginning of a text that is in the output, or an empty string if it is
+    short or the clean run shows it outside the text."""
     flat, shown = _collapse_spaces(text), _collapse_spaces(output)
     length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in shown)
     part = flat[:length]
@@ -158,7 +160,8 @@ def _partial_text(text: str, output: str, before: str) -> str:
 
 
 def _find_sign(output: str, before: str, signs: Sequence[str]) -> str:
-    """Return the first sign that is in the output, and not in that of the clean run."""
+    """Return the first sign that is in the output and not in that of the clean run, or an empty
+    string."""
     lower, usual = output.lower(), before.lower()
     return next((sign for sign in signs if sign in lower and sign not in usual), "")
 
@@ -191,7 +194,7 @@ def first_difference(one: Observation, other: Observation) -> str:
 
 
 def _answers_by_place(answers: Sequence[Answer]) -> dict[tuple[str, int], str]:
-    """Return each answer in one line, by session and number."""
+    """Return each answer in words, by session and number."""
     return {
         (answer["session"], answer["number"]): (
             f"{answer['scenario']}/{answer['step']}"

@@ -47,8 +47,8 @@ def all_cells(
     steps: Sequence[str] = (),
 ) -> list[Cell]:
     """Return the cells of a clean run in the order of its answers and the table of kinds. `kinds`
-    and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`. Of cells with the
-    same name the first one stays. Raises BadCell for an unknown name."""
+    and `steps` (`SCENARIO/STEP` or `SCENARIO`) restrict them; a name that does not occur raises
+    BadCell. Of cells with the same name the first one stays."""
     check_kinds(kinds, all_kinds)
     wanted = [kind for kind in all_kinds if not kinds or kind.name in kinds]
     several = len({answer["session"] for answer in answers}) > 1

@@ -67,7 +67,7 @@ def run_program(
 
 
 def _read_output(file: int) -> str:
-    """Return a file's text, without the middle if it is too long."""
+    """Return a file's text; of a long one the first and last MAX_OUTPUT_BYTES / 2 bytes."""
     size = os.fstat(file).st_size
     if size <= MAX_OUTPUT_BYTES:
         data = os.pread(file, size, 0)

@@ -68,7 +68,8 @@ class TestRun:
         return all(report.passed for report in self.reports)
 
     def observation(self, session: str) -> Observation:
-        """Return the run for the judgement; a test that only its verdict failed has exit code 0."""
+        """Return the run for the judgement; the exit code is 0 if nothing but the verdict
+        failed."""
         last = self.reports[-1]
         own = [one for one in self.reports if not one.longreprtext.startswith(VERDICT_FAILED)]
         output = "\n".join((*(one.longreprtext for one in own), last.capstdout, last.capstderr))
@@ -122,7 +123,8 @@ class TestSweeps:
         self._used: set[str] = set()
 
     def _read_option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
-        """Return an option's value, or `default`; raise UsageError if it cannot be read."""
+        """Return the parsed option, or `default` if it is not given; raises UsageError if it is
+        invalid."""
         text = self.config.getoption(f"{self.option}-{name}")
         if text is None:
             return default
@@ -173,7 +175,8 @@ class TestSweeps:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Set the run's changes before the test, and read its answers after it."""
+        """Set the run's changes before the test, and read its answers after it; at the time limit,
+        fail the test."""
         session = getattr(item, "funcargs", {}).get(FIXTURE)
         run = self._run
         if session is None or run is None:
@@ -247,7 +250,7 @@ class TestSweeps:
             sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)
 
     def _cell_from(self, test: str, body: Mapping[str, Any]) -> Cell:
-        """Return the cell that JSON describes, named after its test."""
+        """Return the cell of this JSON, with the test's id before its name."""
         kind, place = self.experiment.kind(body["kind"]), Place(**body["place"])
         return Cell(**{**body, "name": f"{test} {body['name']}", "kind": kind, "place": place})
 
@@ -269,7 +272,8 @@ class TestSweeps:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports in the main process; a wrong outcome fails the session."""
+        """Write the reports, and set the exit status if the sweep fails; not in a worker
+        process."""
         if hasattr(session.config, "workerinput"):
             return
         whole = self._merge_sweeps()

@@ -81,7 +81,7 @@ def _matrix_lines(sweep: Sweep) -> Iterator[str]:
 
 
 def _cell_sign(sweep: Sweep, cell: Cell | None) -> str:
-    """Return the sign of a cell's outcome; "" if there is no cell."""
+    """Return the sign of a cell's outcome, LEFT_OUT without a result, or "" without a cell."""
     if cell is None:
         return ""
     result = sweep.results.get(cell)

@@ -72,7 +72,8 @@ class Bench:
         limit: float,
         stop: threading.Event | None = None,
     ) -> Observation:
-        """Reset the server and run the command with these changes of one session, or of all."""
+        """Reset the server and run the command with these changes of one session, or of all. Raises
+        CannotRun, ServerFailed, or Interrupted when `stop` is set."""
         control = self.control
         control.send("POST", "reset", {"session": None, "scenarios": True})
         # This drops the changes of every session, and numbers all answers.
@@ -142,7 +143,7 @@ def plan(options: SweepOptions, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def cells_to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
-    """Return the first cells that can be run, at most `budget`."""
+    """Return the cells without a `reason`, at most `budget` of them."""
     return [cell for cell in cells if not cell.reason][:budget]
 
 
@@ -191,12 +192,13 @@ def run_cells(
     benches: "queue.SimpleQueue[Bench]",
     progress: Callable[[int, int, CellResult | None], None],
 ) -> None:
-    """Run the cells in parallel, one on each bench, and add their results to `result`."""
+    """Run the cells in parallel, one on each bench, and add their results to `result`. Cells that
+    hung in parallel runs are run alone again. A KeyboardInterrupt keeps the results so far."""
     stop, seconds = threading.Event(), options.seconds
     ends_at = inf if seconds is None else time.monotonic() + seconds
 
-    def run(cell: Cell) -> CellResult | None:
-        """Return the result of a cell, or None after the time is up or a stop."""
+    def run_cell(cell: Cell) -> CellResult | None:
+        """Run a cell; return None if the sweep was stopped or its time is over."""
         if stop.is_set() or time.monotonic() > ends_at:
             return None
         # The script is the same in all sessions.
@@ -214,7 +216,7 @@ def run_cells(
 
     progress(0, len(chosen), None)
     with ThreadPoolExecutor(options.jobs) as pool:
-        futures: list[Future[CellResult | None]] = [pool.submit(run, cell) for cell in chosen]
+        futures: list[Future[CellResult | None]] = [pool.submit(run_cell, cell) for cell in chosen]
         try:
             for future in as_completed(futures):
                 if (done := future.result()) is not None:
@@ -223,7 +225,7 @@ def run_cells(
             # Beside other runs a command takes longer than the clean one, which was alone.
             hung = [cell for cell, done in result.results.items() if done.program.hung]
             for cell in hung if options.jobs > 1 else ():
-                result.results[cell] = run(cell) or result.results[cell]
+                result.results[cell] = run_cell(cell) or result.results[cell]
         except KeyboardInterrupt:
             result.left_out_because = INTERRUPTED
         finally:

@@ -80,7 +80,7 @@ def simulate(
     name: str, script: UserDocument, agent: Agent, *, session: Session | None
 ) -> SimulatedConversation:
     """Send the script's messages to the agent; `session` journals its model requests, if any.
-    Raises TypeError if the agent returns something else than an answer."""
+    AgentFailed ends the conversation; an answer of another type raises TypeError."""
     simulation = Simulation(script)
     # A test may have asked the model before.
     seen = {call.id for call in finished_calls(session.requests)} if session else set()

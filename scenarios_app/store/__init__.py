@@ -199,7 +199,8 @@ def save_steps(
     gone: Sequence[AnyStep] = (),
     reason: str = "",
 ) -> None:
-    """Store new steps, `columns` of changed steps, and deletions. All steps are of one model."""
+    """Store `new` steps and `columns` of `changed` ones, delete those `gone`, and write the history
+    with the `reason`. All steps are of one model."""
     model = next((type(step) for step in (*new, *changed, *gone)), None)
     if model is None:
         return
@@ -218,7 +219,8 @@ def save_steps(
 
 
 def _update_columns(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:
-    """Update columns of stored rows; `bulk_update` would spell out each row in SQL."""
+    """Update columns of stored rows, and the versions of published steps; `bulk_update` would spell
+    out each row in SQL."""
     if not steps:
         return
     model: Any = type(steps[0])

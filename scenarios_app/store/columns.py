@@ -36,6 +36,7 @@ def empty_value(model: Model, column: str) -> Any:
 
 
 def column_values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
+    """Return a row's values by column; lists and objects are not copied."""
     return {column: getattr(row, column) for column in columns}
 
 
@@ -46,7 +47,8 @@ def copy_columns(row: models.Model, other: models.Model, columns: Iterable[str])
 
 
 def can_hold(model: Model, column: str, value: Json) -> bool:
-    """Return whether the column can hold this value; false for its empty value, a missing key."""
+    """Return whether the column can hold this value; false for its empty value, which stands for a
+    missing key."""
     field = _model_field(model, column)
     if value == empty_value(model, column):
         return False
@@ -77,7 +79,7 @@ def _model_field(model: Model, column: str) -> Any:
 
 
 def _is_text(value: Json) -> bool:
-    """Return True for a text that databases and form fields keep as it is."""
+    """Return whether the value is a text that databases and form fields keep unchanged."""
     # Databases reject NUL and half of a surrogate pair; form fields drop a lone "\r".
     return isinstance(value, str) and not any(
         c in "\0\r" or "\ud800" <= c <= "\udfff" for c in value

@@ -77,7 +77,7 @@ def authored_names() -> set[str]:
 
 
 def documents_json(documents: Sequence[ScenarioDocument]) -> Object:
-    """Return one document as it is, several as one file."""
+    """Return one document as it is, any other number as `{"scenarios": [...]}`."""
     objects = [dump(document) for document in documents]
     return objects[0] if len(objects) == 1 else {"scenarios": [*objects]}
 
@@ -114,8 +114,8 @@ def save_conversation(name: str, content: dict[str, Json]) -> None:
 
 
 def move_conversation(before: str, name: str) -> None:
-    """Move the conversation of a renamed scenario or draft to its new name. If its draft or
-    published scenario keeps the old name, both get a copy."""
+    """Give the conversation of a renamed scenario or draft its new name, unless that has one. Copy
+    it instead if a scenario or draft keeps the old name."""
     content = conversation_for(before)
     if content is None or conversation_for(name) is not None:
         return

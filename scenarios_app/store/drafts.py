@@ -151,8 +151,8 @@ def plan_publication(draft: Draft) -> Publication:
 
 
 def compiled_draft(draft: Draft) -> list[Compiled]:
-    """Return the compiled draft, preceded by an empty scenario of the name that it replaces. Raises
-    DocumentError."""
+    """Return the compiled draft, without steps if it is disabled. If it renames its published
+    scenario, an empty scenario of the old name comes first. Raises DocumentError."""
     steps = list(draft.steps.all())
     document, keys = document_of(draft, steps), [step.key for step in steps]
     compiled = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
@@ -265,7 +265,7 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
 
 
 def _state_of(scenario: AnyScenario) -> State:
-    """Return the scenario and its steps as documents, by the steps' keys."""
+    """Return the scenario and its steps as documents, by the steps' keys. Raises DocumentError."""
     steps: dict[StepId, dict[str, Json]] = {
         step.key: step_object(step) for step in scenario.steps.all()
     }
@@ -281,14 +281,15 @@ def _base_of(draft: Draft) -> State:
 
 
 def _current_keys(base: State, now: State) -> dict[Any, Any]:
-    """Map keys of old steps to current keys. Loading the same document again renews all keys."""
+    """Map keys of old steps to current keys: those that still exist, or all in order if the states
+    are equal, since loading the same document again renews all keys."""
     if _state_json(base) == _state_json(now):
         return dict(zip(base.steps, now.steps, strict=True))
     return {key: key for key in base.steps if key in now.steps}
 
 
 def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
-    """Return the state with the steps' keys replaced by those of another row."""
+    """Return the state with the steps' keys replaced as `keys` maps them; other keys stay."""
     return State(state.scenario, {keys.get(key, key): step for key, step in state.steps.items()})
 
 

@@ -32,7 +32,8 @@ StepId: TypeAlias = int | str
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A scenario at one time: its own part of the document, and its steps in order."""
+    """A scenario at one time: its own part of the document, None if it did not exist, and its steps
+    in order."""
 
     scenario: Mapping[str, Json] | None
     steps: Mapping[StepId, Mapping[str, Json]]
@@ -103,7 +104,8 @@ def parse_time(text: str) -> datetime:
 
 
 def versions_of(scenario: AnyScenario) -> list[Version]:
-    """Return the versions, the newest first, each with its changes from the one before."""
+    """Return the latest MAX_VERSIONS versions, the newest first, each with its changes from the one
+    before."""
     records = sorted(_history_records(scenario), key=lambda record: record.history_date)
     saves: list[list[Any]] = []
     for record in records:
@@ -151,7 +153,7 @@ def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
 
 
 def editors_since(scenario: Scenario, time: datetime) -> list[str]:
-    """Return who has changed a scenario since a time."""
+    """Return who has changed a scenario since a time; NO_USER alone if there is no record."""
     newer = _history_records(scenario, history_date__gt=time)
     return _authors_of_each(newer) or [NO_USER]
 
@@ -164,17 +166,18 @@ def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
 
 
 def author_of(*records: Any) -> str:
-    """Return who made the changes of one save."""
+    """Return the first user of the records of one save, or NO_USER."""
     users = (record.history_user for record in records)
     return next((str(user) for user in users if user is not None), NO_USER)
 
 
 def _authors_of_each(records: Iterable[Any]) -> list[str]:
+    """Return the authors of the records, sorted and each once."""
     return sorted(set(map(author_of, records)))
 
 
 def last_deleter_of(name: str) -> str:
-    """Return who last deleted a scenario of this name."""
+    """Return who last deleted a scenario of this name, or NO_USER."""
     gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")
     return author_of(*gone.order_by("-history_date")[:1])
 
@@ -218,7 +221,7 @@ def _changed_values(
 
 
 def _value_text(value: Json) -> str | None:
-    """Return a value as a difference shows it, or None for a missing one."""
+    """Return a text unchanged, another value as JSON, or None for _MISSING."""
     if value is _MISSING:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -249,7 +252,7 @@ def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
 
 
 def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
-    """Return the history records of a scenario and its steps that fit the filters."""
+    """Return the history records of a scenario and its steps that fit the filters, not sorted."""
     own = type(scenario).history.filter(id=scenario.pk, **those)
     steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
     return [*own.select_related("history_user"), *steps.select_related("history_user")]
@@ -297,7 +300,8 @@ def _describe_differences(
 
 
 def _leaf_values(value: Json, place: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield every value that is not a container, with its place in the document."""
+    """Yield every leaf with its place in the document: a plain value, an empty object, or a list
+    without objects or lists."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaf_values(inner, f"{place}.{key}" if place else key)

@@ -35,7 +35,8 @@ _PLACES = tuple((place, empty_value(Step, column)) for column, place in VALUES.i
 
 
 def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Object:
-    """Return the document of a scenario row as unvalidated data."""
+    """Return the document of a scenario row as unvalidated data; raises DocumentError if its extra
+    column is no object."""
     document = _copy_extra(scenario, "extra")
     for key in SCENARIO_KEYS:
         value = getattr(scenario, key)
@@ -45,7 +46,8 @@ def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Objec
 
 
 def step_object(row: StepColumns) -> Object:
-    """Return the document of a step row as unvalidated data."""
+    """Return the document of a step row as unvalidated data; raises DocumentError if an extra
+    column does not fit."""
     step: Object = {}
     for column, place in reversed(EXTRAS.items()):
         if rest := _copy_extra(row, column):
@@ -79,7 +81,7 @@ def column_at(place: str, row: StepColumns) -> str:
 
 
 def _add_column_conditions(row: StepColumns, step: Object) -> None:
-    """Add the conditions of a row's columns to a step's `match`."""
+    """Add the row's conditions on model, messages and tool result; raises DocumentError."""
     if row.match_model:
         equals = row.match_model_mode == TextMode.EQUALS
         model: Json = row.match_model if equals else {row.match_model_mode: row.match_model}
@@ -98,7 +100,7 @@ def _add_column_conditions(row: StepColumns, step: Object) -> None:
 
 
 def _copy_extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
-    """Return a copy of a column's other keys; raise DocumentError if it is no object."""
+    """Return a copy of an extra column; raises DocumentError if it is no object."""
     value = getattr(row, column)
     if not isinstance(value, dict):
         raise DocumentError(column, "expected an object")

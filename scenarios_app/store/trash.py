@@ -107,7 +107,7 @@ def _deletions() -> "QuerySet[Any]":
 
 
 def _kept_record(pk: int) -> Any:
-    """Return the record of a deleted scenario that can be restored; raise DoesNotExist."""
+    """Return the deletion record of a scenario in the trash; raises Scenario.DoesNotExist."""
     record = _deletions().filter(id=pk, history_date__gt=_oldest_kept()).first()
     if record is None:
         raise Scenario.DoesNotExist

@@ -70,7 +70,7 @@ class Command(BaseCommand):
 def _check_files(
     paths: Sequence[str],
 ) -> tuple[list[ScenarioDocument], Sequence[Problem], Sequence[Problem]]:
-    """Return the valid scenarios, the problems and the notes of files."""
+    """Return the documents, the problems and the notes; if there are problems, these alone."""
     try:
         files = read_paths(paths, limits=limits())
     except DocumentError as error:

@@ -84,7 +84,8 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _store_results(self, options: dict[str, Any]) -> None:
-        """Send the results of the named reports to the server; raises CommandError."""
+        """Send the results of the named reports to the server, and print what it skips. Raises
+        CommandError, also for an option that does not go with --faults."""
         for option in ("junit", "html", "github"):
             if options[option]:
                 raise CommandError(f"--faults has no --{option}", returncode=NOT_JUDGED)
@@ -99,7 +100,7 @@ class Command(BaseCommand):
 
 
 def _read_report(file: str) -> Any:
-    """Return the JSON of a report file; raise BadReport."""
+    """Return the JSON of a report; raises BadReport, or CommandError if the file cannot be read."""
     try:
         return json.loads(read_file(file))
     except (ValueError, RecursionError):
@@ -107,7 +108,7 @@ def _read_report(file: str) -> Any:
 
 
 def _parse_percent(text: str) -> float:
-    """Return a number from 0 to 100; raise ArgumentTypeError."""
+    """Return a number from 0 to 100; raises ArgumentTypeError for other texts."""
     try:
         number = float(text)
     except ValueError:

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         try:
             names: list[str] = options["names"]
             available = _read_files(options["path"]) if options["path"] else _read_database(names)
-            documents = _select(names, available)
+            documents = _select_documents(names, available)
         except DocumentError as error:
             raise CommandError(str(error)) from None
         written = (
@@ -55,11 +55,13 @@ class Command(BaseCommand):
 
 
 def _read_files(path: str) -> dict[str, ScenarioDocument]:
+    """Return the documents under a path by name; raises DocumentError."""
     return {document.name: document for document in read_paths([path], limits=limits()).documents}
 
 
 def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
-    """Return the stored scenarios of these names, or all; raise DocumentError for invalid rows."""
+    """Return the stored documents of these names that exist, or all without names, by name. Raises
+    DocumentError for those that cannot be read."""
     rows = Scenario.objects.order_by("name").prefetch_related("steps")
     documents: dict[str, ScenarioDocument] = {}
     problems: list[Problem] = []
@@ -73,8 +75,10 @@ def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
     return documents
 
 
-def _select(names: list[str], available: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
-    """Return the scenarios of these names, or all; raise DocumentError for unknown names."""
+def _select_documents(
+    names: list[str], available: dict[str, ScenarioDocument]
+) -> list[ScenarioDocument]:
+    """Return the documents of these names, or all without names; raises DocumentError."""
     if unknown := [name for name in names if name not in available]:
         raise DocumentError.of(
             Problem(name, "there is no scenario of this name") for name in unknown

@@ -94,7 +94,8 @@ def _write_documents(documents: Sequence[ScenarioDocument], targets: Mapping[str
 
 
 def _target_files(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[str, Path]:
-    """Return each scenario's file by name; raises CommandError for one that is no recording."""
+    """Return the file for each scenario by name; raises CommandError if a file exists there that is
+    no recording."""
     targets: dict[str, Path] = {}
     for document in documents:
         stem = _UNSAFE.sub("_", document.name).strip(". ")[:100] or "recording"
@@ -108,7 +109,7 @@ def _target_files(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[s
 
 
 def _is_recording(file: Path) -> bool:
-    """Return True if a file holds converted recordings only, so that it may be overwritten."""
+    """Return True if a file is valid and has only recordings."""
     try:
         documents = read_paths([file]).documents
     except DocumentError:

@@ -62,7 +62,8 @@ class Command(BaseCommand):
 
 
 def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
-    """Play the conversations of a file against its own scenarios and the given ones."""
+    """Play a file's conversations against these scenarios and its own, or against the database's if
+    there are none. Raises DocumentError or CommandError."""
     document = read_play(read_file(file), source=file)
     against = _build_or_load_catalog([*scenarios, *document.scenarios])
     scenario = document.scenarios[0].name if len(document.scenarios) == 1 else ""
@@ -73,7 +74,7 @@ def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConve
 
 
 def _build_or_load_catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
-    """Return the catalog of these documents, or of the stored scenarios without any."""
+    """Return a catalog of the documents, or of the database without any; raises DocumentError."""
     if not documents:
         return FixedCatalog(catalog.index())
     merged = merge_documents(documents, limits=limits())
