@@ -22,6 +22,7 @@ from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
 from scenarios_app.proof.program import ProgramRun
 from scenarios_app.proof.sweep import (
+    NO_CELLS,
     SweepOptions,
     cells_to_run,
     clean_body,
@@ -214,6 +215,8 @@ class TestSweeps:
             cells = plan(self.options, before.answers)
         except BadCell as error:
             return {"note": str(error)}
+        if not cells:
+            return {"note": NO_CELLS}
         results = []
         seconds = self.options.seconds
         for cell in cells_to_run(cells, self.options.budget):

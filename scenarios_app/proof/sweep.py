@@ -27,6 +27,8 @@ INTERRUPTED = "the sweep was stopped"
 # The header of a changed answer.
 CHANGE_HEADER = "x-mockllm-change"
 
+NO_CELLS = "none of these kinds fits an answer of the clean run"
+
 
 class CannotSweep(Exception):
     """The command cannot be swept; the message says why and what to do."""
@@ -117,7 +119,7 @@ def sweep(
         clean = run_clean(first, options)
         cells = plan(options, clean.answers)
         if not cells:
-            raise CannotSweep("none of these kinds fits an answer of the clean run")
+            raise CannotSweep(NO_CELLS)
         result = Sweep(cells, options.seed, clean_body(clean))
         result.command, result.versions = shlex.join(options.command), versions_on(first.control)
         if not (options.steps or options.only):

@@ -52,7 +52,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/simulate": 260,
     "scenarios_app/store": 1_443,
     "scenarios_app/testing": 3_772,
-    "scenarios_app/proof": 1_810,
+    "scenarios_app/proof": 1_815,
     "scenarios_app/verdict": 2_812,
     "scenarios_app/wire": 13_323,
     "traces_app": 2_016,

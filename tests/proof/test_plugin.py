@@ -86,6 +86,13 @@ def cells(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.timeout(180)
+def test_test_whose_answers_no_kind_fits_is_noted(folder: Path) -> None:
+    only_tools = ["--mockllm-torture-kinds", "unknown_tool", "-k", "test_strict"]
+    ended = run(folder, *only_tools)
+    note = "test_agent.py::test_strict: none of these kinds fits an answer of the clean run"
+    assert (ended.returncode, note in ended.stdout) == (0, True), ended.stdout
+
+
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "two workers"])
 def test_each_test_is_repeated_with_each_kind(folder: Path, workers: list[str]) -> None:
     kinds = ["--mockllm-torture-kinds", "server_error,refusal,max_tokens"]
