@@ -96,7 +96,7 @@ UNFOLD: dict[str, Any] = {
                 for title, route in (
                     ("Published", "scenario_changelist"),
                     ("Drafts", "draft_changelist"),
-                    ("Bin", "scenario_trash"),
+                    ("Trash", "scenario_trash"),
                 )
             ],
         }

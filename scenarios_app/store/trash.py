@@ -16,7 +16,7 @@ from scenarios_app.store.drafts import free_name
 from scenarios_app.store.history import SAVE_GAP, author_of
 
 DEFAULT_DAYS = 30
-RESTORED = "restored from the bin"
+RESTORED = "restored from the trash"
 
 
 @dataclass(frozen=True, slots=True)

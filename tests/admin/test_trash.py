@@ -1,4 +1,4 @@
-"""Deleted scenarios: what is told before, what the bin keeps and how it gives that back."""
+"""Deleted scenarios: what is told before, what the trash keeps and how it gives that back."""
 
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from tests.admin.traffic import served
 
 pytestmark = pytest.mark.django_db
 
-BIN = f"{LIST}bin/"
+TRASH = f"{LIST}trash/"
 
 
 def delete(client: Client, scenario: Scenario) -> Any:
@@ -26,7 +26,7 @@ def delete(client: Client, scenario: Scenario) -> Any:
 
 
 def restore(client: Client, pk: int) -> Any:
-    return client.post(f"{BIN}{pk}/restore/", follow=True)
+    return client.post(f"{TRASH}{pk}/restore/", follow=True)
 
 
 def age(pk: int, **old: int) -> None:
@@ -43,7 +43,7 @@ def test_deletion_names_answers_and_links_to_the_bin(editor: Client) -> None:
     assert "answered 3 requests of the journal" in text
     page = delete(editor, scenario)
     assert "“weather” is deleted." in message_text(page)
-    assert f'href="{BIN}"' in message_text(page)
+    assert f'href="{TRASH}"' in message_text(page)
     assert served_step_keys() == {}
 
 
@@ -72,7 +72,7 @@ def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client
     assert texts(back) == ["one", "two"]
     assert list(served_step_keys()) == ["weather"]
     latest, *_, first = versions_of(back)
-    assert (latest.reason, first.changes) == ("restored from the bin", ("created",))
+    assert (latest.reason, first.changes) == ("restored from the trash", ("created",))
     assert conversation_for("weather") == {"turns": [{"user": "sun?"}]}
     assert trash.trash_entries() == []
 
@@ -105,8 +105,8 @@ def test_history_of_a_deleted_scenario_is_shown(editor: Client) -> None:
     scenario = a_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
-    assert f'href="{BIN}{pk}/"' in editor.get(BIN).content.decode()
-    text = editor.get(f"{BIN}{pk}/").content.decode()
+    assert f'href="{TRASH}{pk}/"' in editor.get(TRASH).content.decode()
+    text = editor.get(f"{TRASH}{pk}/").content.decode()
     assert "deleted</span>" in text
     assert "Restore this version" not in text
 
@@ -124,7 +124,7 @@ def test_deleted_scenarios_are_kept_for_the_retention(
     age(keys[0], days=days, minutes=1)
     age(keys[1], days=days, minutes=-1)
     assert [one.name for one in trash.trash_entries()] == ["young"]
-    assert editor.get(f"{BIN}{keys[0]}/").status_code == 404
+    assert editor.get(f"{TRASH}{keys[0]}/").status_code == 404
     assert restore(editor, keys[0]).status_code == 404
     # The next deletion forgets what is older.
     delete(editor, a_scenario("other", {}))
@@ -138,13 +138,13 @@ def test_reader_sees_the_bin_and_restores_nothing(editor: Client, reader: Client
     scenario = a_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
-    assert "Restore" not in reader.get(BIN).content.decode()
-    assert reader.post(f"{BIN}{pk}/restore/").status_code == 403
+    assert "Restore" not in reader.get(TRASH).content.decode()
+    assert reader.post(f"{TRASH}{pk}/restore/").status_code == 403
     assert not Scenario.objects.exists()
 
 
 def test_scenario_outside_the_bin_is_not_found(editor: Client) -> None:
     scenario = a_scenario("weather", {})
-    assert editor.get(f"{BIN}{scenario.pk}/").status_code == 404
+    assert editor.get(f"{TRASH}{scenario.pk}/").status_code == 404
     assert restore(editor, scenario.pk).status_code == 404
-    assert editor.get(f"{BIN}{scenario.pk}/restore/").status_code == 405
+    assert editor.get(f"{TRASH}{scenario.pk}/restore/").status_code == 405

@@ -86,10 +86,10 @@ MATRIX: dict[str, Row] = {
     f"{SCENARIO}/play/": SEEN,
     f"{SCENARIO}/user/": SEEN,
     f"{SCENARIO}/new/": WRITTEN,
-    f"{SCENARIO}/bin/": SEEN,
-    # Of the rows that are there none is in the bin.
-    f"{SCENARIO}/bin/<int:pk>/": (LOGIN, 403, 404, 404),
-    f"{SCENARIO}/bin/<int:pk>/restore/": (LOGIN, 405, 405, 405),
+    f"{SCENARIO}/trash/": SEEN,
+    # Of the rows that are there none is in the trash.
+    f"{SCENARIO}/trash/<int:pk>/": (LOGIN, 403, 404, 404),
+    f"{SCENARIO}/trash/<int:pk>/restore/": (LOGIN, 405, 405, 405),
     f"{SCENARIO}/add/check/": POSTED,
     f"{SCENARIO}/add/try/": POSTED,
     f"{SCENARIO}/<path:object_id>/try/": POSTED,

@@ -66,7 +66,7 @@ def restored(model: type[Scenario] | type[Draft]) -> Body:
     return body
 
 
-def in_the_bin(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+def in_the_trash(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     """Nothing, once the scenario is deleted."""
     Scenario.objects.get(pk=ids["scenarios_app/scenario"]).delete()
     return {}
@@ -177,7 +177,7 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{DRAFT}/<path:object_id>/here/", "be here", of(), CHANGE),
     Write(f"admin/{SCENARIO}/new/", "example", of(example="tool-loop"), ("add",)),
     Write(f"admin/{SCENARIO}/play/", "keep", kept, CHANGE, besides=("reader", "view")),
-    Write(f"admin/{SCENARIO}/bin/<int:pk>/restore/", "from the bin", in_the_bin, ("add",)),
+    Write(f"admin/{SCENARIO}/trash/<int:pk>/restore/", "from the trash", in_the_trash, ("add",)),
     Write(f"admin/{SCENARIO}/", "save the list", listed, CHANGE),
     act(SCENARIO, "disable", CHANGE),
     act(SCENARIO, "enable", CHANGE, row="disabled"),
@@ -258,7 +258,7 @@ READS: set[str] = {
     "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$",
     "admin/(?P<url>.*)$",
     *_pages(
-        SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "user/", "bin/", "bin/<int:pk>/"
+        SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "user/", "trash/", "trash/<int:pk>/"
     ),
     *_pages(DRAFT, *CHECKS),
     *_pages(REQUEST, *OTHERS, "session/", "sessions/", "make-step/"),

@@ -213,7 +213,7 @@ class ScenarioList(ModelAdmin):
         return redirect("admin:scenarios_app_scenario_changelist")
 
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
-        """Delete a scenario and its progress in sessions; remove expired ones from the bin."""
+        """Delete a scenario and its progress in sessions; remove expired ones from the trash."""
         actions.forget_on_commit([obj.name])
         super().delete_model(request, obj)
         erase_expired()

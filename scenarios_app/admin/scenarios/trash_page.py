@@ -1,4 +1,4 @@
-"""The page *Bin* with deleted scenarios, their history and *Restore*, and messages on deletion."""
+"""The page *Trash* with deleted scenarios, their history and *Restore*, and messages on deletion."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def trash_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """List the deleted scenarios, the latest first."""
     owner.require(request, "view")
     context = {
-        "title": "Bin",
+        "title": "Trash",
         "entries": trash.trash_entries(),
         "days": trash.retention_days(),
         "may_restore": owner.has_add_permission(request),
@@ -48,7 +48,7 @@ def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
     owner.require(request, "add")
     old_name = _deleted_scenario(pk).name
     scenario = trash.restore(pk)
-    owner.log_addition(request, scenario, "Restored from the bin.")
+    owner.log_addition(request, scenario, "Restored from the trash.")
     if scenario.name == old_name:
         messages.success(request, f"“{old_name}” is restored.")
     else:
@@ -71,7 +71,7 @@ def report_deletion(request: HttpRequest, name: str) -> None:
     """Tell the user that a scenario is deleted and where to restore it."""
     days = trash.retention_days()
     url = reverse("admin:scenarios_app_scenario_trash")
-    text = '“{}” is deleted. <a class="sc-link" href="{}">The bin</a> keeps it for {} day{}.'
+    text = '“{}” is deleted. <a class="sc-link" href="{}">The trash</a> keeps it for {} day{}.'
     messages.success(request, format_html(text, name, url, days, "" if days == 1 else "s"))
 
 
