@@ -100,6 +100,6 @@ def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
 
 
 async def _close(stream: AsyncGenerator[Any, None]) -> None:
-    """Close a stream; ignore the RuntimeError of one that is running."""
+    """Await the end of a stream's generator; one that runs at the moment is left alone."""
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

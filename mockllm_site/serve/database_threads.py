@@ -53,8 +53,9 @@ class DatabaseThread:
             self.waiting -= 1
 
 
-class RequestThread(Executor):
-    """Runs all thread-sensitive work of a request in one thread: that with the fewest tasks."""
+class RequestExecutor(Executor):
+    """Runs all thread-sensitive work of a request in one database thread: the one that has the
+    fewest tasks at the first work."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads
@@ -77,7 +78,7 @@ def with_database_threads(app: App) -> App:
         if scope["path"] in PROBES:
             await app(scope, receive, send)
             return
-        async with ThreadSensitiveContext(executor=RequestThread(_threads())):
+        async with ThreadSensitiveContext(executor=RequestExecutor(_threads())):
             await app(scope, receive, send)
 
     return threaded

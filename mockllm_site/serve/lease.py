@@ -77,7 +77,7 @@ class Lease:
         with it. To be sure that another process is dead may take DEAD_SECONDS."""
         while against := self._register():
             for row in against:
-                if self.is_alive(row):
+                if self.check_alive(row):
                     why = ANOTHER if row.shares and self._row.shares else ALONE
                     raise LeaseRefused(f"process {row.pid} serves from this database; {why}")
             self._wait(LOOK_SECONDS)
@@ -87,14 +87,15 @@ class Lease:
         if not ServerProcess.objects.filter(pk=self._row.pk).update(beat=F("beat") + 1):
             return not self._register()
         for row in ServerProcess.objects.exclude(pk=self._row.pk):
-            self.is_alive(row)
+            self.check_alive(row)
         return True
 
     def delete_row(self) -> None:
         ServerProcess.objects.filter(pk=self._row.pk).delete()
 
-    def is_alive(self, row: ServerProcess) -> bool:
-        """Return True if another process is known to live; remove the row of a dead one."""
+    def check_alive(self, row: ServerProcess) -> bool:
+        """Return True if another process is seen to live, False if it is dead or not known yet.
+        Removes the row of a dead one and notes its unclean end."""
         if row.machine and row.machine == self._row.machine and row.birth:
             lives = process_start_time(row.pid) == row.birth
             dead = not lives

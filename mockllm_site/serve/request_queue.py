@@ -60,7 +60,7 @@ class SerialProtocol(UvicornProtocol):
         super().connection_lost(exc)
 
     def on_headers_complete(self) -> None:
-        """Note the length of the body, up to which bytes belong to this request."""
+        """Note the announced length of the body, up to which bytes belong to this request."""
         self._body_left = announced_length(self.scope, unknown=0)
         super().on_headers_complete()
 

@@ -61,6 +61,7 @@ def is_journal_page(request: HttpRequest) -> bool:
 
 
 def is_sessions_page(request: HttpRequest) -> bool:
+    """Return True on the list of sessions and the pages below it."""
     return request.path.startswith(f"{_LIST}/servedrequest/session")
 
 

@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Callable[..., Provider]:
 
 
 class ScenarioKeys(TypedDict, total=False):
-    """The keys of a scenario other than its steps."""
+    """The keys of a scenario other than its name and steps; all are optional."""
 
     description: str
     priority: int

@@ -60,8 +60,8 @@ def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def _annotation_lines(cases: Iterable[Case]) -> Iterator[str]:
-    """Yield at most MAX_ANNOTATIONS errors, one for each reason, and as many warnings for what
-    cases noted."""
+    """Yield an error for each reason and a warning for each note, at most MAX_ANNOTATIONS of
+    each."""
     all_cases = list(cases)
     errors = ((case.name, reason) for case in all_cases for reason in case.reasons)
     warnings = ((case.name, reason) for case in all_cases for reason in case.noted)

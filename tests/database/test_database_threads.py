@@ -11,7 +11,11 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from mockllm_site.serve import database_threads
-from mockllm_site.serve.database_threads import DatabaseThread, RequestThread, with_database_threads
+from mockllm_site.serve.database_threads import (
+    DatabaseThread,
+    RequestExecutor,
+    with_database_threads,
+)
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.chat.chatting import scenario
 from tests.chat.scripts import ENDLESS
@@ -128,7 +132,7 @@ async def test_one_request_is_in_one_thread_at_any_depth(monkeypatch: pytest.Mon
 async def test_a_request_takes_the_idlest_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = in_threads(monkeypatch, 2)
     go_on = threading.Event()
-    busy = RequestThread(threads).submit(go_on.wait)
+    busy = RequestExecutor(threads).submit(go_on.wait)
     assert [thread.waiting for thread in threads] == [1, 0]
     chosen: list[int] = []
 

@@ -94,6 +94,7 @@ class ScenarioPage(ModelAdmin):
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
     ) -> Field | None:
+        """Return the editor's own field for a column of the scenario, else Django's."""
         if cell := SCENARIO_CELLS.get(db_field.name):
             field = form_field(db_field, cell)
             if db_field.name == "enabled":

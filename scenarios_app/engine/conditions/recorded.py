@@ -16,7 +16,7 @@ from scenarios_app.engine.recorded.requests import (
     Difference,
     decode_body,
     differences,
-    rules_between,
+    rules_needed,
     to_compared_request,
 )
 from scenarios_app.engine.recorded.rules import RULE_NAMES, RuleName
@@ -86,7 +86,7 @@ class RecordedCondition(SubjectTextCondition):
         if received is None:
             return "a request of which only the head is known"
         if self.holds(reader):
-            rules = ", ".join(rules_between(self.recorded, received))
+            rules = ", ".join(rules_needed(self.recorded, received))
             return f"the same but for what these rules leave out: {rules}" if rules else "the same"
         return "; ".join(map(describe_difference, self.differences(reader)))
 

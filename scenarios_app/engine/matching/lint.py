@@ -179,7 +179,7 @@ def _find_unwritten(entry: Entry) -> Iterator[Suspicion]:
 
 
 def _scripted_parts(step: Step) -> Iterator[AnswerPart]:
-    """Yield the parts of the answers for both modes."""
+    """Yield the parts that a step scripts, of its streamed and then of its whole answer."""
     for answer in (step.produce.streaming, step.produce.non_streaming):
         for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
             yield from choice.parts

@@ -87,8 +87,8 @@ def _decode_redacted(body: bytes) -> Json:
         return decode_body(body)
 
 
-def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
-    """Return the rules without which two requests would differ."""
+def rules_needed(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
+    """Return the rules without which two requests that are equal by their rules would differ."""
     return tuple(
         rule
         for rule in RULES

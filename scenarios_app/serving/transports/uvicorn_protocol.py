@@ -151,7 +151,8 @@ class UvicornProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Collect a piece of a plain request's body; pass any other on to uvicorn."""
+        """Collect a piece of the body if `on_headers_complete` took the request as a plain one;
+        else pass it on to uvicorn."""
         if self._pieces is None:
             super().on_body(body)
         else:

@@ -76,7 +76,8 @@ class OpenAIWire(Wire):
         return (token.strip() or None) if scheme.lower() == "bearer" else None
 
     def authorise(self, call: Call) -> None:
-        """Raise the 401 without a key, except on Ollama's port, where clients send none."""
+        """Raise the 401 without a key, except on Ollama's port, where clients send none; Azure's
+        paths need one there too."""
         if self.api_key(call) is None and not is_at_ollama_port(call):
             azure = " or 'api-key: KEY'" if call.path.startswith(AZURE) else ""
             raise WireError(

@@ -10,7 +10,7 @@ from scenarios_app.engine.recorded.requests import (
     compared_request,
     decode_body,
     digest_of,
-    rules_between,
+    rules_needed,
     to_compared_request,
 )
 from scenarios_app.engine.recorded.rules import RULE_NAMES
@@ -99,10 +99,10 @@ def test_a_request_that_came_is_compared_without_its_secrets() -> None:
 def test_required_rules_of_two_requests_are_listed() -> None:
     one = post({"id": "a", "user": "x", "t": "2026-05-01"})
     other = post({"id": "b", "user": "y", "t": "2026-05-01"})
-    assert rules_between(one, other) == ("ids", "labels")
-    assert rules_between(one, one) == ()
+    assert rules_needed(one, other) == ("ids", "labels")
+    assert rules_needed(one, one) == ()
     without = (post({"id": "a", "user": name}, "ids") for name in "xy")
-    assert rules_between(*without) == ("labels",)
+    assert rules_needed(*without) == ("labels",)
 
 
 def test_digests_do_not_look_at_the_order_of_keys() -> None:
