@@ -1,4 +1,4 @@
-"""The page *Trash* with deleted scenarios, their history and *Restore*, and messages on deletion."""
+"""The page *Trash* with deleted scenarios, their history and *Restore*; messages on deletion."""
 
 from typing import Any
 
