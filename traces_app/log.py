@@ -115,7 +115,8 @@ class RunLog(Generic[T]):
         return self._feed.ended
 
     def publish(self, event: LoggedEvent, source: T | None = None) -> None:
-        """Append an event made by `next_event`; a terminal one ends the log."""
+        """Append an event made by `next_event`, and the value that it was made from; a terminal one
+        ends the log."""
         self._last += 1
         self._feed.publish((event, source), last=event.is_terminal)
 

@@ -11,8 +11,8 @@ from scenarios_app.testing.run import split
 
 
 class ProgramCommand(BaseCommand):
-    """A Django command that calls `run` with its options and exits with its result. With
-    `takes_command`, `run` also gets the command that the user gives after `--`."""
+    """A Django command made of the function `run`, which gets its options and returns its exit
+    code. With `takes_command`, `run` also gets the command that the user gives after `--`."""
 
     def __init__(
         self,

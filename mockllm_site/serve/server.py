@@ -93,9 +93,10 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that serves on a socket and then calls `ready`. The first signal lets answers
-    finish; a second one stops them. `most_connections` of None leaves the limit to the protocol.
-    With `by_turns` it accepts one connection at a time, so that processes share a socket."""
+    """One process that serves on a socket until `parent` ends, and calls `ready` once it listens.
+    The first signal lets answers finish; a second one stops them. `most_connections` of None leaves
+    the limit to the protocol; else, with `by_turns`, it accepts one connection at a time, so that
+    processes share a socket."""
 
     def __init__(
         self,

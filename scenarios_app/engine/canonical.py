@@ -234,8 +234,9 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals;
-    `cache_…` counts are added to them. `total` is a scripted total."""
+    """Token counts of one answer. `reasoning_tokens` are part of the output and `cached_tokens` of
+    the input. The scripted `cache_…` counts are in neither: reads are reported with
+    `cached_tokens`, writes apart. `total` is a scripted total, None for the sum."""
 
     input_tokens: int
     output_tokens: int

@@ -57,7 +57,8 @@ class AttemptRef:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A copy of one session's state, in order of occurrence."""
+    """A copy of one session's state: its latest request's number, consumed steps, failed attempts,
+    counters and violations, each in order of occurrence."""
 
     session: str
     ordinal: int = 0

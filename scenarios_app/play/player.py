@@ -308,6 +308,7 @@ def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> boo
 
 
 def _describe_expected_call(expected: ExpectedCallDocument) -> str:
+    """Return an expected tool call as the check of a played turn shows it."""
     name = f"{expected.namespace}.{expected.name}" if expected.namespace else expected.name
     if expected.input is not None:
         return f"{name}(input {expected.input.compile().describe()})"

@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.dry_run import fields_for_edits
-from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm
+from scenarios_app.admin.editor.forms import ScenarioForm, StepRowForm
 from scenarios_app.admin.editor.problems import fixes_for
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
@@ -100,7 +100,7 @@ def _scenario_warnings(
 
 
 def warning_lines(
-    suspicions: Iterable[Suspicion], forms: Sequence[ClosedStepForm]
+    suspicions: Iterable[Suspicion], forms: Sequence[StepRowForm]
 ) -> Iterator[FormProblem]:
     """Yield suspicions as lines of the page. `forms` are the forms of the scenario's steps, empty
     if the user may not view steps."""

@@ -66,8 +66,9 @@ def changes_by_others(scenario: AnyScenario, data: Mapping[str, Any]) -> Concurr
     return changed_since(scenario, opened_at)
 
 
-class ClosedStepForm(MergingForm):
-    """A step whose row was not opened: only its order is posted, and its columns stay unchanged."""
+class StepRowForm(MergingForm):
+    """The row of a step that was not opened: only its order is posted, and its columns stay
+    unchanged. Base of the opened row, `StepForm`."""
 
     order = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
     unmerged_fields = frozenset({"order", "id", "DELETE"})
@@ -106,7 +107,8 @@ class ClosedStepForm(MergingForm):
             self.add_error(None, message)
 
     def all_errors(self) -> Iterator[tuple[str, str]]:
-        """Yield (column, message) of each error in the order of the page; column may be ""."""
+        """Yield (column, message) of each error of a step, open or closed, in the order of the
+        page; the column is "" if the page does not have it."""
         errors: dict[str, list[str]] = {
             column: list(map(str, messages))
             for column, messages in self.errors.items()
@@ -119,7 +121,7 @@ class ClosedStepForm(MergingForm):
         yield from (("", str(m)) for m in self.non_field_errors() if m not in yielded)
 
 
-class StepForm(ClosedStepForm):
+class StepForm(StepRowForm):
     """An opened step with all of its fields."""
 
     class Meta:

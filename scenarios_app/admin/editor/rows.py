@@ -7,7 +7,7 @@ from django import forms
 from django.db.models import Model
 from django.forms.boundfield import BoundField
 
-from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm, StepForm
+from scenarios_app.admin.editor.forms import ScenarioForm, StepForm, StepRowForm
 from scenarios_app.admin.editor.frequency import ONCE, failures_summary, frequency_of, shown_when
 from scenarios_app.admin.editor.inputs import JsonFormField, choice_label, recording_status
 from scenarios_app.admin.editor.layout import (
@@ -108,7 +108,7 @@ class GroupView:
 class StepRow:
     """A step of the page. `groups` are empty if the fields are loaded when the row is opened."""
 
-    form: ClosedStepForm
+    form: StepRowForm
     title: Title
     groups: tuple[GroupView, ...]
     hits: int = 0
@@ -218,11 +218,11 @@ def _row_problems(row: StepRow) -> Iterator[FormProblem]:
         yield FormProblem(where, message, target)
 
 
-def group_views(form: ScenarioForm | ClosedStepForm) -> tuple[GroupView, ...]:
+def group_views(form: ScenarioForm | StepRowForm) -> tuple[GroupView, ...]:
     """Return the groups of a form's fields with their errors."""
     groups: tuple[Group, ...] = SCENARIO
     hidden_errors: Mapping[str, list[str]] = {}
-    if isinstance(form, ClosedStepForm):
+    if isinstance(form, StepRowForm):
         groups, hidden_errors = STEP, form.hidden_errors
 
     def errors(*names: str) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ def group_views(form: ScenarioForm | ClosedStepForm) -> tuple[GroupView, ...]:
 
 
 def _groups_to_send(
-    form: ClosedStepForm, formset: StepFormSet, *, has_errors: bool
+    form: StepRowForm, formset: StepFormSet, *, has_errors: bool
 ) -> tuple[GroupView, ...]:
     """Return the fields to send with a row; none if it is closed without errors, in a long list."""
     if isinstance(form, StepForm):

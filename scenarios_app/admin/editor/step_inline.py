@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.editor.forms import ClosedStepForm, StepForm, changes_by_others
+from scenarios_app.admin.editor.forms import StepForm, StepRowForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import STEP, STEP_CELLS
 from scenarios_app.admin.editor.problems import is_missing, step_problem
@@ -44,7 +44,7 @@ class StepIdField(IntegerField):
 
 
 if TYPE_CHECKING:
-    InlineFormSet = BaseInlineFormSet[Step, Scenario, ClosedStepForm]
+    InlineFormSet = BaseInlineFormSet[Step, Scenario, StepRowForm]
 else:
     InlineFormSet = BaseInlineFormSet
 
@@ -53,14 +53,14 @@ class StepFormSet(InlineFormSet):
     """Saves no step while any step has errors. `forms` stays in the order of the post."""
 
     @property
-    def ordered_forms(self) -> list[ClosedStepForm]:
+    def ordered_forms(self) -> list[StepRowForm]:
         """The forms in the order of their steps; those without an order come last."""
         if not self.is_bound:
             return self.forms
         return sorted(self.forms, key=_sort_key)
 
     @property
-    def remaining_forms(self) -> list[ClosedStepForm]:
+    def remaining_forms(self) -> list[StepRowForm]:
         """The forms of steps that are neither deleted nor left empty, in order."""
         if not self.is_bound:
             return self.forms
@@ -74,12 +74,12 @@ class StepFormSet(InlineFormSet):
         while self._add_document_errors(self.remaining_forms):
             pass
 
-    def add_fields(self, form: ClosedStepForm, index: int | None) -> None:
+    def add_fields(self, form: StepRowForm, index: int | None) -> None:
         """Add Django's fields; that of the id accepts this row's step alone."""
         super().add_fields(form, index)
         form.fields["id"] = StepIdField(form.instance)
 
-    def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
+    def save_new(self, form: StepRowForm, commit: bool = True) -> Any:
         """Save a new step; one without an order comes last."""
         if form.cleaned_data.get("order") is None:
             # The default order is 0, which the first step may have.
@@ -109,10 +109,10 @@ class StepFormSet(InlineFormSet):
         return {**super().get_form_kwargs(index), "select": self.instance.select}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
-        """Return a ClosedStepForm for a stored step whose row is not open, else a StepForm."""
+        """Return a StepRowForm for a stored step whose row is not open, else a StepForm."""
         whole = self.form
         if i < self.initial_form_count() and not self._is_open(i):
-            self.form = ClosedStepForm
+            self.form = StepRowForm
         try:
             form = super()._construct_form(i, **kwargs)  # type: ignore[misc]
             if self.is_bound:
@@ -152,7 +152,7 @@ class StepFormSet(InlineFormSet):
             if form.instance.pk in others.steps and deleted:
                 raise ValidationError(f"{others.who} changed a step that you delete.")
 
-    def _add_document_errors(self, forms: list[ClosedStepForm]) -> bool:
+    def _add_document_errors(self, forms: list[StepRowForm]) -> bool:
         """Add the document's errors to the steps' fields, and return whether any was new.
 
         Columns with errors are left out. Errors of the scenario itself belong to its own form.
@@ -185,14 +185,14 @@ class StepFormSet(InlineFormSet):
             return any(added)
         return False
 
-    def _is_left_out(self, form: ClosedStepForm) -> bool:
+    def _is_left_out(self, form: StepRowForm) -> bool:
         """Return True for a deleted step and for a new one that was left empty."""
         if self._should_delete_form(form):  # type: ignore[attr-defined]
             return True
         return form.empty_permitted and not form.has_changed()
 
 
-def _without_errors(form: ClosedStepForm) -> AnyStep:
+def _without_errors(form: StepRowForm) -> AnyStep:
     """Return a copy of the form's step with the columns that have errors emptied."""
     row = copy(form.instance)
     for column in form.error_columns:
@@ -205,7 +205,7 @@ def _first_key(column: str) -> str:
     return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
 
 
-def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
+def _add_problem(form: StepRowForm, row: AnyStep, problem: RowProblem) -> bool:
     """Add a problem to the row's form; return False if its field has an error anyway."""
     column, message = step_problem(problem.place, problem.message, row)
     # The emptied column may be the reason why something is missing.
@@ -218,7 +218,7 @@ def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> boo
     return True
 
 
-def _sort_key(form: ClosedStepForm) -> tuple[int, int]:
+def _sort_key(form: StepRowForm) -> tuple[int, int]:
     """Return a row's order, then its place on the page; new rows without order come last."""
     order = form.cleaned_data.get("order")
     if order is None:

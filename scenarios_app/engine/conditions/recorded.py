@@ -31,7 +31,7 @@ RuleKey: TypeAlias = Annotated[RuleName, fields.one_of(RuleName)]
 
 class RecordedRequestDocument(Document):
     """A request as it was recorded. Another request is the same if it differs only in volatile
-    values, which named rules leave out."""
+    values, which built-in rules leave out."""
 
     method: fields.SomeText = "POST"
     """The HTTP method."""

@@ -80,7 +80,8 @@ def _get_priority(mapping: FileValue) -> int:
 
 
 def _read_request(request: FileValue) -> RecordedRequest:
-    """Return a request that a mapping matches; raises DocumentError."""
+    """Return the request that a mapping describes with literal values; other matchers are left out,
+    and wildcards of URLs are removed. Raises DocumentError for values of a wrong type."""
     key = next(key for key in _URLS if key in request.object())
     url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
     query = _equal_to_values(request.maybe("queryParameters"))

@@ -27,9 +27,10 @@ _RARE_FIELDS = frozenset({"container", "context_management", "fallbacks", "infer
 class AnthropicOptions(msgspec.Struct, frozen=True):
     """The options of a request that affect its response, beside the text.
 
-    `geo` is the inference region; `thinking` adds the count of thinking tokens. Cache writes live
-    for an `hour`, else for five minutes. `container` is the requested one, None for a new one. With
-    `managed` the response reports context edits, with `iterated` the usage of each iteration.
+    `geo` is the inference region, `speed` the requested one; `thinking` adds the count of thinking
+    tokens. Cache writes live for an `hour`, else for five minutes. `container` is the requested
+    one, None for a new one. With `managed` the response reports context edits, with `iterated` the
+    usage of each iteration.
     """
 
     geo: str = "global"
