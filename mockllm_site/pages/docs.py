@@ -200,7 +200,7 @@ EXPLAINED_BY: Final = (
     (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
     (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
     (r"scenarios_app/draft/", "admin/#drafts"),
-    (r"scenarios_app/scenario/bin/", "admin/#the-bin"),
+    (r"scenarios_app/scenario/trash/", "admin/#the-trash"),
     (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),
     (r"scenarios_app/scenario/import/", "reference/scenario-format/#importing-recordings"),
     (r"scenarios_app/scenario/.+", "admin/#a-scenarios-page"),
