@@ -75,7 +75,7 @@ def paths(live: Live) -> list[str]:
         f"{scenarios}/{row.pk}/change/",
         f"{scenarios}/{row.pk}/history/?at={first}",
         f"{scenarios}/{row.pk}/delete/",
-        *(f"{scenarios}/bin/", f"{scenarios}/import/", f"{scenarios}/try/?scenario=weather"),
+        *(f"{scenarios}/trash/", f"{scenarios}/import/", f"{scenarios}/try/?scenario=weather"),
         f"{scenarios}/play/?scenario=weather",
         *(f"{drafts}/", f"{drafts}/{draft.pk}/change/", f"{drafts}/{draft.pk}/publish/"),
         *(f"{requests}/", f"{requests}/sessions/", f"{requests}/session/?name={live.session}"),
