@@ -31,6 +31,7 @@ RESPONSE = SubResponse(
     b'{"usage":{"input_tokens":4,"output_tokens":6,"output_tokens_details":{"reasoning_tokens":5}}}',
 )
 RAW = SubResponse(200, b'["no usage"]')
+EMPTY = SubResponse(200, b'{"usage":{}}')
 LIMITED = SubResponse(429, b'{"error":{"message":"slow"}}')
 
 
@@ -43,11 +44,11 @@ def jsonl(*lines: object) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
 
 
-def test_answer_that_is_no_object_counts_no_usage() -> None:
+def test_answer_without_usage_counts_none() -> None:
     session = Session()
-    made = session.make(jsonl(line("a"), line("b")), RAW, RESPONSE)
+    made = session.make(jsonl(line("a"), line("b"), line("c")), RAW, EMPTY, RESPONSE)
     told = session.ask(BATCH, made["id"])
-    assert told["request_counts"] == {"total": 2, "completed": 2, "failed": 0}
+    assert told["request_counts"] == {"total": 3, "completed": 3, "failed": 0}
     assert (told["usage"]["input_tokens"], told["usage"]["output_tokens"]) == (4, 6)
 
 
