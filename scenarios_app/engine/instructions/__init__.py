@@ -34,7 +34,7 @@ class InstructedAnswer:
 def build_instructed_answer(
     request: CanonicalRequest, received: Callable[[], Received], *, max_text_bytes: int
 ) -> InstructedAnswer | ErrorAnswer | None:
-    """Return the answer of the request's block, an error if it is invalid, or None without one."""
+    """Return the answer of `find_block`'s block, or an error for invalid content; else None."""
     message, answer_count = _last_user_text(request)
     root = find_block(message)
     if root is None:
@@ -60,7 +60,7 @@ def may_hold_block(request: CanonicalRequest) -> bool:
 
 
 def find_block(message: str) -> JsonCursor | None:
-    """Return the JSON of the first block in a message, or None if it is invalid or not closed.
+    """Return the JSON of a message's first block; None if missing, invalid or not closed.
 
     An end mark inside a JSON string does not close the block, so blocks can be nested in arguments.
     The JSON can be in a Markdown fence.
@@ -85,7 +85,7 @@ def find_block(message: str) -> JsonCursor | None:
 
 
 def _last_user_text(request: CanonicalRequest) -> tuple[str, int]:
-    """Return the last user message with text and the number of assistant messages after it."""
+    """Return the last user text, or "", and the number of assistant messages after it, or all."""
     answer_count = 0
     for message in reversed(request.messages):
         if message.role == "assistant":
@@ -145,7 +145,7 @@ class _AnswerWriter:
                 return (TextPart(self._wrap_text(self.probe(probe))),)
 
     def _wrap_text(self, text: str) -> str:
-        """Return a text between the block's marks, which do not count as its words."""
+        """Return a text between two copies of `wrap`, which do not count as its words."""
         wrap = self.block.wrap
         return " ".join(piece for piece in (wrap, text, wrap) if piece)
 

@@ -45,7 +45,7 @@ class JsonCursor:
         return item
 
     def at(self, key: str, value: Json = None) -> "JsonCursor":
-        """Return a cursor at a key of this object, with this value."""
+        """Return a cursor with this value and the location of this key; nothing is looked up."""
         return JsonCursor(value, f"{self.place}.{key}" if self.place else key)
 
     def items(self) -> Iterator["JsonCursor"]:

@@ -75,9 +75,8 @@ def _read_citation(item: JsonCursor) -> Citation:
 
 
 def _read_call(item: JsonCursor) -> ToolCallPart:
-    """Return a tool call; arguments that are a string are sent unchanged."""
+    """Return a tool call; arguments that are a string are sent unchanged, even if invalid."""
     args = item.get("args")
-    # A string is sent unchanged, so that invalid arguments can be scripted.
     arguments = text_or_json(args.value if args else {})
     return ToolCallPart("", item.require("name").name(), arguments)
 
@@ -96,7 +95,7 @@ def _read_server_tool_result(item: JsonCursor) -> Content:
 
 
 def _read_id(item: JsonCursor) -> str:
-    """Return the id that links a server tool use to its result, under either name."""
+    """Return the id that links a server tool use to its result: `tool_use_id`, else `id`."""
     return item.text_at("tool_use_id" if item.get("tool_use_id") else "id")
 
 
@@ -205,8 +204,8 @@ def _read_messages(block: JsonCursor, *, required: bool) -> tuple[BlockMessage, 
 
 
 def _read_message(message: JsonCursor) -> BlockMessage:
-    """Return a message of an instruction block; it must have exactly one kind. Raise
-    InstructionError."""
+    """Return a message of an instruction block; raise InstructionError unless it has exactly one
+    kind. Kinds whose value is null count only if all are null."""
     keys = message.object()
     kinds = [key for key in keys if key in MESSAGE_KINDS]
     match [key for key in kinds if keys[key] is not None] or kinds:

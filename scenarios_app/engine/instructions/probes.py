@@ -55,6 +55,7 @@ def _describe_schema(request: CanonicalRequest, name: str) -> str:
 
 
 def _describe_params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
+    """Return the fields that the body has as JSON, and a line that lists the missing ones."""
     present = {name: body[name] for name in fields if name in body}
     absent = [name for name in fields if name not in body]
     lines = [compact_json(present)] if present else []

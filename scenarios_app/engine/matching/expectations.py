@@ -59,7 +59,7 @@ def assert_violations(step: Step, request: CanonicalRequest) -> tuple[str, ...]:
 
 
 def format_js_number(number: float | None) -> str:
-    """Format a number like JavaScript, which requirement 003's texts use."""
+    """Format a number like JavaScript, which requirement 003's texts use; None is `undefined`."""
     if number is None:
         return "undefined"
     value = float(number)

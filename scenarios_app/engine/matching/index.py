@@ -102,7 +102,6 @@ class Layer:
         """Yield, by rank, the eligible entries that match, except those behind a less particular
         entry of their scenario that also matches. The first is the best of all scenarios'
         offers."""
-
         for entry in self.possible_entries(reader, scenario):
             if entry.match.holds(reader) and eligible(entry):
                 defaults = self._defaults.get(entry.scenario.name)
@@ -126,13 +125,13 @@ class Layer:
 
     @property
     def has_blocking_defaults(self) -> bool:
-        """True if consuming an entry can let an entry of a better rank be offered."""
+        """True if a step comes before a more particular one of its scenario and holds it back."""
         return bool(self._defaults)
 
     def possible_entries(
         self, reader: RequestReader, scenario: str | None = None
     ) -> Iterator[Entry]:
-        """Yield, by rank, the entries of one scenario or of all that the request can match."""
+        """Yield, by rank, the entries of one scenario or of all that match, and maybe others."""
         positions: Sequence[int] = self._match_positions.get(scenario or "", ())
         if scenario is None:
             positions = self._lookup.positions(reader)
@@ -161,8 +160,8 @@ class Layer:
         return (self._entries[position] for position in positions)
 
     def _has_same_matches(self, matches: Sequence[Match], matching: int) -> bool:
-        """Return True if `matches` equal this layer's, so that its lookups can be reused. They are
-        compared as text too, because True equals 1."""
+        """Return True if `matches`, the first `matching` not by id, equal this layer's: its lookups
+        can be reused. They are compared as text too, because True equals 1."""
         return (matching, len(matches)) == (len(self._matching), len(self._matches)) and all(
             one is other or (one == other and repr(one) == repr(other))
             for one, other in zip(matches, self._matches, strict=True)
@@ -182,16 +181,14 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 recorded = bool(match.of(RecordedCondition))
-                ref, plain = (
-                    (scenario.name, step.key),
-                    not recorded and _has_plain_answer(scenario, step),
-                )
+                ref = (scenario.name, step.key)
+                plain = not recorded and _has_plain_answer(scenario, step)
                 yield Entry(rank, scenario, step, match, ref, recorded, plain)
 
 
 def _has_plain_answer(scenario: Scenario, step: Step) -> bool:
     """Return True if nothing but its match and use decides the step's answer: no checks, failures,
-    faults, latency, counters or asserts."""
+    faults, latency, counters or asserts, and the scenario is no catch-all."""
     produced, effects = step.produce, step.side_effects
     return not (
         scenario.catch_all
@@ -216,7 +213,7 @@ def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:
 
 
 def _comes_before(default: Entry, entry: Entry) -> bool:
-    """Return True if a less particular step of the same scenario comes first there."""
+    """Return True if `default`, of the same scenario, is less particular and comes before."""
     rank, default_rank = entry.rank, default.rank
     return default_rank.particularity > rank.particularity and default_rank.place < rank.place
 
@@ -230,7 +227,7 @@ def _particularity(match: Match) -> Particularity:
 
 
 def _with_select_condition(entry: Entry) -> Entry:
-    """Return a by-id entry with a condition on the scenario's name."""
+    """Return a by-id entry that requires its scenario's name as the first user message."""
     select_conditions = SelectCondition.compile(entry.scenario.name, "select")
     return replace(entry, match=Match((*select_conditions, *entry.match.conditions)))
 

@@ -70,7 +70,7 @@ class Suspicion:
 
     @property
     def row(self) -> int:
-        """The step's index in the scenario, from 0."""
+        """The step's index in the scenario, from 0; -1 for the whole scenario."""
         return self.step - 1
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ def _find_condition_suspicions(
 
 
 def _find_turn_gaps(scenario: Scenario) -> Iterator[Suspicion]:
-    """Yield turns after a missing one, which gets the fallback step."""
+    """Yield turns after a missing one, which gets the fallback step, if selected by id."""
     if scenario.select != "first_user_message":
         return
     turns = {step.turn for step in scenario.steps}
@@ -237,7 +237,8 @@ def _awaited_tools(entry: Entry) -> set[str]:
 
 
 def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]:
-    """Yield a lasting step without conditions, and broad conditions of a lasting step."""
+    """Yield a lasting step without conditions, if its priority is not negative, and broad
+    conditions of a lasting step; none of a catch-all."""
     if entry.scenario.catch_all or entry.step.consume:
         return
     if not entry.match.conditions and entry.scenario.priority >= 0:
@@ -386,7 +387,7 @@ def find_ascii_classes(pattern: str) -> Iterator[tuple[str, tuple[str, str] | No
     for kind, is_one, instead in _KINDS:
         if not any(map(is_one, beyond)):
             continue
-        for name in dict.fromkeys(_lone_classes(tokens)):
+        for name in dict.fromkeys(_possibly_narrow_tokens(tokens)):
             if name in instead:
                 message = (
                     f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
@@ -409,8 +410,9 @@ def _literal(match: re.Match[str]) -> str:
     return token if len(token) == 1 else ""
 
 
-def _lone_classes(tokens: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield classes without other members in their brackets, and boundaries not between ASCII."""
+def _possibly_narrow_tokens(tokens: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the tokens outside brackets, and those in brackets with ASCII members only; of the
+    boundaries, only those that are not between ASCII."""
     members: list[str] | None = None
     is_wide = False
     for place, (token, text) in enumerate(tokens):
@@ -426,14 +428,14 @@ def _lone_classes(tokens: list[tuple[str, str]]) -> Iterator[str]:
             members, is_wide = [], False
         elif token in (r"\b", r"\B"):
             neighbours = tokens[max(place - 1, 0) : place] + tokens[place + 1 : place + 2]
-            if not all(_is_plain(*one) for one in neighbours):
+            if not all(_is_ascii_token(*one) for one in neighbours):
                 yield token
         else:
             yield token
 
 
-def _is_plain(token: str, text: str) -> bool:
-    """Return True if a boundary beside this token is where users expect it: the token is ASCII."""
+def _is_ascii_token(token: str, text: str) -> bool:
+    """Return True if users expect a boundary beside this token: ASCII or options as in `(?i)`."""
     if token.startswith("(?") and token.endswith(")"):
         return True
     if text:

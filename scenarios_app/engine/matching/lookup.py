@@ -107,13 +107,13 @@ class LiteralSet:
         return {position for literal in seen for position in self._positions[literal]}
 
     def _pieces(self, text: str) -> Iterator[str]:
-        """Yield pieces of the text that overlap by the longest literal."""
+        """Yield pieces of limited length that overlap, so that every literal is whole in one."""
         for start in range(0, max(1, len(text) - self._overlap), _PIECE_CHARS):
             yield text[start : start + _PIECE_CHARS + self._overlap]
 
 
 def _merge_endings(positions: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Return the literals to search, each with the positions of its own and of merged literals."""
+    """Return the literals to search with their positions; long ones and nested endings are cut."""
     ends: defaultdict[str, list[int]] = defaultdict(list)
     for literal, steps in positions.items():
         ends[literal[-_MAX_LITERAL_CHARS:]].extend(steps)
@@ -162,7 +162,7 @@ def required_literals(pattern: str, *, ignore_case: bool = False) -> tuple[str, 
 
 
 def _literal_runs(pattern: str) -> Iterator[str]:
-    """Yield the runs of letters outside groups; an empty run if nothing is certain."""
+    """Yield the literal runs outside groups, and an empty one at `|` or an unknown escape."""
     run, depth = "", 0
     for piece in _PATTERN_PIECE.finditer(pattern):
         kind = piece.lastgroup

@@ -158,7 +158,7 @@ def find_shadowing_rule(above: Entry, entry: Entry, *, least: Particularity) -> 
 
 
 def least_particular(entries: Iterable[Entry]) -> dict[tuple[str, str], Particularity]:
-    """Return, by step, the least particularity in its scenario up to it, from ordered entries."""
+    """Return, by step, how particular the least particular step up to it is; steps in order."""
     by_step: dict[tuple[str, str], Particularity] = {}
     so_far: dict[str, Particularity] = {}
     for entry in entries:

@@ -62,7 +62,7 @@ class Decision(NamedTuple):
 def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
     """Return the decision if a header or the first user message names a scenario of that kind,
     whose step of this turn answers. A model named `test-llm…` always gets a decision. A missing
-    scenario gives an error turn and a missing step a fallback step, with a violation."""
+    scenario is an error turn, a missing step a fallback step; the caller adds the violation."""
     name = requested_scenario(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":
@@ -98,5 +98,5 @@ def scenario_header_of(request: CanonicalRequest) -> str:
 
 
 def _shorten_name(name: str) -> str:
-    """Return the beginning of a scenario's name, which is a user message, for messages."""
+    """Return a scenario's name, a user message, cut for messages; a phrase if it is empty."""
     return shorten(name, _MAX_NAME_CHARS) or "(no user message)"
