@@ -103,6 +103,11 @@ def test_every_room_of_the_architecture_has_a_ceiling() -> None:
     assert missing == set()
 
 
+def test_changelog_entries_have_at_most_120_characters() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("- ") and len(line) > 120] == []
+
+
 def test_counter_finds_each_kind_of_wording(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(
         '"""What a module is."""\nMOST_ROWS = 1\n\n\ndef asked(row):\n'
