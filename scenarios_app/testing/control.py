@@ -30,10 +30,15 @@ class Control:
         """Call a path below `/control/`; return the JSON, or None for an empty body. Raises
         ServerFailed for any error."""
         __tracebackhide__ = True
-        response = self.response(method, path, body, None, **query)
+        return self.read_json(self.response(method, path, body, None, **query))
+
+    def read_json(self, response: httpx2.Response) -> Any:
+        """Return a response's JSON, or None for an empty body; raises ServerFailed for an error."""
+        __tracebackhide__ = True
         if response.is_error:
             message = self._error_message(response)
-            raise ServerFailed(f"{method} {response.request.url.path}: {message}")
+            sent = response.request
+            raise ServerFailed(f"{sent.method} {sent.url.path}: {message}")
         return response.json() if response.content else None
 
     def response(

@@ -16,7 +16,7 @@ from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import controlled_server
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
-from scenarios_app.testing.run import CannotRun, refuse, run_command, split
+from scenarios_app.testing.run import CannotRun, refuse, run_command, split, write_file
 from scenarios_app.testing.variables import real_keys
 from scenarios_app.verdict.reports import Case, junit
 
@@ -77,11 +77,9 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
         text = _report_text(drifts_by_file, notes)
         if options.junit:
             cases = starmap(_junit_case, drifts_by_file.items())
-            _write_file(options.junit, junit("mockllm drift", cases))
-    except CannotRun as error:
-        return refuse("drift", error.args[1], code=NOT_COMPARED)
-    except ServerFailed as error:
-        return refuse("drift", error, code=NOT_COMPARED)
+            write_file(options.junit, junit("mockllm drift", cases))
+    except (CannotRun, ServerFailed) as error:
+        return refuse("drift", str(error.args[-1]), code=NOT_COMPARED)
     drifted = any(drifts_by_file.values())
     cassettes = [{"cassette": file, "drift": drifts} for file, drifts in drifts_by_file.items()]
     body = {"drifted": drifted, "cassettes": cassettes, "notes": notes}
@@ -107,7 +105,7 @@ def _drifts_of_command(
             of_tests = (one for one in reports if one["session"])
             drifts_by_file, notes = _drifts_of_tests(of_tests, files)
         else:
-            body = ended.json()
+            body = control.read_json(ended)
             drifts_by_file, notes = _group_by_file(files, body["drift"]), _unreached_notes(body)
     if code and not any(drifts_by_file.values()):
         raise ServerFailed(f"the command failed (exit code {code}), and not for what drifted")
@@ -137,12 +135,10 @@ def _drifts_of_tests(
     notes: list[str] = []
     for one in reports:
         for label in one["cassettes"]:
-            file = _file_of(label, files)
-            if file is not None:
+            if (file := _file_of(label, files)) is not None:
                 drifts_by_file.setdefault(file, []).extend(one["drift"])
                 notes += _unreached_notes(one, file)
-    unasked = [file for file in files if file not in drifts_by_file]
-    notes += [f"{file}: no test asked for it" for file in unasked]
+    notes += [f"{file}: no test asked for it" for file in files if file not in drifts_by_file]
     return {file: drifts_by_file.get(file, []) for file in files}, notes
 
 
@@ -219,11 +215,3 @@ def _report_text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
 
 def _junit_case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
     return Case("drift", file, tuple(one["text"] for one in drifts))
-
-
-def _write_file(path: str, text: str) -> None:
-    """Write a text to a file; raises ServerFailed."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None

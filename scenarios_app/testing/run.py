@@ -9,6 +9,7 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
@@ -47,6 +48,14 @@ def refuse(name: str, reason: Exception | str, *, code: int) -> int:
         code, reason = reason.args
     print(f"mockllm {name}: {reason}", file=sys.stderr)
     return code
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a text to a file; raises ServerFailed."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def add_sources(parser: ArgumentParser) -> None:

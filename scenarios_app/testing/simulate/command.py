@@ -8,7 +8,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 
 from scenarios_app.engine.document import DocumentError, dump, load_documents
 from scenarios_app.simulate.conversation import Agent, SimulatedConversation, scripts_of, simulate
@@ -16,7 +15,7 @@ from scenarios_app.simulate.report import json_report, junit_cases, text_report
 from scenarios_app.testing.control import TOKEN, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.run import CannotRun, refuse
+from scenarios_app.testing.run import CannotRun, refuse, write_file
 from scenarios_app.testing.sessions import SharedServer
 from scenarios_app.testing.simulate.agents import agent_at, agent_command, is_chat_api
 from scenarios_app.testing.stubs import Mockllm
@@ -79,12 +78,9 @@ def run(options: Namespace) -> int:
     try:
         conversations = list(_read_conversations(options))
         if options.junit:
-            Path(options.junit).write_text(junit(SUITE, junit_cases(conversations)), "utf-8")
+            write_file(options.junit, junit(SUITE, junit_cases(conversations)))
     except (CannotRun, CannotSimulate, DocumentError, ServerFailed) as error:
         return refuse("simulate", error, code=NOT_SIMULATED)
-    except OSError as error:
-        reason = f"{options.junit}: cannot be written: {error.strerror}"
-        return refuse("simulate", reason, code=NOT_SIMULATED)
     except KeyboardInterrupt:
         return refuse("simulate", "stopped", code=STOPPED)
     if options.json:

@@ -26,6 +26,7 @@ from scenarios_app.wire.base import (
     to_raw_json,
 )
 from scenarios_app.wire.body import Limits, Node, read_body
+from scenarios_app.wire.decoded import get_nested
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_metadata, read_page, render_page, unsupported
 from scenarios_app.wire.openai.files import FILES, file_write, make_output_file
@@ -241,29 +242,22 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def _add_usage(total: Usage, body: Any) -> Usage:
-    """Return the total plus a response's usage, in the form of chat or of Responses. A body without
-    usage adds none."""
-    usage = body.get("usage") if isinstance(body, dict) else None
-    if not isinstance(usage, dict):
-        return total
-    prompt, completion = (
-        _token_counts(usage, "prompt", "input"),
-        _token_counts(usage, "completion", "output"),
-    )
+    """Return the total plus a response's usage, in the form of Responses or of chat."""
+    inputs, outputs = ("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")
     return Usage(
-        total.input_tokens + prompt[0],
-        total.output_tokens + completion[0],
-        total.reasoning_tokens + completion[1].get("reasoning_tokens", 0),
-        total.cached_tokens + prompt[1].get("cached_tokens", 0),
+        total.input_tokens + _count_tokens(body, inputs),
+        total.output_tokens + _count_tokens(body, outputs),
+        total.reasoning_tokens + _count_tokens(body, outputs, "reasoning_tokens"),
+        total.cached_tokens + _count_tokens(body, inputs, "cached_tokens"),
     )
 
 
-def _token_counts(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
-    """Return the tokens under the first of these names, such as `input`, and their details."""
-    for name in names:
-        if f"{name}_tokens" in usage:
-            return usage[f"{name}_tokens"], usage.get(f"{name}_tokens_details") or {}
-    return 0, {}
+def _count_tokens(body: Any, names: Iterable[str], detail: str = "") -> int:
+    """Return the first integer under these names of a response's usage, or in their details; 0 if
+    there is none."""
+    paths = [(f"{name}_details", detail) if detail else (name,) for name in names]
+    counts = (get_nested(body, "usage", *path) for path in paths)
+    return next((count for count in counts if isinstance(count, int)), 0)
 
 
 BATCHES = ResourceKind(

@@ -32,6 +32,7 @@ RESPONSE = SubResponse(
 )
 RAW = SubResponse(200, b'["no usage"]')
 EMPTY = SubResponse(200, b'{"usage":{}}')
+WORDS = SubResponse(200, b'{"usage":{"prompt_tokens":"three","completion_tokens":[2]}}')
 LIMITED = SubResponse(429, b'{"error":{"message":"slow"}}')
 
 
@@ -46,9 +47,10 @@ def jsonl(*lines: object) -> bytes:
 
 def test_answer_without_usage_counts_none() -> None:
     session = Session()
-    made = session.make(jsonl(line("a"), line("b"), line("c")), RAW, EMPTY, RESPONSE)
+    file = jsonl(*map(line, "abcd"))
+    made = session.make(file, RAW, EMPTY, WORDS, RESPONSE)
     told = session.ask(BATCH, made["id"])
-    assert told["request_counts"] == {"total": 3, "completed": 3, "failed": 0}
+    assert told["request_counts"] == {"total": 4, "completed": 4, "failed": 0}
     assert (told["usage"]["input_tokens"], told["usage"]["output_tokens"]) == (4, 6)
 
 
