@@ -111,7 +111,7 @@ def readable_encodings(accepted: str) -> str:
     content_codings = {
         name.strip().lower()
         for name, _, weight in (part.partition(";") for part in accepted.split(","))
-        if weight.replace(" ", "") not in ("q=0", "q=0.0")
+        if weight.replace(" ", "").rstrip("0") not in ("q=", "q=0.")
     }
     return ", ".join(name for name in READABLE if name in content_codings) or IDENTITY
 

@@ -86,6 +86,7 @@ def test_an_unknown_encoding_is_named() -> None:
         ("gzip, deflate, br, zstd", "gzip, deflate"),
         ("br", "identity"),
         ("gzip;q=0, deflate;q=0.5", "deflate"),
+        ("gzip;q=0.000, deflate; q=0.10", "deflate"),
         ("*", "identity"),
     ],
 )
