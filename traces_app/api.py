@@ -24,10 +24,10 @@ CODES = (
 SCENARIO = {"type": "object", "additionalProperties": True}
 
 STATUS_MEANINGS: Mapping[int, str] = {
-    400: "Something is wrong with the request; `field` says where.",
-    401: "Neither a login nor the chat token.",
+    400: "The request is invalid; `field` says where.",
+    401: "The request has no login and no chat token.",
     403: "The CSRF token of a login is missing or wrong.",
-    404: "There is no such trace, or not for this client.",
+    404: "The client has no such trace.",
     409: "The run cannot be replayed; the message says why.",
     413: "The body is too large.",
     415: "The body is not JSON.",
@@ -42,10 +42,10 @@ class _EventSerializer(Shape):
     """Base of the events' schemas, for the OpenAPI document only: fields of events of any type."""
 
     branch = serializers.ChoiceField(
-        ("a", "b"), required=False, help_text="In a comparison: the answer that it belongs to."
+        ("a", "b"), required=False, help_text="In a comparison: the branch of the answer."
     )
     seq = Whole(required=False, help_text="In a trace: its number; a stream sends it as the id.")
-    at = serializers.DateTimeField(required=False, help_text="In a trace: when it happened.")
+    at = serializers.DateTimeField(required=False, help_text="In a trace: the time of the event.")
 
 
 def _type_field(name: str) -> serializers.ChoiceField:
@@ -84,7 +84,7 @@ class ToolStartEventSerializer(_EventSerializer):
     type = _type_field("tool_start")
     tool_call_id = Text()
     tool_name = Text(allow_blank=True)
-    tool_args = serializers.JSONField(help_text="An object, or the text of what is none.")
+    tool_args = serializers.JSONField(help_text="An object, or the text if it is no object.")
     timestamp = serializers.DateTimeField()
 
 
@@ -156,9 +156,7 @@ class EventField(serializers.JSONField):
 
 
 class TraceQuery(Shape):
-    client_id = Text(
-        required=False, max_length=200, help_text="If given, it has to be the owner's."
-    )
+    client_id = Text(required=False, max_length=200, help_text="If given, it must be the owner's.")
 
 
 class TraceErrorBody(Shape):
@@ -205,7 +203,7 @@ class ReportBody(Shape):
 
     status = Text(help_text="success, failure, or another status of the agent")
     report_format = Text(allow_null=True)
-    report_content = Text(allow_blank=True, help_text="as it was handed in")
+    report_content = Text(allow_blank=True, help_text="unchanged")
     content_json = serializers.JSONField(help_text="any JSON; null where there is none")
     messages = serializers.JSONField(help_text="any JSON; null where there is none")
 
@@ -215,7 +213,9 @@ class TraceBody(Shape):
 
     trace_id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
-    message_id = serializers.UUIDField(allow_null=True, help_text="the answer, once there is one")
+    message_id = serializers.UUIDField(
+        allow_null=True, help_text="the answer; null until there is one"
+    )
     user_message_id = serializers.UUIDField(allow_null=True)
     branch = serializers.ChoiceField(("a", "b"), allow_null=True)
     status = serializers.ChoiceField(Status.choices)
@@ -229,7 +229,7 @@ class TraceBody(Shape):
     totals = TotalsBody()
     events = serializers.ListField(child=EventField())
     model_calls = ModelCallBody(many=True)
-    report = ReportBody(allow_null=True, help_text="of a run that ended with one")
+    report = ReportBody(allow_null=True, help_text="the final report, if the run ended with one")
 
 
 class TraceView(ClientView):

@@ -28,7 +28,7 @@ class PairStreamView(AsyncChatView):
         body=shapes.PairBody,
         headers=IDS[:1],
         answers={
-            200: (EVENTS, "Both runs' events, each with its branch, then a done without one.")
+            200: (EVENTS, "The events of both runs with their branch, then a `done` without one.")
         },
         errors=(403, 404, 409),
         media_type=STREAM,
@@ -94,7 +94,7 @@ class PendingView(ChatView):
     @documented(
         "list_pending_comparisons",
         query=shapes.LimitQuery,
-        answers={200: (shapes.PendingBody, "The latest comes first.")},
+        answers={200: (shapes.PendingBody, "The comparisons, latest first.")},
     )
     def get(self, request: Request) -> Response:
         """List a client's comparisons without a vote."""
@@ -106,7 +106,7 @@ class PendingView(ChatView):
 class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
-        answers={200: (shapes.LeaderboardBody, "The best comes first.")},
+        answers={200: (shapes.LeaderboardBody, "The profiles, best first.")},
     )
     def get(self, request: Request) -> Response:
         """Rank all profiles with votes."""

@@ -21,9 +21,7 @@ class ListView(ChatView):
     @documented(
         "list_conversations",
         query=shapes.ListQuery,
-        answers={
-            200: (shapes.ConversationsBody, "The conversation with the newest message comes first.")
-        },
+        answers={200: (shapes.ConversationsBody, "The conversations, by newest message.")},
     )
     def get(self, request: Request) -> Response:
         """List a client's conversations, without archived ones."""

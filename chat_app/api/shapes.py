@@ -18,7 +18,7 @@ DEFAULT_LISTED = 100
 # Options of several fields.
 NOT_BLANK: Mapping[str, Any] = {
     "keywords": {"pattern": r"\S"},
-    "help_text": "Not of white space alone.",
+    "help_text": "More than white space.",
 }
 OPTIONAL: Mapping[str, Any] = {"required": False, "allow_null": True, "default": None}
 OPTIONAL_TEXT: Mapping[str, Any] = {"required": False, "allow_blank": True, "default": ""}
@@ -38,7 +38,8 @@ class ClientBody(Shape):
     """A request of a client."""
 
     client_id = Text(
-        max_length=MAX_CHARS, help_text="The client. Conversations of others are not found."
+        max_length=MAX_CHARS,
+        help_text="The client's id. Other clients' conversations are not found.",
     )
 
 
@@ -53,19 +54,19 @@ class SendBody(ClientBody):
     client_message_id = Text(
         **OPTIONAL,
         max_length=MAX_CHARS,
-        help_text="Sent again with the same one, a message is not sent again: its run is replayed.",
+        help_text="The client's id of the message. If it was sent before, its run is replayed.",
     )
 
 
 class StreamQuery(ClientBody):
-    """From which event on a stream is sent."""
+    """The first event of a stream."""
 
     after = Whole(
         required=False,
         digits=True,
         min_value=0,
         default=0,
-        help_text="The number of the last event that the client has; Last-Event-ID goes first.",
+        help_text="The number of the client's last event. Last-Event-ID has priority.",
     )
 
 
@@ -106,7 +107,7 @@ class ListQuery(LimitQuery):
     q = Text(
         **OPTIONAL_TEXT,
         max_length=MAX_CHARS,
-        help_text="Text that the title or a message contains; upper and lower case are equal.",
+        help_text="Text in the title or a message; case is ignored.",
     )
 
 
@@ -198,9 +199,9 @@ class RenameBody(ConversationIdBody):
 
 
 class RewindBody(ConversationIdBody):
-    """The message from which on a conversation is removed."""
+    """The first message to delete."""
 
-    message_id = Id(help_text="A message of the user's.")
+    message_id = Id(help_text="A user's message.")
 
 
 class RewoundBody(Shape):
@@ -222,7 +223,7 @@ class FeedbackBody(ClientBody):
     feedback = serializers.ChoiceField(
         Feedback.choices,
         allow_null=True,
-        help_text="null removes it.",
+        help_text="null removes the feedback.",
         error_messages={"required": "missing", "invalid_choice": "expected like, dislike or null"},
     )
     comment = Text(**OPTIONAL_TEXT, max_length=10_000)
@@ -249,12 +250,12 @@ class PairBody(ClientBody):
         **OPTIONAL,
         min_value=-_MAX_SEED - 1,
         max_value=_MAX_SEED,
-        help_text="Decides which of the two is a; random by default.",
+        help_text="Chooses which profile is a; random by default.",
     )
     client_message_id = Text(
         **OPTIONAL,
         max_length=MAX_CHARS,
-        help_text="Sent again with the same one, a message is not sent again.",
+        help_text="The client's id of the message. If it was sent before, it is not sent again.",
     )
 
 

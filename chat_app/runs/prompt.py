@@ -43,7 +43,7 @@ async def _load_history(message: Message) -> History:
 
 
 def _query_history(conversation_id: UUID, *, up_to: int) -> History:
-    """Return a stored conversation up to the message of that number."""
+    """Return a conversation's messages up to number `up_to`, and all votes and the summary."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
     messages = rows.order_by("number").values(*_field_names(PastMessage))
     voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")

@@ -32,8 +32,8 @@ Stretch: TypeAlias = tuple[StretchKind, str]
 
 
 class MarkdownCode:
-    """Tracks if streamed text is within Markdown code: in a fenced block, or after an odd number of
-    runs of backticks (marker runs) on its line."""
+    """Tracks if streamed text is within Markdown code: a fenced block, or after an odd number of
+    marker runs (of backticks) on its line."""
 
     def __init__(self) -> None:
         self._fence = ""
@@ -57,7 +57,7 @@ class MarkdownCode:
                 self._line_begins = False
 
     def is_inside(self) -> bool:
-        """True if the text so far ends within code. The last marker run counts as complete."""
+        """True if the text so far ends within code; closes an open marker run."""
         self._end_marker_run()
         return self._span or self._fence != ""
 

@@ -41,22 +41,22 @@ class ChangeBody(Shape):
     """The change of one answer: a fault or an alteration; or the alteration of a step."""
 
     answer = Whole(
-        min_value=1, required=False, help_text="The number of the answer in its session, from 1."
+        min_value=1, required=False, help_text="The answer's number in its session, from 1."
     )
-    step = Text(required=False, help_text="SCENARIO/STEP: all answers of this step are altered.")
-    fault = FaultField(required=False, help_text="The fault that strikes the answer.")
+    step = Text(required=False, help_text="Alters all answers of this step; SCENARIO/STEP.")
+    fault = FaultField(required=False, help_text="A fault in place of the answer, or inside it.")
     alteration = serializers.ChoiceField(
-        list(ALTERATIONS), required=False, help_text="What is altered in the answer."
+        list(ALTERATIONS), required=False, help_text="An alteration of the answer."
     )
     nth = Whole(
         min_value=1,
         required=False,
-        help_text="At which place of the answer it is altered, of those that there are; from 1.",
+        help_text="Which of the places that can be altered, from 1.",
     )
     inside = serializers.ChoiceField(
         [name for name in get_args(Inside) if name],
         required=False,
-        help_text="Where a fault inside the answer strikes: in its first text or tool call.",
+        help_text="Where a fault inside the answer begins: the first text or tool call.",
     )
 
 
@@ -67,66 +67,62 @@ class ChangesBody(Shape):
     changes = serializers.ListField(
         child=ChangeBody(),
         max_length=MAX_CHANGES,
-        help_text="Each strikes once; an empty list only numbers the answers.",
+        help_text="Each is made once; an empty list only numbers the answers.",
     )
 
 
 class VariantBody(Shape):
     """An alteration that applies to an answer, and what it changes."""
 
-    alteration = Text(help_text="Its name.")
-    nth = Whole(help_text="At which place of the answer, from 1.")
-    before = Text(allow_blank=True, help_text="The words of the answer that it changes.")
-    after = Text(allow_blank=True, help_text="The words in their place.")
+    alteration = Text(help_text="The alteration's name.")
+    nth = Whole(help_text="The altered place of the answer, from 1.")
+    before = Text(allow_blank=True, help_text="The original words.")
+    after = Text(allow_blank=True, help_text="The altered words.")
 
 
 class ToolResultBody(Shape):
     """A tool result."""
 
-    text = Text(allow_blank=True, help_text="Its beginning.")
-    is_error = Flag(help_text="Whether the client marked it as an error.")
+    text = Text(allow_blank=True, help_text="The beginning of the result.")
+    is_error = Flag(help_text="True if the client marked it as an error.")
 
 
 class NumberedAnswerBody(Shape):
     """An answer of a step since the changes were set."""
 
-    session = Text(help_text="Its session.")
-    number = Whole(help_text="Its number there, from 1.")
+    session = Text(help_text="The session of the request.")
+    number = Whole(help_text="The answer's number in the session, from 1.")
     scenario = Text(help_text="The scenario that answered.")
-    step = Text(help_text="Its step's name, or the number from 1.")
-    provider = Text(help_text="By whose API it was asked.")
-    stream = Flag(help_text="Whether it was streamed.")
-    socket = Flag(help_text="Whether it went over a WebSocket.")
-    results = ToolResultBody(many=True, help_text="The tool results that its request brings.")
-    text = Text(allow_blank=True, help_text="Its text, before any change.")
-    calls = Texts(help_text="The tools that it calls, before any change.")
-    change = Text(
-        allow_null=True, help_text="The fault or alteration that struck it; null: none did."
-    )
-    before = Text(allow_blank=True, help_text="The words that its alteration changed.")
-    after = Text(allow_blank=True, help_text="The words in their place.")
-    variants = VariantBody(
-        many=True, help_text="Alterations that a model could make of it, before any change."
-    )
+    step = Text(help_text="The step's name, or its number from 1.")
+    provider = Text(help_text="The provider whose API was called.")
+    stream = Flag(help_text="True for a stream.")
+    socket = Flag(help_text="True if it was sent over a WebSocket.")
+    results = ToolResultBody(many=True, help_text="The tool results in the request.")
+    text = Text(allow_blank=True, help_text="The answer's text, without the change.")
+    calls = Texts(help_text="The called tools, without the change.")
+    change = Text(allow_null=True, help_text="The fault or alteration; null for none.")
+    before = Text(allow_blank=True, help_text="The original words of an alteration.")
+    after = Text(allow_blank=True, help_text="The altered words.")
+    variants = VariantBody(many=True, help_text="Alterations that apply to the unchanged answer.")
     equivalent_changes = serializers.DictField(
-        child=Text(), help_text="Alterations that its step declares to be as good, and why."
+        child=Text(), help_text="Alterations that the step lists as equivalent, with the reasons."
     )
 
 
 class NumberedBody(ChangesBody):
     """The changes of a session, or of every session without its own, and the answers since."""
 
-    active = Flag(help_text="Whether answers are being numbered.")
-    answers = NumberedAnswerBody(many=True, help_text="In the order in which they were chosen.")
+    active = Flag(help_text="True while answers are numbered.")
+    answers = NumberedAnswerBody(many=True, help_text="The answers, in the order of choice.")
 
 
 class AnswerChangesView(ControlView):
-    @documented("read_changes", NumberedBody, "As they are now.", query=SessionQuery)
+    @documented("read_changes", NumberedBody, "The changes and answers.", query=SessionQuery)
     def get(self, request: Request) -> Response:
         """The changes, and the answers since they were set"""
         return Response(_state_body(find_scenario_session(self.query(SessionQuery).get("session"))))
 
-    @documented("set_changes", NumberedBody, "As set.", body=ChangesBody, errors=(409,))
+    @documented("set_changes", NumberedBody, "The new changes.", body=ChangesBody, errors=(409,))
     def put(self, request: Request) -> Response:
         """Change single answers of a session, or of every session, in place of the changes that it
         had, and number its answers from 1"""
@@ -138,7 +134,7 @@ class AnswerChangesView(ControlView):
         services().pipeline.changes.start(session, changes)
         return Response(_state_body(session))
 
-    @documented("end_changes", NumberedBody, "As they were at the end.", query=SessionQuery)
+    @documented("end_changes", NumberedBody, "Changes and answers.", query=SessionQuery)
     def delete(self, request: Request) -> Response:
         """Drop the changes of a session, or of all sessions"""
         session = find_scenario_session(self.query(SessionQuery).get("session"))

@@ -25,51 +25,51 @@ UNSEEN = "{:,} requests had left the journal unseen: conditions may have held in
 class NeverTrueBody(Shape):
     """A condition that no request met."""
 
-    field = Text(help_text="Its place in the step.")
-    expected = Text(allow_blank=True, help_text="What it wants.")
+    field = Text(help_text="The key in the step document.")
+    expected = Text(allow_blank=True, help_text="The expected value.")
 
 
 class FaultCoverageBody(Shape):
     """A fault that a step scripts."""
 
-    kind = Text(help_text="Its kind.")
+    kind = Text(help_text="The kind of fault.")
     place = serializers.ChoiceField(
-        ["failures", "produce"], help_text="Whether it comes before the answer or in it."
+        ["failures", "produce"], help_text="`failures`: before the answer; `produce`: in it."
     )
-    triggered = Flag(help_text="Whether it was acted out.")
+    triggered = Flag(help_text="True if it was sent.")
 
 
 class StepCoverageBody(Shape):
     """A step, and how often it answered."""
 
-    step = Text(help_text="Its name, or its number from 1.")
-    served = Whole(help_text="How often it answered, be it with a fault.")
+    step = Text(help_text="The step's name, or its number from 1.")
+    served = Whole(help_text="The number of answers, faults included.")
     never_true = NeverTrueBody(
-        many=True, help_text="Where it never did: its conditions that no request met."
+        many=True, help_text="For a step that never answered: conditions that no request met."
     )
-    faults = FaultCoverageBody(many=True, help_text="The faults that it scripts.")
+    faults = FaultCoverageBody(many=True, help_text="The scripted faults.")
 
 
 class ScenarioCoverageBody(Shape):
     """A scenario with its steps in order."""
 
-    scenario = Text(help_text="Its name.")
-    steps = StepCoverageBody(many=True, help_text="Its steps.")
+    scenario = Text(help_text="The scenario's name.")
+    steps = StepCoverageBody(many=True, help_text="The steps in order.")
 
 
 class CoverageBody(Shape):
     """Coverage since the server started or the run was reset."""
 
-    since = serializers.DateTimeField(help_text="When the run began.")
-    requests = Whole(help_text="Requests since then.")
-    percent = serializers.FloatField(help_text="Steps that answered, in a hundred.")
-    steps = Whole(help_text="How many steps there are.")
-    served = Whole(help_text="How many of them answered.")
-    faults = Whole(help_text="How many faults are scripted.")
-    triggered = Whole(help_text="How many of them were acted out.")
-    scenarios = ScenarioCoverageBody(many=True, help_text="By name.")
-    complete = Flag(help_text="Whether every request was held against the conditions.")
-    text = Text(help_text="What was left out, for people.")
+    since = serializers.DateTimeField(help_text="The start of the run.")
+    requests = Whole(help_text="The number of requests since then.")
+    percent = serializers.FloatField(help_text="The percentage of steps that answered.")
+    steps = Whole(help_text="The number of steps.")
+    served = Whole(help_text="The number of steps that answered.")
+    faults = Whole(help_text="The number of scripted faults.")
+    triggered = Whole(help_text="The number of faults that were sent.")
+    scenarios = ScenarioCoverageBody(many=True, help_text="The scenarios by name.")
+    complete = Flag(help_text="True if every request was checked against the conditions.")
+    text = Text(help_text="The report as text.")
 
 
 class CoverageQuery(Shape):
@@ -78,7 +78,7 @@ class CoverageQuery(Shape):
     scenarios = Text(
         required=False,
         default="",
-        help_text=NAMES_HELP + "Common ones, or such as sessions had as their own; without it, all "
+        help_text=NAMES_HELP + "Common scenarios, or private ones of sessions. Default: all "
         "common ones.",
     )
 
@@ -87,17 +87,17 @@ class CoverageView(ControlView):
     @documented(
         "coverage",
         CoverageBody,
-        "Steps, conditions and faults.",
+        "The coverage of steps, conditions and faults.",
         query=CoverageQuery,
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
-        """Which steps answered, which conditions never held and which faults never struck"""
+        """Steps that answered, conditions that never held and faults that were never sent"""
         return Response(coverage_body(self.query(CoverageQuery)["scenarios"]))
 
-    @documented("begin_coverage", None, "The run begins now.", status=204)
+    @documented("begin_coverage", None, "A new run has begun.", status=204)
     def delete(self, request: Request) -> Response:
-        """Begin the run's coverage anew; journal and sessions stay as they are."""
+        """Reset the coverage; the journal and sessions stay unchanged."""
         services().cluster.restart_run()
         return Response(status=204)
 

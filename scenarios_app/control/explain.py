@@ -40,26 +40,26 @@ KINDS = (*get_args(DecisionKind), "computed", "refused")
 class WinnerBody(Shape):
     """The step that would answer."""
 
-    scenario = Text(help_text="Its name.")
-    step = Text(allow_null=True, help_text="Null where the scenario has no step for this turn.")
+    scenario = Text(help_text="The scenario's name.")
+    step = Text(allow_null=True, help_text="The step; null if the scenario has none for this turn.")
 
 
 class ConditionBody(MismatchBody):
     """A condition of a step: the expected and the actual value, and whether it holds."""
 
-    ok = Flag(help_text="Whether it holds.")
+    ok = Flag(help_text="True if the condition holds.")
 
 
 class ExplainedStepBody(Shape):
     """A step, and its conditions on this request."""
 
-    scenario = Text(help_text="Its scenario.")
-    step = Text(help_text="Its name, or its number from 1.")
-    wins = Flag(help_text="Whether it answers.")
+    scenario = Text(help_text="The scenario's name.")
+    step = Text(help_text="The step's name, or its number from 1.")
+    wins = Flag(help_text="True if this step answers.")
     matches = Flag(
-        help_text="It could answer; unless it wins, the last condition says what goes before it."
+        help_text="True if it matches. If another step wins, the last condition says why."
     )
-    conditions = ConditionBody(many=True, help_text="What it wants and what it got.")
+    conditions = ConditionBody(many=True, help_text="Expected and actual values.")
 
 
 class SentBody(Shape):
@@ -68,28 +68,28 @@ class SentBody(Shape):
     in `base64`."""
 
     status = Whole(allow_null=True, help_text="The HTTP status.")
-    headers = serializers.DictField(child=Text(allow_blank=True), help_text="By name.")
-    body = Text(allow_null=True, allow_blank=True, help_text="As text.")
-    base64 = Text(allow_null=True, help_text="A body that is no UTF-8 text.")
+    headers = serializers.DictField(child=Text(allow_blank=True), help_text="The headers by name.")
+    body = Text(allow_null=True, allow_blank=True, help_text="The body as text.")
+    base64 = Text(allow_null=True, help_text="A body that is not UTF-8, as Base64.")
     ending = serializers.ChoiceField(
         ["complete", "cut"], help_text="`cut`: the connection closes after the last byte."
     )
-    delay_ms = serializers.FloatField(help_text="Before the first byte.")
-    duration_ms = serializers.FloatField(help_text="From the first byte to the last.")
+    delay_ms = serializers.FloatField(help_text="Milliseconds before the first byte.")
+    duration_ms = serializers.FloatField(help_text="Milliseconds from the first to the last byte.")
 
 
 class ExplanationBody(Shape):
     """`sent` is what this request would get; `whole` and `streamed` are what the same decision
     comes to either way, where a scenario was looked for."""
 
-    session = Text(help_text="Whose the request is.")
-    provider = Text(help_text="Whose API is asked.")
-    kind = serializers.ChoiceField(KINDS, help_text="What kind of answer it is.")
-    winner = WinnerBody(allow_null=True, help_text="What answers; null: nothing.")
-    violations = Texts(help_text="What is expected of the request and does not hold.")
-    steps = ExplainedStepBody(many=True, help_text="Every step that was looked at.")
+    session = Text(help_text="The session of the request.")
+    provider = Text(help_text="The provider whose API is called.")
+    kind = serializers.ChoiceField(KINDS, help_text="The kind of answer.")
+    winner = WinnerBody(allow_null=True, help_text="The step that answers; null for none.")
+    violations = Texts(help_text="Expectations that the request violates.")
+    steps = ExplainedStepBody(many=True, help_text="Every step that was checked.")
     sent = SentBody(help_text="The answer to this request.")
-    whole = SentBody(allow_null=True, help_text="The same answer whole.")
+    whole = SentBody(allow_null=True, help_text="The same answer, not streamed.")
     streamed = SentBody(allow_null=True, help_text="The same answer as a stream.")
 
 
@@ -139,17 +139,17 @@ class ExplainBody(Shape):
     """A request as a client would send it."""
 
     method = Text(required=False, default="POST", help_text="The HTTP method.")
-    path = Text(help_text="With its query, if it has one.")
+    path = Text(help_text="The path, with its query.")
     headers = serializers.DictField(
-        child=Text(allow_blank=True), required=False, default=dict, help_text="By name."
+        child=Text(allow_blank=True), required=False, default=dict, help_text="The headers by name."
     )
     body = serializers.JSONField(
-        required=False, allow_null=True, help_text="JSON; a string is sent as it stands."
+        required=False, allow_null=True, help_text="The body as JSON; a string is sent unchanged."
     )
 
 
 class ExplainView(ControlView):
-    @documented("explain", ExplanationBody, "What would be answered, and why.", body=ExplainBody)
+    @documented("explain", ExplanationBody, "The answer and the reasons for it.", body=ExplainBody)
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
         return Response(explain_request(self.read_body(ExplainBody)))

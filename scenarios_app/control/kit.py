@@ -31,15 +31,13 @@ from scenarios_app.serving.services import services
 class SessionQuery(Shape):
     """The session, if only one is meant."""
 
-    session = Text(
-        required=False, help_text="The session's name, or the API key that it is the session of."
-    )
+    session = Text(required=False, help_text="The session's name or API key.")
 
 
 class NeededSession(Shape):
     """The session."""
 
-    session = Text(help_text="The session's name, or the API key that it is the session of.")
+    session = Text(help_text="The session's name or API key.")
 
 
 # Options of the field of a body that names a session.
@@ -54,16 +52,23 @@ ANY_SESSION: Mapping[str, Any] = {
 class JournalledBody(Shape):
     """Whether the journal has every request that the answer is about."""
 
-    complete = Flag(help_text="The journal has all requests that this is about.")
-    lost = Whole(help_text="Requests that it had no room for, or could not write.")
+    complete = Flag(help_text="True if the journal has all requests of this report.")
+    lost = Whole(help_text="The number of requests that the journal dropped or could not write.")
+
+
+class StepBody(Shape):
+    """A step."""
+
+    scenario = Text(help_text="The scenario's name.")
+    step = Text(help_text="The step's name, or its number from 1.")
 
 
 class MismatchBody(Shape):
     """A condition that does not hold."""
 
-    field = Text(help_text="Its place in the step.")
-    expected = Text(allow_blank=True, help_text="What it wants.")
-    actual = Text(allow_blank=True, help_text="What it got.")
+    field = Text(help_text="The key in the step document.")
+    expected = Text(allow_blank=True, help_text="The expected value.")
+    actual = Text(allow_blank=True, help_text="The actual value.")
 
 
 class ControlError(errors.ApiError):

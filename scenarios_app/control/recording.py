@@ -116,22 +116,22 @@ def _merge_document(
 class DifferenceBody(Shape):
     """One difference between a recorded request and the current one."""
 
-    kind = Text(help_text="new, removed or changed.")
-    place = Text(help_text="Where it is in the request.")
-    recorded = serializers.JSONField(help_text="What was recorded there.")
-    asked = serializers.JSONField(help_text="What is asked there.")
+    kind = Text(help_text="`new`, `removed` or `changed`.")
+    place = Text(help_text="The place in the request.")
+    recorded = serializers.JSONField(help_text="The recorded value.")
+    asked = serializers.JSONField(help_text="The current value.")
 
 
 class DriftBody(Shape):
     """A request that differs from its recording, is new or is missing."""
 
-    kind = Text(help_text="new, removed or changed.")
-    cassette = Text(allow_blank=True, help_text="The scenario in which it is recorded.")
-    step = Text(allow_blank=True, help_text="Its name or number there; empty for what is new.")
-    request = Text(help_text="Its method and path.")
-    times = Whole(help_text="How often it was asked.")
-    differences = DifferenceBody(many=True, help_text="What differs.")
-    text = Text(help_text="All of this for people.")
+    kind = Text(help_text="`new`, `removed` or `changed`.")
+    cassette = Text(allow_blank=True, help_text="The scenario of the recording.")
+    step = Text(allow_blank=True, help_text="The step's name or number; empty for a new request.")
+    request = Text(help_text="The method and path.")
+    times = Whole(help_text="The number of such requests.")
+    differences = DifferenceBody(many=True, help_text="The differences.")
+    text = Text(help_text="The same as text.")
 
 
 class BeginBody(Shape):
@@ -145,104 +145,104 @@ class BeginBody(Shape):
     )
     mode = serializers.ChoiceField(
         choices=MODES,
-        help_text="none: recordings alone answer. new: what is not recorded is asked upstream and "
-        "kept. all: the same, for a session that begins without recordings.",
+        help_text="`none`: only replay. `new`: replay, and record requests that do not match. "
+        "`all`: like `new`, but without earlier recordings.",
     )
     name = Text(
         required=False,
         default=DEFAULT_NAME,
         max_length=200,
-        help_text="Of the scenario that it makes.",
+        help_text="The name of the new scenario.",
     )
     keys = serializers.DictField(
         child=Text(),
         required=False,
         default=dict,
         write_only=True,
-        help_text="Keys by provider that are sent upstream in place of the session's own. They "
+        help_text="API keys by provider, to be sent upstream instead of the session's. They "
         "stay in memory until the recording ends.",
     )
     cassettes = serializers.ListField(
         child=ScenarioField(),
         required=False,
         default=list,
-        help_text="Scenarios of what was recorded before, for the sessions that it is about.",
+        help_text="Earlier recordings that these sessions replay.",
     )
 
 
 class RecordingBody(Shape):
     """A running recording."""
 
-    session = Text(allow_null=True, help_text="Whose it is.")
-    mode = Text(help_text="As it was begun.")
-    name = Text(help_text="Of the scenario that it makes.")
-    upstreams = serializers.DictField(child=Text(), help_text="Where requests go, by provider.")
-    interactions = Whole(help_text="How many it holds.")
-    problems = Texts(help_text="What was to be kept and could not be.")
+    session = Text(allow_null=True, help_text="The session; null for all without a recording.")
+    mode = Text(help_text="The mode: none, new or all.")
+    name = Text(help_text="The name of the new scenario.")
+    upstreams = serializers.DictField(child=Text(), help_text="The upstream URLs by provider.")
+    interactions = Whole(help_text="The number of recorded requests.")
+    problems = Texts(help_text="Requests that could not be recorded, and why.")
 
 
 class DriftedBody(Shape):
-    """The differences between the recorded requests and those of the run."""
+    """Requests that differ from the recording, and recorded steps not reached."""
 
-    drifted = Flag(help_text="Whether anything was not.")
-    drift = DriftBody(many=True, help_text="What was not.")
+    drifted = Flag(help_text="True if a request differs from the recording.")
+    drift = DriftBody(many=True, help_text="The requests that differ.")
     unreached = Texts(
-        help_text="Recorded steps, as SCENARIO/STEP, that nobody came to after something drifted."
+        help_text="Recorded steps (SCENARIO/STEP) that were not reached after a difference."
     )
 
 
 class SessionDriftBody(DriftedBody):
     """The drift of one ended recording."""
 
-    session = Text(allow_null=True, help_text="Whose it was.")
-    cassettes = Texts(help_text="The scenarios that it replayed.")
+    session = Text(allow_null=True, help_text="The session; null for all without a recording.")
+    cassettes = Texts(help_text="The replayed scenarios.")
 
 
 class AllDriftBody(Shape):
     """The drift of every replay-only recording that ended since the server started."""
 
-    recordings = SessionDriftBody(many=True, help_text="In the order in which they ended.")
+    recordings = SessionDriftBody(many=True, help_text="The recordings by time of their end.")
 
 
 class EndedBody(RecordingBody, DriftedBody):
     """A recording that has ended."""
 
     document = serializers.JSONField(
-        help_text="Its scenario, with what was recorded before; null: it only replayed."
+        help_text="The scenario, with earlier recordings; null if it only replayed."
     )
-    notes = Texts(help_text="What of its interactions could not be carried over.")
+    notes = Texts(help_text="Notes on parts that were not recorded.")
 
 
 class RecordingView(ControlView):
-    @documented("read_recording", RecordingBody, "As it is now.", query=SessionQuery, errors=(404,))
+    @documented("read_recording", RecordingBody, "Its state.", query=SessionQuery, errors=(404,))
     def get(self, request: Request) -> Response:
-        """A session's recording, or that of all sessions"""
+        """The recording of a session, or of all sessions"""
         return Response(_recording_body(find_recording(self.query(SessionQuery).get("session"))))
 
     @documented(
         "begin_recording",
         RecordingBody,
-        "It records from now on.",
+        "The recording has begun.",
         status=201,
         body=BeginBody,
         errors=(409,),
     )
     def put(self, request: Request) -> Response:
-        """Record a session from now on, in place of a recording that it has: upstreams are the
+        """Start recording a session; this replaces its recording. The upstreams are the
         operator's MOCKLLM_UPSTREAMS"""
         return Response(begin_recording(self.read_body(BeginBody)), status=201)
 
-    @documented("end_recording", EndedBody, "What it came to.", query=SessionQuery, errors=(404,))
+    @documented("end_recording", EndedBody, "The result.", query=SessionQuery, errors=(404,))
     def delete(self, request: Request) -> Response:
-        """End a recording; its scenario is in the answer, and nowhere else"""
+        """End a recording and return its scenario, which is not stored elsewhere"""
         _, body = end_recording(self.query(SessionQuery).get("session"))
         return Response(body)
 
 
 class DriftView(ControlView):
-    @documented("read_drift", AllDriftBody, "Each that has ended.")
+    @documented("read_drift", AllDriftBody, "The ended recordings.")
     def get(self, request: Request) -> Response:
-        """The differences from the recorded requests, in every recording that has ended"""
+        """The drift of every recording that has ended"""
         return Response({"recordings": list(services().drifts)})
 
 

@@ -16,6 +16,7 @@ from scenarios_app.control.kit import (
     JournalledBody,
     MismatchBody,
     SessionQuery,
+    StepBody,
     Texts,
     delete_journal_rows,
     documented,
@@ -31,33 +32,29 @@ DEFAULT_PAGE_ROWS = 100
 EVERY_ROW = Q()
 
 
-class NearMissBody(Shape):
+class NearMissBody(StepBody):
     """A step that was near, and why it did not match."""
 
-    scenario = Text(help_text="Its scenario.")
-    step = Text(help_text="Its name, or its number from 1.")
     mismatches = MismatchBody(many=True, help_text="The conditions that did not hold.")
 
 
 class RequestLine(Shape):
     """A request and its outcome."""
 
-    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
-    at = serializers.DateTimeField(help_text="When it came in.")
-    session = Text(help_text="Whose it is.")
-    provider = Text(allow_blank=True, help_text="Whose API was asked.")
-    path = Text(help_text="Without its query.")
-    scenario = Text(allow_null=True, help_text="Which answered; null: none.")
-    step = Text(allow_null=True, help_text="Its name, or its number from 1.")
-    matched = Flag(help_text="Whether a step, a block or a computed answer was found.")
-    fallback = Flag(help_text="A catch-all answered, since nothing else did.")
-    outcome = serializers.ChoiceField(
-        Outcome.choices, help_text="Whether the client has got all of the answer."
-    )
+    id = serializers.UUIDField(help_text="The value of the header x-mockllm-request.")
+    at = serializers.DateTimeField(help_text="The time of arrival.")
+    session = Text(help_text="The session.")
+    provider = Text(allow_blank=True, help_text="The provider whose API was called.")
+    path = Text(help_text="The path without its query.")
+    scenario = Text(allow_null=True, help_text="The scenario that answered; null for none.")
+    step = Text(allow_null=True, help_text="The step's name, or its number from 1.")
+    matched = Flag(help_text="True for an answer of a step, block or endpoint.")
+    fallback = Flag(help_text="True if a catch-all answered.")
+    outcome = serializers.ChoiceField(Outcome.choices, help_text="How the answer ended.")
     status = Whole(help_text="The HTTP status.")
-    violations = Texts(help_text="What was expected of it and did not hold.")
-    near_misses = NearMissBody(many=True, help_text="Where no step matched: the nearest ones.")
-    duration_ms = serializers.FloatField(help_text="From its arrival to the end of its answer.")
+    violations = Texts(help_text="Violated expectations.")
+    near_misses = NearMissBody(many=True, help_text="The closest steps, if none matched.")
+    duration_ms = serializers.FloatField(help_text="Milliseconds to the answer's end.")
 
 
 # The columns of a line; bodies and headers are not loaded for it.
@@ -69,11 +66,11 @@ class MessageBody(Shape):
     not all of it was kept."""
 
     headers = serializers.DictField(
-        child=Text(allow_blank=True), help_text="By name, secrets masked."
+        child=Text(allow_blank=True), help_text="The headers by name; secrets are masked."
     )
-    body = Text(allow_blank=True, help_text="As text.")
-    bytes = Whole(help_text="Its size.")
-    cut = Flag(help_text="Whether not all of it was kept.")
+    body = Text(allow_blank=True, help_text="The body as text.")
+    bytes = Whole(help_text="The size of the body.")
+    cut = Flag(help_text="True if the stored body is not complete.")
 
 
 class RequestMessage(MessageBody):
@@ -81,7 +78,7 @@ class RequestMessage(MessageBody):
 
     method = Text(help_text="The HTTP method.")
     query = serializers.DictField(
-        child=Text(allow_blank=True), help_text="By name, secrets masked."
+        child=Text(allow_blank=True), help_text="The query by name; secrets are masked."
     )
 
 
@@ -89,46 +86,46 @@ class ResponseMessage(MessageBody):
     """The response as it was sent."""
 
     timings = serializers.DictField(
-        child=serializers.FloatField(), help_text="Milliseconds from the arrival of the request."
+        child=serializers.FloatField(), help_text="Milliseconds since the request's arrival."
     )
 
 
 class RequestBody(RequestLine):
-    """A request with all that was sent and answered."""
+    """A request with the headers and bodies of both messages."""
 
-    request = RequestMessage(help_text="What came in.")
-    response = ResponseMessage(help_text="What went out.")
+    request = RequestMessage(help_text="The request.")
+    response = ResponseMessage(help_text="The response.")
 
 
 class ListedRequest(RequestLine):
     """A request of a page."""
 
-    request = RequestMessage(required=False, help_text="With `bodies`: what came in.")
-    response = ResponseMessage(required=False, help_text="With `bodies`: what went out.")
+    request = RequestMessage(required=False, help_text="The request, with `bodies`.")
+    response = ResponseMessage(required=False, help_text="The response, with `bodies`.")
 
 
 class RequestsBody(JournalledBody):
     """A page of the journal."""
 
-    requests = ListedRequest(many=True, help_text="The oldest first.")
+    requests = ListedRequest(many=True, help_text="The requests, oldest first.")
     next = serializers.UUIDField(
-        allow_null=True, help_text="The `after` of the next page; null where this is the last."
+        allow_null=True, help_text="The `after` of the next page; null on the last page."
     )
 
 
 class RequestsQuery(SessionQuery):
     """The filters of the list of journalled requests, and the size of a page."""
 
-    provider = Text(required=False, help_text="Only those to this one's API.")
-    scenario = Text(required=False, help_text="Only those that it answered.")
+    provider = Text(required=False, help_text="Only requests to this provider's API.")
+    scenario = Text(required=False, help_text="Only requests that this scenario answered.")
     matched = Flag(
         required=False,
         words=True,
-        help_text="Only those for which something was found, or nothing.",
+        help_text="Only requests that matched, or (false) did not.",
     )
     after = serializers.UUIDField(
         required=False,
-        help_text="The id after which to go on.",
+        help_text="The last id of the page before.",
         error_messages={"invalid": "expected the id of a request"},
     )
     limit = Whole(
@@ -137,7 +134,7 @@ class RequestsQuery(SessionQuery):
         min_value=1,
         max_value=MAX_PAGE_ROWS,
         default=DEFAULT_PAGE_ROWS,
-        help_text="How many at most.",
+        help_text="The maximum number of requests.",
     )
 
 
@@ -148,7 +145,7 @@ class PageQuery(RequestsQuery):
         required=False,
         words=True,
         default=False,
-        help_text="Also the headers and bodies of each, as `GET /control/requests/ID` has them.",
+        help_text="Adds headers and bodies, as in `GET /control/requests/ID`.",
     )
 
 
@@ -156,24 +153,24 @@ class RequestsView(ControlView):
     @documented(
         "list_requests",
         RequestsBody,
-        "In the order in which answers ended.",
+        "The requests, in the order in which their answers ended.",
         query=PageQuery,
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
-        """Requests whose answers have ended, the oldest first."""
+        """Requests whose answers have ended, oldest first."""
         return Response(list_requests(self.query(PageQuery)))
 
-    @documented("delete_requests", None, "They are gone.", status=204, query=SessionQuery)
+    @documented("delete_requests", None, "Deleted.", status=204, query=SessionQuery)
     def delete(self, request: Request) -> Response:
-        """Empty the journal, or what it has of a session; states stay as they are."""
+        """Delete the journal, or a session's part of it; session state stays unchanged."""
         session = _flush_and_resolve(self.query(SessionQuery).get("session"))
         delete_journal_rows(None if session is None else [session])
         return Response(status=204)
 
 
 class RequestDetailView(ControlView):
-    @documented("read_request", RequestBody, "All that is known of it.", errors=(404,))
+    @documented("read_request", RequestBody, "The request.", errors=(404,))
     def get(self, request: Request, id: str) -> Response:
         """One request with its headers and bodies."""
         return Response(request_body(find_request(id)))

@@ -39,19 +39,19 @@ documented_by_session = partial(documented, query=SessionQuery)
 
 
 class ProblemBody(Shape):
-    """Why a scenario that is stored is left out."""
+    """A problem of a stored scenario that is left out."""
 
-    scenario = Text(help_text="Its name.")
-    step = Whole(allow_null=True, help_text="Its number from 1, where it is about one step.")
-    place = Text(allow_blank=True, help_text="In that step's document, else in the scenario's.")
-    message = Text(help_text="What is wrong.")
+    scenario = Text(help_text="The scenario's name.")
+    step = Whole(allow_null=True, help_text="The number of the step, from 1, or null.")
+    place = Text(allow_blank=True, help_text="The key in the document of the step or scenario.")
+    message = Text(help_text="The problem.")
 
 
 class ScenariosBody(Shape):
-    """Every scenario, and what is wrong with those that are stored but are no valid document."""
+    """Every valid scenario, and the problems of those that are stored but invalid."""
 
-    scenarios = serializers.ListField(child=ScenarioField(), help_text="By name.")
-    problems = ProblemBody(many=True, help_text="What is wrong with those that are left out.")
+    scenarios = serializers.ListField(child=ScenarioField(), help_text="The scenarios by name.")
+    problems = ProblemBody(many=True, help_text="The problems of invalid scenarios.")
 
 
 class ScenarioView(ControlView):
@@ -70,7 +70,7 @@ def scenario_store(session: str | None) -> ScenarioStore:
 
 
 class ScenarioListView(ScenarioView):
-    @documented_by_session("list_scenarios", ScenariosBody, "By name.")
+    @documented_by_session("list_scenarios", ScenariosBody, "The scenarios by name.")
     def get(self, request: Request) -> Response:
         """Every scenario, enabled or not."""
         listed = self.store().list_all()
@@ -78,7 +78,7 @@ class ScenarioListView(ScenarioView):
         return Response({"scenarios": list(map(dump, listed.documents)), "problems": problems})
 
     @documented_by_session(
-        "add_scenarios", DOCUMENT, "They are there.", status=201, body=DOCUMENT, errors=(409,)
+        "add_scenarios", DOCUMENT, "The added scenarios.", status=201, body=DOCUMENT, errors=(409,)
     )
     def post(self, request: Request) -> Response:
         """Add a scenario, or all of a document of several; their names must be free."""
@@ -97,21 +97,21 @@ class ScenarioDetailView(ScenarioView):
     @documented_by_session(
         "put_scenario",
         SCENARIO,
-        "It took the place of another.",
+        "The replaced scenario.",
         body=DOCUMENT,
         errors=(404,),
-        also={201: (SCENARIO, "It is new.")},
+        also={201: (SCENARIO, "The new scenario.")},
     )
     def put(self, request: Request, name: str) -> Response:
-        """Create a scenario or replace it, which makes sessions forget what they know of it."""
+        """Create or replace a scenario. Replacing resets its steps in all sessions."""
         store = self.store()
         document = read_document(self.read_json(), name=name)
         new = store.put(document)
         return Response(dump(document), status=201 if new else 200)
 
-    @documented_by_session("delete_scenario", None, "It is gone.", status=204, errors=(404,))
+    @documented_by_session("delete_scenario", None, "Deleted.", status=204, errors=(404,))
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a scenario, and what sessions know of it."""
+        """Delete a scenario, and the state of its steps in sessions."""
         self.store().remove(name)
         return Response(status=204)
 
@@ -135,7 +135,7 @@ class ScenarioStepsView(ScenarioView):
         errors=(404, 409),
     )
     def post(self, request: Request, name: str) -> Response:
-        """Add a step at the end; sessions keep what they know of the others."""
+        """Add a step at the end; the state of the other steps is kept."""
         store, step = self.store(), self.read_json()
         check_step(step)
         return Response(dump(store.push(name, step)), status=201)

@@ -15,6 +15,7 @@ from scenarios_app.control.kit import (
     ControlView,
     JournalledBody,
     NeededSession,
+    StepBody,
     Texts,
     delete_journal_rows,
     documented,
@@ -29,29 +30,26 @@ from scenarios_app.serving.services import services
 MAX_RESET_SESSIONS = 100
 
 
-class ConsumedBody(Shape):
+class ConsumedBody(StepBody):
     """A step that is used up."""
-
-    scenario = Text(help_text="Its scenario.")
-    step = Text(help_text="Its name, or its number from 1.")
 
 
 class AttemptBody(ConsumedBody):
     """How often a step with `failures` has failed."""
 
-    provider = Text(help_text="By whose API it was asked.")
-    count = Whole(help_text="How often it has failed.")
+    provider = Text(help_text="The provider whose API was called.")
+    count = Whole(help_text="The number of failures.")
 
 
 class StateBody(JournalledBody):
     """The state of a session. `passed`: no expectation was violated."""
 
-    session = Text(help_text="Its name.")
-    consumed = ConsumedBody(many=True, help_text="The steps that are used up.")
-    attempts = AttemptBody(many=True, help_text="How often steps with `failures` have failed.")
+    session = Text(help_text="The session's name.")
+    consumed = ConsumedBody(many=True, help_text="The consumed steps.")
+    attempts = AttemptBody(many=True, help_text="Failures of steps with `failures`.")
     counters = serializers.DictField(child=Whole(), help_text="The counters by name.")
-    violations = Texts(help_text="What was expected and did not hold, the latest 1,000 of it.")
-    passed = Flag(help_text="Whether nothing was violated.")
+    violations = Texts(help_text="The last 1,000 violated expectations.")
+    passed = Flag(help_text="True if no expectation was violated.")
 
 
 class ResetBody(Shape):
@@ -62,16 +60,14 @@ class ResetBody(Shape):
         required=False,
         allow_empty=False,
         max_length=MAX_RESET_SESSIONS,
-        help_text=f"Names or API keys of up to {MAX_RESET_SESSIONS} sessions, in place of "
+        help_text=f"Names or API keys of up to {MAX_RESET_SESSIONS} sessions, instead of "
         "`session`.",
     )
-    scenarios = Flag(
-        required=False, default=False, help_text="Drop the sessions' own scenarios as well."
-    )
+    scenarios = Flag(required=False, default=False, help_text="Also remove private scenarios.")
 
 
 class SessionStateView(ControlView):
-    @documented("read_state", StateBody, "As it is now.", query=NeededSession)
+    @documented("read_state", StateBody, "The session's state.", query=NeededSession)
     def get(self, request: Request) -> Response:
         """A session's consumed steps, attempts, counters and violations."""
         state = _read_state(resolve_session(self.query(NeededSession)["session"]))
@@ -95,7 +91,7 @@ def _step_body(step: StepRef) -> dict[str, str]:
 
 
 class ResetView(ControlView):
-    @documented("reset", ResetBody, "What was reset, by its name.", body=ResetBody)
+    @documented("reset", ResetBody, "The names of the reset sessions.", body=ResetBody)
     def post(self, request: Request) -> Response:
         """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
         several sessions, or of all"""

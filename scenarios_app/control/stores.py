@@ -184,6 +184,7 @@ class SessionScenarios:
         self._session = session
 
     def list_all(self) -> ScenarioList:
+        """Return the session's scenarios; raise DocumentError if a stored one is invalid."""
         _, stored = self._read()
         return ScenarioList(tuple(_parse_stored(stored[name]) for name in sorted(stored)))
 

@@ -22,29 +22,29 @@ _REPORTED = [*OUTCOMES, "unreached"]
 class StepSurvivalBody(Shape):
     """A step with the faults that its answer can have."""
 
-    step = Text(help_text="Its name, or its number from 1.")
+    step = Text(help_text="The step's name, or its number from 1.")
     faults = serializers.DictField(
         child=Text(allow_null=True),
-        help_text="How programs took each kind of fault, by name; null: it was not tried.",
+        help_text="The outcome of each kind of fault by name; null if it was not tried.",
     )
 
 
 class ScenarioSurvivalBody(Shape):
     """A scenario with its steps in order."""
 
-    scenario = Text(help_text="Its name.")
-    steps = StepSurvivalBody(many=True, help_text="Its steps.")
-    outdated = Whole(help_text="Results of another version of it, which do not count.")
+    scenario = Text(help_text="The scenario's name.")
+    steps = StepSurvivalBody(many=True, help_text="The steps in order.")
+    outdated = Whole(help_text="Results of other versions, which do not count.")
 
 
 class SurvivalBody(Shape):
     """Which kinds of faults programs survived at which steps."""
 
-    percent = serializers.FloatField(help_text="Faults that were survived, in a hundred.")
-    faults = Whole(help_text="How many faults there are: kinds at steps.")
-    survived = Whole(help_text="How many of them were survived.")
-    scenarios = ScenarioSurvivalBody(many=True, help_text="By name.")
-    text = Text(help_text="What was not survived, for people.")
+    percent = serializers.FloatField(help_text="The percentage of survived faults.")
+    faults = Whole(help_text="The number of faults: kinds at steps.")
+    survived = Whole(help_text="The number of survived faults.")
+    scenarios = ScenarioSurvivalBody(many=True, help_text="The scenarios by name.")
+    text = Text(help_text="The report as text.")
 
 
 class CellBody(Shape):
@@ -52,11 +52,11 @@ class CellBody(Shape):
 
     step = Text(help_text="The step, as SCENARIO/STEP.")
     kind = serializers.ChoiceField(
-        [kind.name for kind in KINDS], help_text="The kind of fault, as `mockllm torture` has it."
+        [kind.name for kind in KINDS], help_text="The kind of fault, as in `mockllm torture`."
     )
     outcome = Text(
         keywords={"pattern": f"^({'|'.join(_REPORTED)})$"},
-        help_text="How the program took it; `unreached` does not count.",
+        help_text="The outcome; `unreached` does not count.",
     )
 
     def validate_outcome(self, outcome: str) -> str:
@@ -77,34 +77,36 @@ class FaultResultsBody(Shape):
 class SkippedScenarioBody(Shape):
     """A scenario whose results were not stored."""
 
-    scenario = Text(help_text="Its name.")
-    reason = Text(help_text="Why not.")
+    scenario = Text(help_text="The scenario's name.")
+    reason = Text(help_text="The reason.")
 
 
 class StoredResultsBody(Shape):
     """How many results of `torture` were stored, and of which scenarios none were."""
 
-    stored = Whole(help_text="How many results were stored.")
+    stored = Whole(help_text="The number of stored results.")
     skipped = SkippedScenarioBody(many=True, help_text="Scenarios whose results were not stored.")
 
 
 class SurvivalQuery(Shape):
     """The scenarios to report on."""
 
-    scenarios = Text(
-        required=False, default="", help_text=NAMES_HELP + "Without it, all common ones."
-    )
+    scenarios = Text(required=False, default="", help_text=NAMES_HELP + "Default: all common ones.")
 
 
 class SurvivalView(ControlView):
     @documented(
-        "fault_coverage", SurvivalBody, "Faults at steps.", query=SurvivalQuery, errors=(404,)
+        "fault_coverage",
+        SurvivalBody,
+        "The outcomes of faults.",
+        query=SurvivalQuery,
+        errors=(404,),
     )
     def get(self, request: Request) -> Response:
-        """Which kinds of faults programs survived at which steps"""
+        """The kinds of faults that programs survived, by step"""
         return Response(survival_body(self.query(SurvivalQuery)["scenarios"]))
 
-    @documented("add_fault_results", StoredResultsBody, "They are stored.", body=FaultResultsBody)
+    @documented("add_fault_results", StoredResultsBody, "The counts.", body=FaultResultsBody)
     def post(self, request: Request) -> Response:
         """Store results of `mockllm torture`, with the versions of their scenarios"""
         fields = self.read_body(FaultResultsBody)

@@ -16,6 +16,7 @@ from scenarios_app.control.kit import (
     ControlView,
     JournalledBody,
     SessionQuery,
+    StepBody,
     documented,
     flush_journal,
 )
@@ -39,7 +40,7 @@ from scenarios_app.verdict.judge import (
 from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import JudgedExchange
 
-NAMES_HELP = "Names with commas between them, or a JSON list of them; `*` is all. "
+NAMES_HELP = "Comma-separated names or a JSON list; `*` is all. "
 DEFAULT_OPTIONS = VerdictOptions()
 VERDICT_PARTS = ("unmatched", "violations", "unserved", "findings")
 INCOMPLETE = (
@@ -51,37 +52,35 @@ INCOMPLETE = (
 class UnmatchedBody(Shape):
     """A request that no step answered."""
 
-    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
-    session = Text(help_text="Whose it is.")
-    provider = Text(allow_blank=True, help_text="Whose API was asked.")
-    path = Text(help_text="Without its query.")
-    fallback = Flag(help_text="A catch-all answered.")
-    near_misses = NearMissBody(many=True, help_text="The nearest steps.")
+    id = serializers.UUIDField(help_text="The value of the header x-mockllm-request.")
+    session = Text(help_text="The session.")
+    provider = Text(allow_blank=True, help_text="The provider whose API was called.")
+    path = Text(help_text="The path without its query.")
+    fallback = Flag(help_text="True if a catch-all answered.")
+    near_misses = NearMissBody(many=True, help_text="The closest steps.")
     url_error = Text(
-        allow_blank=True, help_text="The error, where the URL or its method is unknown; else empty."
+        allow_blank=True, help_text="The error for an unknown URL or method; else empty."
     )
 
 
 class ViolationBody(Shape):
-    """An expectation that did not hold."""
+    """A violated expectation."""
 
-    text = Text(help_text="What was expected, and what came.")
-    session = Text(help_text="Whose request it was.")
+    text = Text(help_text="The expected and the actual value.")
+    session = Text(help_text="The session of the request.")
     request = serializers.UUIDField(
-        allow_null=True, help_text="The request; null where the journal has lost it."
+        allow_null=True, help_text="The request's id; null if it is not in the journal."
     )
-    scenario = Text(allow_null=True, help_text="Whose step expected it, where that is known.")
-    step = Text(allow_null=True, help_text="That step.")
+    scenario = Text(allow_null=True, help_text="The scenario of the step, if known.")
+    step = Text(allow_null=True, help_text="The step, if known.")
 
 
-class UnservedBody(Shape):
+class UnservedBody(StepBody):
     """A step that never answered."""
 
-    scenario = Text(help_text="Its scenario.")
-    step = Text(help_text="Its name, or its number from 1.")
-    session = Text(allow_null=True, help_text="Whose own it is; null: no session's own.")
+    session = Text(allow_null=True, help_text="The session, for private scenarios.")
     never_asked = Text(
-        allow_blank=True, help_text="Its provider, where no request was for that one; else empty."
+        allow_blank=True, help_text="The step's provider, if it got no request; else empty."
     )
 
 
@@ -91,33 +90,33 @@ class FindingBody(Shape):
     rule = serializers.ChoiceField([rule.name for rule in RULES], help_text="The rule.")
     level = serializers.ChoiceField(
         ["error", "warning", "note"],
-        help_text="A warning fails strict verdicts alone, a note fails none.",
+        help_text="A warning fails only strict verdicts, a note none.",
     )
-    message = Text(help_text="What was seen.")
-    session = Text(help_text="Whose requests they are.")
-    request = serializers.UUIDField(help_text="The request at which it shows.")
+    message = Text(help_text="The finding in one sentence.")
+    session = Text(help_text="The session of the requests.")
+    request = serializers.UUIDField(help_text="The request that broke the rule.")
     requests = serializers.ListField(
         child=serializers.UUIDField(),
-        help_text="All requests that prove it, the first one first; of a note the first and last.",
+        help_text="The requests that prove it, in order; for a note the first and the last.",
     )
 
 
 class VerdictBody(JournalledBody):
-    """Whether all went as it should, and if not, each reason."""
+    """Passed, or failed with each reason."""
 
-    session = Text(allow_null=True, help_text="The session's name; null: all of them.")
-    passed = Flag(help_text="Whether there is nothing that fails it.")
-    strict = Flag(help_text="Whether warnings fail it too.")
-    requests = Whole(help_text="How many requests were judged.")
+    session = Text(allow_null=True, help_text="The session; null for all sessions.")
+    passed = Flag(help_text="True if nothing failed.")
+    strict = Flag(help_text="True if warnings fail it too.")
+    requests = Whole(help_text="The number of judged requests.")
     unmatched = UnmatchedBody(many=True, help_text="Requests that no step answered.")
-    violations = ViolationBody(many=True, help_text="What was expected and did not hold.")
+    violations = ViolationBody(many=True, help_text="Violated expectations.")
     unserved = UnservedBody(many=True, help_text="Steps that never answered.")
-    findings = FindingBody(many=True, help_text="What clients did wrong.")
+    findings = FindingBody(many=True, help_text="Client rules that were broken.")
     receipt = Text(
         allow_null=True,
-        help_text="One hash over scripts, requests and answers; null where some are not known.",
+        help_text="A hash over scenarios, requests and answers; null if some are missing.",
     )
-    text = Text(help_text="All of this for people.")
+    text = Text(help_text="The verdict as text.")
 
 
 class VerdictQuery(SessionQuery):
@@ -126,24 +125,21 @@ class VerdictQuery(SessionQuery):
     scenarios = Text(
         required=False,
         default="",
-        help_text=NAMES_HELP
-        + "Their steps have to answer, as those of a session's own scenarios do.",
+        help_text=NAMES_HELP + "Scenarios whose steps must answer, like those of private ones.",
     )
     allow_unserved = Text(
         required=False,
         default="",
-        help_text=NAMES_HELP + "Scenarios, or steps as SCENARIO/STEP, that need not answer.",
+        help_text=NAMES_HELP + "Scenarios or steps (SCENARIO/STEP) that need not answer.",
     )
-    ignore = Text(
-        required=False, default="", help_text=NAMES_HELP + "Rules whose findings are left out."
-    )
+    ignore = Text(required=False, default="", help_text=NAMES_HELP + "Rules to ignore.")
     strict = Flag(required=False, default=False, words=True, help_text="Warnings fail it too.")
 
 
 class EndedSession(VerdictQuery):
     """The session to judge and forget, and how to judge it."""
 
-    session = Text(help_text="The session's name, or the API key that it is the session of.")
+    session = Text(help_text="The session's name or API key.")
     strict = Flag(required=False, default=False, help_text="Warnings fail it too.")
 
 

@@ -34,9 +34,9 @@ class CountBody(Shape):
 
     keywords: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1}
 
-    equals = Whole(required=False, min_value=0, help_text="So many, no more and no fewer.")
-    at_least = Whole(required=False, min_value=0, help_text="So many or more.")
-    at_most = Whole(required=False, min_value=0, help_text="So many or fewer.")
+    equals = Whole(required=False, min_value=0, help_text="The exact number.")
+    at_least = Whole(required=False, min_value=0, help_text="The minimum.")
+    at_most = Whole(required=False, min_value=0, help_text="The maximum.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len(attrs) != 1:
@@ -48,39 +48,39 @@ class VerifyBody(Shape):
     """The requests to count, and the expected count."""
 
     session = Text(**ANY_SESSION)
-    match = MatchField(help_text="What they are like, as in a step.")
-    count = CountBody(required=False, help_text="How many; without it, at least 1.")
+    match = MatchField(help_text="The conditions, as in a step.")
+    count = CountBody(required=False, help_text="The expected number; default: at least 1.")
 
 
 class NearRequestBody(Shape):
     """A request that nearly matched, and the conditions that failed."""
 
-    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
-    session = Text(help_text="Whose it is.")
-    provider = Text(help_text="Whose API was asked.")
-    path = Text(help_text="Without its query.")
+    id = serializers.UUIDField(help_text="The value of the header x-mockllm-request.")
+    session = Text(help_text="The session.")
+    provider = Text(help_text="The provider whose API was called.")
+    path = Text(help_text="The path without its query.")
     mismatches = MismatchBody(many=True, help_text="The conditions that do not hold.")
 
 
 class UnjudgedBody(Shape):
     """A request that cannot be judged: the journal has cut or masked it."""
 
-    id = serializers.UUIDField(help_text="The answer's x-mockllm-request.")
-    reason = Text(help_text="What is missing.")
+    id = serializers.UUIDField(help_text="The value of the header x-mockllm-request.")
+    reason = Text(help_text="What the journal lacks.")
 
 
 class VerifiedBody(JournalledBody):
     """`count` requests match for sure. `passed` is sure: also if the `unjudged` ones, of
     which the journal has not kept enough to tell, and those that it has `lost`, all did or none."""
 
-    passed = Flag(help_text="Whether it holds.")
-    count = Whole(help_text="How many match.")
-    nearest = NearRequestBody(many=True, help_text="Where too few match: those that came near.")
-    unjudged = UnjudgedBody(many=True, help_text="Those that may match or not.")
+    passed = Flag(help_text="True if the number is as expected.")
+    count = Whole(help_text="The number of matching requests.")
+    nearest = NearRequestBody(many=True, help_text="The closest requests, if too few match.")
+    unjudged = UnjudgedBody(many=True, help_text="Requests that may match or not.")
 
 
 class VerifyView(ControlView):
-    @documented("verify", VerifiedBody, "Whether it holds.", body=VerifyBody)
+    @documented("verify", VerifiedBody, "The result.", body=VerifyBody)
     def post(self, request: Request) -> Response:
         """Count the requests in the journal that a step with this match would have answered."""
         fields = self.read_body(VerifyBody)

@@ -58,7 +58,7 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
         await feed().leave(self)
 
     async def show(self, rows: Sequence[ServedRequest], text: str) -> None:
-        """Send the rows; `text` is the message with all of them."""
+        """Send the rows that this page does not have; `text` is the message with all `rows`."""
         new = [row for row in rows if row.pk > self.last]
         if len(new) < len(rows):
             text = message(new)

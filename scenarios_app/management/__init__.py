@@ -26,7 +26,7 @@ def add_url(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--url",
         help=f"the server to ask (default: ${URL}, else the port of this mode on this machine); "
-        "one on another machine wants MOCKLLM_CONTROL_TOKEN",
+        "a server on another machine needs MOCKLLM_CONTROL_TOKEN",
     )
 
 

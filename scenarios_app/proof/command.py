@@ -53,14 +53,14 @@ def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
         metavar="A,B",
         help="only answers of these scenarios or steps (SCENARIO/STEP)",
     )
-    add("--only", default="", metavar="CELL", help="only this one, as a report names it")
-    add("--seed", type=int, default=0, metavar="N", help="of the order of runs (default: 0)")
+    add("--only", default="", metavar="CELL", help="only this change, as named in a report")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the order of runs (default: 0)")
     add(
         "--timeout",
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="what the command may take without changes (default: 600)",
+        help="time limit of the command without changes (default: 600)",
     )
     add(
         "--fail-on",

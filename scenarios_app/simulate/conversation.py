@@ -145,7 +145,7 @@ def _calls_of_answer(place: PlacedRequest, entry: Mapping[str, Any]) -> Iterable
 
 
 def call_json(call: ToolCallPart) -> dict[str, Any]:
-    """Return a tool call for reports; arguments that are no JSON stay text."""
+    """Return a call's name with its arguments (text if they are no JSON), or with its input."""
     try:
         arguments = call.arguments if call.custom else json.loads(call.arguments)
     except ValueError:

@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         "--live",
         action="store_true",
-        help="ask the providers anew, and compare the shape of their answers with the recorded one",
+        help="send the requests to the providers again, and compare the structure of the answers",
     )
     add("--json", action="store_true", help="JSON in place of text")
     add("--junit", metavar="FILE", help="write JUnit XML there as well")

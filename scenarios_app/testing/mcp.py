@@ -25,7 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, metavar="N", help="speak HTTP on this port of 127.0.0.1; 0 picks one"
     )
-    parser.add_argument("--pace", action="store_true", help="take as long for each call as it took")
+    parser.add_argument(
+        "--pace", action="store_true", help="answer each call after its recorded duration"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

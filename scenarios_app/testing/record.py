@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--cassette",
         metavar="FILE",
         default=CASSETTE,
-        help="where it is kept (default: %(default)s)",
+        help="the file of the cassette (default: %(default)s)",
     )
     add(
         "--mode",

@@ -114,6 +114,6 @@ class JsonField(serializers.JSONField):
 class ErrorBody(Shape):
     """The body of an error; `field` is the path of the wrong value, if there is one."""
 
-    code = Text(help_text="Which kind of error it is.")
-    message = Text(help_text="What is wrong, for people.")
-    field = Text(allow_null=True, help_text="Where; null: nowhere in particular.")
+    code = Text(help_text="The kind of error.")
+    message = Text(help_text="The error as text.")
+    field = Text(allow_null=True, help_text="The invalid field, or null.")

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "profile", nargs="?", metavar="PROFILE", help="profile to talk to (default: demo)"
         )
-        parser.add_argument("--conversation", metavar="ID", help="conversation to go on with")
+        parser.add_argument("--conversation", metavar="ID", help="conversation to continue")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare the database as `serve` does, then send the lines as messages and print the

@@ -72,7 +72,7 @@ class Command(BaseCommand):
             "--parent",
             type=int,
             metavar="PID",
-            help="end once this process is gone, however it ended",
+            help="end when this process has ended",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -86,8 +86,8 @@ def _validate_posted(
 def _scenario_warnings(
     scenario: AnyScenario, formset: StepFormSet | None, name: str
 ) -> Iterator[FormProblem]:
-    """Yield the warnings of the posted scenario at its rows; none if it is disabled. Rows may have
-    moved since they were saved, so a step's number does not identify its row."""
+    """Yield the lint warnings of the posted scenario at its rows, as if it replaced the stored
+    `name`; its errors if it does not compile; nothing if it is disabled."""
     if not scenario.enabled:
         return
     step_forms = formset.remaining_forms if formset else []

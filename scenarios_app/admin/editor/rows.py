@@ -70,7 +70,7 @@ class CellView:
 
     @property
     def summary(self) -> str:
-        """Label and value for the line of a folded group; "" if nothing is set."""
+        """Label and value, or one of them, for the line of a folded group; "" if nothing is set."""
         if not self.filled:
             return ""
         field, label, value = self.field.field, self.cell.label, self.field.value()

@@ -62,7 +62,7 @@ _LEFT_OUT = {"left_out": Whole()}
 _NAME = Text(help_text="The scenario's name.")
 _NAMES = {"scenarios": _LIST}
 _REQUEST = serializers.UUIDField(help_text="The id of the served request.")
-_OFFSET = Whole(required=False, min_value=0, default=0, help_text="Of bodies: first character.")
+_OFFSET = Whole(required=False, min_value=0, default=0, help_text="The first character of bodies.")
 
 
 def _limit_field(default: int, maximum: int = 200, text: str = "Entries at most.") -> Whole:
@@ -76,7 +76,7 @@ _CHARS = _limit_field(MAX_TEXT_CHARS, 20_000, "Of bodies: characters at most.")
     "list_scenarios",
     READS,
     {"scenarios": _LIST, "problems": ProblemBody(many=True), "next": Text(allow_null=True)},
-    after=Text(required=False, default="", help_text="The `next` of the page before."),
+    after=Text(required=False, default="", help_text="The `next` of the previous page."),
     limit=_limit_field(50),
 )
 def list_scenarios(fields: Fields) -> ToolResult:
@@ -99,7 +99,7 @@ def list_scenarios(fields: Fields) -> ToolResult:
     READS,
     {"scenario": ScenarioField(), "steps": Whole(), "next_step": Whole(allow_null=True)},
     name=_NAME,
-    first_step=Whole(required=False, min_value=1, default=1, help_text="Number from 1."),
+    first_step=Whole(required=False, min_value=1, default=1, help_text="The first step."),
 )
 def read_scenario(fields: Fields) -> ToolResult:
     """Read a scenario as a document, to change it with change_scenario."""
@@ -123,7 +123,7 @@ def read_scenario(fields: Fields) -> ToolResult:
     return ToolResult(body, text)
 
 
-@tool("add_scenario", ADDS, _NAMES, document=ScenarioField(help_text=f"One or several. {_EXAMPLE}"))
+@tool("add_scenario", ADDS, _NAMES, document=ScenarioField(help_text=f"One or more. {_EXAMPLE}"))
 def add_scenario(fields: Fields) -> ToolResult:
     """Add a scenario of a new name. Next: check, then play."""
     documents = read_documents(fields["document"])
@@ -136,7 +136,7 @@ def add_scenario(fields: Fields) -> ToolResult:
     REPLACES,
     _NAMES,
     name=_NAME,
-    document=ScenarioField(help_text="With all steps."),
+    document=ScenarioField(help_text="The scenario with all steps."),
 )
 def change_scenario(fields: Fields) -> ToolResult:
     """Replace a scenario as a whole, or create it. Call read_scenario first. Consumed steps are
@@ -158,7 +158,7 @@ def delete_scenario(fields: Fields) -> ToolResult:
     "check",
     READS,
     {"valid": Flag(), "problems": _LIST, "warnings": _LIST, **_LEFT_OUT},
-    document=ScenarioField(required=False, help_text="Without it, the stored scenarios."),
+    document=ScenarioField(required=False, help_text="Default: the stored scenarios."),
 )
 def check_scenarios(fields: Fields) -> ToolResult:
     """Find mistakes, and steps that never answer, loop or answer too much: in a document before it
@@ -185,11 +185,11 @@ def check_scenarios(fields: Fields) -> ToolResult:
     "play",
     READS,
     {"passed": Flag(), "conversations": _LIST},
-    scenario=Text(required=False, help_text="The scenario that has to answer."),
+    scenario=Text(required=False, help_text="The scenario that must answer."),
     conversation=ScenarioField(
         required=False,
-        help_text='Such as {"turns": [{"user": "hello", "expect": {"text": "Hi!"}}]}. Without it, '
-        "the scenario's stored conversation, or one that its steps suggest.",
+        help_text='Such as {"turns": [{"user": "hello", "expect": {"text": "Hi!"}}]}. Default: '
+        "the scenario's stored conversation, or one that fits its steps.",
     ),
 )
 def play_scenario(fields: Fields) -> ToolResult:
@@ -274,7 +274,7 @@ def read_request(fields: Fields) -> ToolResult:
     READS,
     explain.ExplanationBody,
     explain.ExplainBody,
-    path=Text(required=False, help_text="With its query; or send `request`."),
+    path=Text(required=False, help_text="The path with its query, without `request`."),
     request=serializers.UUIDField(required=False, help_text="The id of a served request."),
     offset=_OFFSET,
     limit=_CHARS,
@@ -305,12 +305,12 @@ def explain_request(fields: Fields) -> ToolResult:
     ADDS,
     {"scenario": Text(), "step": Whole(), "match": _JSON, "answers": Flag(), "winner": _JSON},
     request=_REQUEST,
-    text=Text(required=False, help_text="The answer, if it is text."),
+    text=Text(required=False, help_text="The text of the answer."),
     produce=ScenarioField(
         required=False,
         help_text='Another answer, such as {"tool_calls": [{"name": "f", "arguments": {}}]}.',
     ),
-    scenario=Text(required=False, help_text="The scenario to add to; without it, a new one."),
+    scenario=Text(required=False, help_text="The scenario to extend; default: a new one."),
 )
 def make_step(fields: Fields) -> ToolResult:
     """Make a step that answers an unmatched request, with conditions from its last message. Send
@@ -366,10 +366,10 @@ def read_coverage(fields: Fields) -> ToolResult:
     mode=serializers.ChoiceField(
         choices=recording.MODES,
         default="new",
-        help_text="new: forward unmatched requests and keep the answers; all: the same without "
-        "recordings; none: recordings alone answer.",
+        help_text="new: replay, and record unmatched requests; all: the same without earlier "
+        "recordings; none: only replay.",
     ),
-    name=Text(default=recording.DEFAULT_NAME, max_length=200, help_text="Of the new scenario."),
+    name=Text(default=recording.DEFAULT_NAME, max_length=200, help_text="The new scenario's name."),
 )
 def start_recording(fields: Fields) -> ToolResult:
     """Record a session, or all: unmatched requests go to the real provider with the client's own
@@ -403,7 +403,7 @@ def list_drift(fields: Fields) -> ToolResult:
     "reset",
     REPLACES,
     {"session": Text(allow_null=True)},
-    scenarios=Flag(required=False, default=False, help_text="Drop its own scenarios as well."),
+    scenarios=Flag(required=False, default=False, help_text="Also remove private scenarios."),
 )
 def reset_session(fields: Fields) -> ToolResult:
     """Forget a session's journal, consumed steps and counters, or those of all, before a test runs

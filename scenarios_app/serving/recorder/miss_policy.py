@@ -26,9 +26,9 @@ class ForwardToUpstream(Exception):
 
 
 def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decision) -> Decision:
-    """Return the decision, and note in the recording that its step was served. Raises
-    ForwardToUpstream if no step matched and the recording asks the upstream. The catch-all scenario
-    counts as no match."""
+    """Return the decision, and note in the recording that its step was served. Without a match,
+    the catch-all's included, raise ForwardToUpstream, or record a miss and return an unmatched
+    decision if nothing is forwarded."""
     if decision.kind == "unmatched":
         forward_or_miss(exchange, recording)
     elif decision.fallback:
