@@ -12,7 +12,6 @@ from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
     DifferenceKind,
-    compared_request,
     decode_body,
     differences,
 )
@@ -127,7 +126,7 @@ def _unique_misses(missed: Sequence[RecordedRequest]) -> list[_MissedRequest]:
         url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        compared = compared_request(request.method, query, request.body)
+        compared = ComparedRequest(request.method, query, decode_body(request.body))
         misses.setdefault((path, compared.digest), _MissedRequest(path, compared)).times += 1
     return list(misses.values())
 

@@ -10,8 +10,8 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
     """A recorded answer. `chunks` are the pieces of the body with their milliseconds since the end
     of the request.
 
-    `path` is its endpoint and `stream` whether a stream was requested; empty and None if unknown.
-    `pace` replays the recorded times. `cut` closes the connection at the end.
+    `path` is its endpoint (empty if unknown) and `stream` true if a stream was requested (None if
+    unknown). `pace` replays the recorded times. `cut` closes the connection at the end.
     """
 
     status: int = 200
@@ -27,8 +27,8 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
         return b"".join(data for _, data in self.chunks)
 
     def suits(self, request: CanonicalRequest) -> bool:
-        """Return True if the recorded bytes answer this request: same endpoint and same mode. An
-        error suits both modes; a request that its wire could not read accepts any."""
+        """Return True if the recorded bytes answer this request: same endpoint, and stream or not
+        as recorded. An error suits both; a request that its wire could not read accepts any."""
         if request.sent is not None and request.sent.unread:
             return True
         if self.path and self.path not in (request.path, request.route):

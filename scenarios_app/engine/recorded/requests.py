@@ -11,13 +11,11 @@ from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json, SentRequest, depth_of
-from scenarios_app.engine.recorded.rules import RULES, normalize_body, normalize_text
+from scenarios_app.engine.recorded.rules import RULES, normalize_body
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import Loc, format_location
 
-Exact: TypeAlias = frozenset[str]
-EVERY_RULE: Exact = frozenset()
 # Deeper JSON is compared as text.
 _MAX_DEPTH = 200
 DifferenceKind: TypeAlias = Literal["new", "removed", "changed"]
@@ -30,45 +28,45 @@ _ID: Final = re.compile(r"<id \d+>")
 
 @dataclass(frozen=True)
 class ComparedRequest:
-    """The compared content of a request: `query` without secrets, `body` as JSON or as text, None
-    if empty. `exact` names the rules that are switched off."""
+    """A recorded or received request for comparison. `body` is JSON or text, None if empty. `exact`
+    names the rules that are switched off."""
 
     method: str
     query: Mapping[str, str]
     body: Json
-    exact: Exact = EVERY_RULE
+    exact: frozenset[str] = frozenset()
 
     @property
     def compared_form(self) -> dict[str, Json]:
-        """The method, query and body after the rules; not cached, to save memory."""
-        body = self.body
-        relax = normalize_text(body, exact=self.exact) if isinstance(body, str) else None
+        """The method and the body after the rules; not cached, to save memory. The query without
+        secrets is part of it if there is no body or the rule `query` is switched off."""
         content: dict[str, Json] = {"method": self.method}
-        if body is None or "query" in self.exact:
+        if self.body is None or "query" in self.exact:
             content["query"] = {k: self.query[k] for k in sorted(self.query) if not is_secret(k)}
-        content["body"] = normalize_body(body, exact=self.exact) if relax is None else relax
+        content["body"] = normalize_body(self.body, exact=self.exact)
         return content
 
     @cached_property
     def digest(self) -> str:
-        """A digest that is equal only for requests that are the same conversation."""
+        """The digest of the compared form: equal if two requests are the same conversation."""
         return digest_of(self.compared_form)
 
     @cached_property
     def leaves(self) -> frozenset[tuple[str, str]]:
-        """Each value with the keys that lead to it, without list indexes, to measure likeness."""
+        """The values in the body after the rules: path without list indexes, and JSON text."""
         return frozenset(_list_leaves(self.compared_form["body"], ""))
 
     def likeness(self, other: "ComparedRequest") -> float:
-        """Return how alike two requests are, from 0 (nothing in common) to 1."""
+        """Return the share of leaves that both requests have, from 0 (nothing in common) to 1. It
+        is halved for different methods."""
         every = self.leaves | other.leaves
         shared = len(self.leaves & other.leaves) / len(every) if every else 1.0
         return shared if self.method == other.method else shared / 2
 
 
-def to_compared_request(sent: SentRequest, exact: Exact = EVERY_RULE) -> ComparedRequest:
-    """Return a received request in compared form, with secrets redacted as in recordings. The
-    result is cached for each set of rules."""
+def to_compared_request(sent: SentRequest, exact: frozenset[str] = frozenset()) -> ComparedRequest:
+    """Return a received request for comparison, its body redacted as in recordings. `sent` caches
+    the result for each `exact`."""
     compared: ComparedRequest | None = sent.compared_by_rules.get(exact)
     if compared is None:
         first = next(iter(sent.compared_by_rules.values()), None)
@@ -80,7 +78,7 @@ def to_compared_request(sent: SentRequest, exact: Exact = EVERY_RULE) -> Compare
 
 
 def _decode_redacted(body: bytes) -> Json:
-    """Return a body as JSON or text with secrets masked; bytes that are no UTF-8 as they are."""
+    """Return a body as `decode_body` does, with secrets masked if it is UTF-8."""
     try:
         return decode_body(redact_body(body.decode()))
     except UnicodeDecodeError:
@@ -88,26 +86,20 @@ def _decode_redacted(body: bytes) -> Json:
 
 
 def rules_needed(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
-    """Return the rules without which two requests that are equal by their rules would differ."""
-    return tuple(
-        rule
-        for rule in RULES
-        for exact in (one.exact | {rule},)
-        if rule not in one.exact
-        and replace(one, exact=exact).digest != replace(other, exact=exact).digest
-    )
+    """Return the rules that, each switched off alone, make two equal requests differ. Both requests
+    have the same `exact`."""
 
+    def is_needed(rule: str) -> bool:
+        """Return True if the requests differ when this rule is switched off too."""
+        exact = one.exact | {rule}
+        return replace(one, exact=exact).digest != replace(other, exact=exact).digest
 
-def compared_request(
-    method: str, query: Mapping[str, str], body: bytes | str, *, exact: Exact = EVERY_RULE
-) -> ComparedRequest:
-    """Return a request in compared form from its raw parts, without redaction."""
-    return ComparedRequest(method, query, decode_body(body), exact)
+    return tuple(rule for rule in RULES if rule not in one.exact and is_needed(rule))
 
 
 def decode_body(body: bytes | str) -> Json:
-    """Return a body as JSON if it is an object or list, else as text; binary bodies become a text
-    with their hash. Returns None for an empty body."""
+    """Return a body as JSON if it is an object or array of at most 200 levels, else as text. Bytes
+    that are no UTF-8 become a text with their hash. Returns None for a blank body."""
     if isinstance(body, bytes):
         try:
             text = body.decode()
@@ -125,7 +117,7 @@ def decode_body(body: bytes | str) -> Json:
 
 
 def digest_of(value: Json) -> str:
-    """Return a short digest of JSON, independent of the order of keys."""
+    """Return a digest of JSON, 16 hexadecimal digits, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:16]
 
@@ -156,7 +148,8 @@ class Difference:
 def differences(
     recorded: ComparedRequest, received: ComparedRequest, *, most: int = MAX_DIFFERENCES
 ) -> tuple[Difference, ...]:
-    """Return at most `most` differences of two requests that are compared by the same rules."""
+    """Return at most `most` differences of two requests that have the same `exact`, with the values
+    after the rules. Different numbers of ids count only if nothing else differs."""
     if recorded.digest == received.digest:
         return ()
     one, other = recorded.compared_form, received.compared_form
@@ -168,7 +161,7 @@ def differences(
 
 
 def _find_differences(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
-    """Yield the values that only one of two requests has, or that differ, with their locations."""
+    """Yield the differences of a recorded value (`one`) and a received one at a location."""
     match one, other:
         case dict(), dict():
             for key in dict.fromkeys((*one, *other)):
@@ -193,7 +186,8 @@ def _find_differences(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
 
 
 def _diff_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Difference]:
-    """Yield the differences of two lists: equal items are paired, the others compared in order."""
+    """Yield the differences of two lists: equal items are paired, those between them compared in
+    order. A place has the received index, for removed items the recorded one."""
     ones, others = [digest_of(item) for item in one], [digest_of(item) for item in other]
     for tag, start, end, other_start, other_end in _align_lists(ones, others):
         if tag == "equal":
@@ -209,7 +203,8 @@ def _diff_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Differ
 
 
 def _align_lists(ones: list[str], others: list[str]) -> list[tuple[str, int, int, int, int]]:
-    """Return the opcodes of SequenceMatcher; of long lists only the equal beginning is aligned."""
+    """Return the opcodes of SequenceMatcher for two lists of digests; for long lists a single
+    `replace` from the first difference on."""
     if max(len(ones), len(others)) > _MAX_ALIGNED_ITEMS:
         both = min(len(ones), len(others))
         same = next((n for n in range(both) if ones[n] != others[n]), both)

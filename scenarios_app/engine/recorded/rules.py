@@ -76,29 +76,24 @@ RULES: Final[Mapping[RuleName, str]] = {
 RULE_NAMES: Final[frozenset[str]] = frozenset(RULES)
 
 
-def normalize_body(value: Json, *, exact: frozenset[str] = frozenset()) -> Json:
-    """Return a JSON body in compared form. `exact` names the rules that are switched off."""
-    return _BodyNormalizer(RULE_NAMES - exact).normalize(value)
-
-
-def normalize_text(text: str, *, exact: frozenset[str] = frozenset()) -> str:
-    """Return a text body in compared form."""
-    match = _BOUNDARY.match(text) if "boundaries" not in exact else None
-    if match:
-        text = text.replace(match[1], "<boundary>")
-    return _BodyNormalizer(RULE_NAMES - exact).replace_volatile(text)
+def normalize_body(body: Json, *, exact: frozenset[str] = frozenset()) -> Json:
+    """Return a body, JSON or text, as it is compared: after all rules except those in `exact`."""
+    rules = RULE_NAMES - exact
+    if isinstance(body, str) and "boundaries" in rules and (match := _BOUNDARY.match(body)):
+        body = body.replace(match[1], "<boundary>")
+    return _BodyNormalizer(rules).normalize(body)
 
 
 class _BodyNormalizer:
-    """Normalizes one body; ids are numbered in order of occurrence."""
+    """Normalizes one body by the named rules; ids are numbered in order of occurrence."""
 
-    def __init__(self, on: frozenset[str]) -> None:
-        self._on = on
+    def __init__(self, rules: frozenset[str]) -> None:
+        self._rules = rules
         self._numbers: dict[str, int] = {}
-        self._marks = [(regex, mark) for rule, regex, mark in _MARKS if rule in on]
+        self._marks = [(regex, mark) for rule, regex, mark in _MARKS if rule in rules]
 
     def normalize(self, value: Json) -> Json:
-        """Return a value in the form in which recorded and received bodies are compared."""
+        """Return a value of the body in the form in which it is compared; whole floats as ints."""
         match value:
             case dict():
                 return self._normalize_object(value)
@@ -113,12 +108,14 @@ class _BodyNormalizer:
                 return value
 
     def replace_volatile(self, text: str) -> str:
-        """Return the text with UUIDs, dates and durations replaced, by the rules that are on."""
+        """Return the text with UUIDs, dates and durations replaced by marks such as `<date>`, each
+        if its rule applies."""
         for regex, mark in self._marks:
             text = regex.sub(mark, text)
         return text
 
     def _normalize_object(self, value: dict[str, Json]) -> dict[str, Json]:
+        """Return an object as it is compared, without the keys that rules leave out."""
         normalized: dict[str, Json] = {}
         # Sorted, so that ids get the same numbers in any order of keys.
         for key in sorted(value):
@@ -127,35 +124,36 @@ class _BodyNormalizer:
         return normalized
 
     def _is_left_out(self, key: str, value: Json) -> bool:
-        """Return True if a rule ignores the key: labels, cache hints, or a value that is the
+        """Return True if a rule ignores the key: a label, a cache hint, null, `[]`, `{}` or a
         default."""
-        if key in _LABEL_KEYS and "labels" in self._on:
+        if key in _LABEL_KEYS and "labels" in self._rules:
             return True
-        if key in _CACHE_KEYS and "caches" in self._on:
+        if key in _CACHE_KEYS and "caches" in self._rules:
             return True
-        if "defaults" not in self._on:
+        if "defaults" not in self._rules:
             return False
         return value is None or value in ([], {}) or (key in _DEFAULTS and value == _DEFAULTS[key])
 
     def _normalize_item(self, key: str, value: Json) -> Json:
-        """Return a value of an object; ids are numbered, and secrets masked."""
+        """Return the value of a key as it is compared. Among texts, ids are numbered, secrets
+        masked, arguments parsed, and a text as `content` becomes a list of one part."""
         if not isinstance(value, str):
             return self.normalize(value)
-        if key in _ID_KEYS and "ids" in self._on:
+        if key in _ID_KEYS and "ids" in self._rules:
             number = self._numbers.setdefault(value, len(self._numbers) + 1)
             return f"<id {number}>"
-        if "secrets" in self._on and key not in _NOT_SECRET and is_secret(key):
+        if "secrets" in self._rules and key not in _NOT_SECRET and is_secret(key):
             return MASK
-        if key == "arguments" and "arguments" in self._on:
+        if key == "arguments" and "arguments" in self._rules:
             return self._normalize_arguments(value)
-        if key == "content" and "texts" in self._on:
+        if key == "content" and "texts" in self._rules:
             return [{"text": self.replace_volatile(value), "type": "text"}]
-        if key == "type" and value in _TEXT_PARTS and "texts" in self._on:
+        if key == "type" and value in _TEXT_PARTS and "texts" in self._rules:
             return "text"
         return self.replace_volatile(value)
 
     def _normalize_arguments(self, text: str) -> Json:
-        """Return a call's arguments as normalized JSON, or as text if they are none."""
+        """Return a call's arguments as normalized JSON; as normalized text if they are no JSON."""
         try:
             return self.normalize(json.loads(text))
         except (ValueError, RecursionError):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
-    compared_request,
     differences,
 )
+from tests.engine.recorded.raw_requests import compared_request
 
 
 def post(body: object) -> ComparedRequest:

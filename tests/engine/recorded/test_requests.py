@@ -7,13 +7,13 @@ import pytest
 from scenarios_app.engine.canonical import SentRequest, depth_of
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
-    compared_request,
     decode_body,
     digest_of,
     rules_needed,
     to_compared_request,
 )
 from scenarios_app.engine.recorded.rules import RULE_NAMES
+from tests.engine.recorded.raw_requests import compared_request
 
 
 def post(body: object, *exact: str) -> ComparedRequest:
