@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.texts import RegexError, compile_regex
+from scenarios_app.engine.conditions.texts import compile_regex
 from scenarios_app.engine.schemas.fit import (
     SchemaValidator,
     StepBudget,
     item_schema,
     property_schemas,
 )
-from scenarios_app.engine.schemas.keywords import References, Schema, SchemaError
+from scenarios_app.engine.schemas.keywords import References, Schema
 from scenarios_app.engine.secrets import MASK
 
 _MAX_ERROR_CHARS = 300
@@ -50,7 +50,7 @@ _MEANINGS = {
 
 def find_schema_error(schema: Json, arguments: str) -> str:
     """Return the first error of a call's arguments (JSON text). Returns an empty string if there is
-    none, if the schema cannot be applied, or if a value is masked."""
+    none, if the schema cannot be applied to them, or if a value is masked."""
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
@@ -70,7 +70,7 @@ def find_schema_error(schema: Json, arguments: str) -> str:
         if validator.is_valid(value, converted):
             return ""
         error = _Search(validator).first_error(value, converted)
-    except (SchemaError, RegexError, RecursionError):
+    except (ValueError, RecursionError):
         return ""
     return error if len(error) <= _MAX_ERROR_CHARS else error[: _MAX_ERROR_CHARS - 1] + "…"
 

@@ -67,6 +67,12 @@ def test_invalid_arguments_are_reported_with_their_path(
     assert actual.startswith(error) if error else actual == ""
 
 
+@pytest.mark.parametrize("value", ["NaN", "1e999", '"\\ud800"'])
+def test_value_that_cannot_be_checked_is_no_error(value: str) -> None:
+    schema = {"properties": {"a": {"pattern": "^a", "maximum": 1}}}
+    assert find_schema_error(schema, f'{{"a": {value}}}') == ""
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -108,8 +108,7 @@ class _BodyNormalizer:
                 return value
 
     def replace_volatile(self, text: str) -> str:
-        """Return the text with UUIDs, dates and durations replaced by marks such as `<date>`, each
-        if its rule applies."""
+        """Return the text with marks such as `<date>` for UUIDs, dates and durations, by rule."""
         for regex, mark in self._marks:
             text = regex.sub(mark, text)
         return text

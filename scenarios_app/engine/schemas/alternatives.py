@@ -9,15 +9,16 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.fit import SchemaValidator
 from scenarios_app.engine.schemas.keywords import REFERENCES, Schema, SchemaError, get_list
 
-# Puts branches into the order in which they are tried.
+# Returns the alternatives of an `anyOf`, `oneOf` or `if` in the order in which they are tried.
 Order: TypeAlias = Callable[[Sequence[Schema]], Sequence[Schema]]
 
-_MAX_BRANCHES = 100
+_MAX_CHOICES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One way to meet schemas: the parts to meet together, and the references followed."""
+    """One alternative of each choice in schemas: a value is to fit all `parts`. `references` are
+    the texts of the `$ref` that were followed."""
 
     parts: tuple[Mapping[str, Json], ...] = ()
     references: tuple[str, ...] = ()
@@ -32,8 +33,9 @@ def expand_branches(
     open_choices: Sequence[Sequence[Schema]] = (),
     depth: int = 0,
 ) -> Iterator[Branch]:
-    """Yield, in order, the branches that meet these schemas, in addition to those of `branch` and
-    to one of each open choice. `depth` counts nested choices. Raises SchemaError."""
+    """Yield, in order, a branch for each combination of alternatives of the schemas, except those
+    with a `false` schema. The keywords are for recursion: the branch so far, the choices left, and
+    the number of those made. Raises SchemaError for an invalid schema and too many choices."""
     pending, choices = list(schemas), list(open_choices)
     parts, references = list(branch.parts), list(branch.references)
     while pending:
@@ -63,9 +65,9 @@ def expand_branches(
     if not choices:
         yield resolved
         return
-    if depth == _MAX_BRANCHES:
+    if depth == _MAX_CHOICES:
         raise SchemaError("it branches too often.")
-    for choice in order(choices[0]):
+    for alternative in order(choices[0]):
         yield from expand_branches(
-            [choice], order, fit, branch=resolved, open_choices=choices[1:], depth=depth + 1
+            [alternative], order, fit, branch=resolved, open_choices=choices[1:], depth=depth + 1
         )

@@ -35,26 +35,26 @@ class StepBudget:
     left: int = MAX_STEPS
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps; raise SchemaError if there are not enough left."""
+        """Subtract steps; raise SchemaError if there were not enough left."""
         self.left -= steps
         self.check(0)
 
     def check(self, steps: int) -> None:
-        """Raise SchemaError if fewer steps are left."""
+        """Raise SchemaError if fewer steps are left; subtract nothing."""
         if self.left < steps:
             raise SchemaError("it takes too many steps to make a value for it.")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Validates values against the schemas of one document; raises SchemaError."""
+    """Validates values against the schemas of one document. All calls use up the same budget."""
 
     references: References
     budget: StepBudget
 
     def is_valid(self, value: Json, schema: Schema, depth: int = 0) -> bool:
-        """Return True if a value fits a schema; raise SchemaError for a schema that cannot be
-        used."""
+        """Return True if a value fits a schema. Raises SchemaError for an invalid schema, nesting
+        without end or too many steps. `depth` is that of nested calls."""
         self.budget.spend()
         if depth > _MAX_DEPTH:
             raise SchemaError("it nests without end.")
@@ -66,7 +66,8 @@ class SchemaValidator:
                     self._has_allowed_value(value, schema)
                     and self._is_valid_scalar(value, schema)
                     and self._is_valid_combination(value, schema, depth + 1)
-                    and self._is_valid_inside(value, schema, depth + 1)
+                    and self._is_valid_object(value, schema, depth + 1)
+                    and self._is_valid_array(value, schema, depth + 1)
                 )
         raise SchemaError("a schema must be an object.")
 
@@ -82,7 +83,7 @@ class SchemaValidator:
         )
 
     def _is_valid_scalar(self, value: Json, schema: Mapping[str, Json]) -> bool:
-        """Return True if a string or a number meets the keywords for it."""
+        """Return True if a string or a number meets the keywords for it, or is another value."""
         match value:
             case str():
                 pattern = get_text(schema, "pattern")
@@ -94,20 +95,11 @@ class SchemaValidator:
                 return _is_in_bounds(value, schema)
         return True
 
-    def _is_valid_inside(self, value: Json, schema: dict[str, Json], depth: int) -> bool:
-        match value:
-            case dict():
-                return self._is_valid_object(value, schema, depth)
-            case list():
-                return self._is_valid_array(value, schema, depth)
-        return True
-
     def _is_valid_combination(self, value: Json, schema: Mapping[str, Json], depth: int) -> bool:
-        """Return True if the value meets references, `allOf`, `anyOf`, `oneOf`, `not` and
-        conditions."""
+        """Return True if the value meets references, `allOf`, `anyOf`, `oneOf`, `not` and `if`."""
 
         def fits(schemas: Iterable[Schema]) -> Iterator[bool]:
-            """Yield whether the value fits each of the schemas."""
+            """Yield for each schema True if the value fits it."""
             return (self.is_valid(value, each, depth) for each in schemas)
 
         targets = (self.references.resolve(schema[key]) for key in REFERENCES if key in schema)
@@ -124,8 +116,10 @@ class SchemaValidator:
             return then not in schema or self.is_valid(value, schema[then], depth)
         return True
 
-    def _is_valid_object(self, value: dict[str, Json], schema: dict[str, Json], depth: int) -> bool:
-        """Return True if the object meets the keywords of objects."""
+    def _is_valid_object(self, value: Json, schema: dict[str, Json], depth: int) -> bool:
+        """Return True if the value meets the keywords for objects, or is no object."""
+        if not isinstance(value, dict):
+            return True
         if not _is_within(len(value), schema, "minProperties", "maxProperties"):
             return False
         if not all(name in value for name in get_names(schema, "required")):
@@ -142,7 +136,7 @@ class SchemaValidator:
         if "unevaluatedProperties" in schema:
             evaluated = self._evaluated_names(value, schema, depth)
             rest = schema["unevaluatedProperties"]
-            if not all(self.is_valid(value[n], rest, depth) for n in value.keys() - evaluated):
+            if not all(self.is_valid(value[n], rest, depth) for n in value if n not in evaluated):
                 return False
         name_schema = schema.get("propertyNames", True)
         return all(
@@ -152,7 +146,8 @@ class SchemaValidator:
         )
 
     def _evaluated_names(self, value: dict[str, Json], schema: Schema, depth: int) -> set[str]:
-        """Return the properties that a schema, or one inside it that the value meets, describes."""
+        """Return the properties that the schema, or one in it for the same value (as in `allOf`),
+        describes; a schema that the value does not fit describes none."""
         if not isinstance(schema, dict) or not self.is_valid(
             value, {k: v for k, v in schema.items() if k != "unevaluatedProperties"}, depth + 1
         ):
@@ -170,8 +165,10 @@ class SchemaValidator:
         inner += [each for name, each in dependent.items() if name in value]
         return described.union(*(self._evaluated_names(value, each, depth + 1) for each in inner))
 
-    def _is_valid_array(self, value: list[Json], schema: Mapping[str, Json], depth: int) -> bool:
-        """Return True if the array meets the keywords of arrays."""
+    def _is_valid_array(self, value: Json, schema: Mapping[str, Json], depth: int) -> bool:
+        """Return True if the value meets the keywords for arrays, or is no array."""
+        if not isinstance(value, list):
+            return True
         if not _is_within(len(value), schema, "minItems", "maxItems"):
             return False
         if schema.get("uniqueItems") is True:
@@ -188,7 +185,7 @@ class SchemaValidator:
 
 
 def declared_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
-    """Return the schemas that a schema declares for a property by name or pattern."""
+    """Return the schemas that an object schema declares for a property by name or pattern."""
     properties = get_mapping(schema, "properties")
     schemas = [properties[name]] if name in properties else []
     return schemas + [
@@ -197,13 +194,13 @@ def declared_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
 
 
 def property_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
-    """Return the schemas that a schema has for a property, declared or additional."""
+    """Return the declared schemas of a property, else that for additional ones (or True)."""
     return declared_schemas(name, schema) or [schema.get("additionalProperties", True)]
 
 
 def item_schema(index: int, schema: Mapping[str, Json]) -> Schema:
-    """Return the schema for the item at an index: of `prefixItems`, `items` or draft 7's lists.
-    `unevaluatedItems` counts only without `items` and keywords such as `allOf`."""
+    """Return the schema for the item at an index: of `prefixItems`, `items` or draft 7's lists, or
+    True. `unevaluatedItems` counts only without `items` and keywords such as `allOf`."""
     items = schema.get("items", True)
     if "items" not in schema and not any(key in schema for key in IN_PLACE_KEYWORDS):
         items = schema.get("unevaluatedItems", True)
@@ -239,8 +236,8 @@ def _is_in_bounds(value: int | float, schema: Mapping[str, Json]) -> bool:
 
 
 def _is_multiple(value: int | float, step: Json) -> bool:
-    """Return True if a value is a multiple, both exactly and in floating point. Raises SchemaError
-    if the factor is not above 0."""
+    """Return True if a value is a multiple of `step`, both exactly and in floating point. Raises
+    SchemaError for a step of 0."""
     assert isinstance(step, int | float)
     if not step:
         raise SchemaError("'multipleOf' must be above 0.")

@@ -52,79 +52,77 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that meets a schema and those beside it; equal keys give equal values. Raises
-    SchemaError if none exists or is found within the budget, or if the schema is invalid."""
+    """Return a value that fits a schema and those beside it; equal keys give equal values. Raises
+    SchemaError for an invalid schema, and if no value was made within the budget of steps."""
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())
     maker = _InstanceMaker(Random(key), fit)
     for value in maker.values((schema, *beside), _Location()):
         return value
-    raise SchemaError(maker.error_message or "no value fits it.", maker.error_path)
+    assert maker.error is not None
+    raise maker.error
 
 
 @dataclass(frozen=True, slots=True)
 class _Location:
-    """A location in the value: its names and indexes, and the references followed."""
+    """A location in the value: the names and indexes, and the references followed, on the way."""
 
     path: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
 
     def below(self, step: str, branch: Branch) -> "_Location":
-        """Return the location of a part, with the references that the branch has followed."""
+        """Return the location of a property or item; add the references of the branch."""
         return _Location((*self.path, step), (*self.references, *branch.references))
 
 
 @dataclass(slots=True)
 class _InstanceMaker:
-    """Makes one value. `error_path` and `error_message` are of the last place without a value."""
+    """Makes values that fit schemas; `value_count` counts them, also those inside others. `error`
+    says why and where there was none. Arguments `lean` ask for values without optional parts."""
 
     rng: Random
     fit: SchemaValidator
-    made: int = 0
-    error_path: tuple[str, ...] = ()
-    error_message: str = ""
+    value_count: int = 0
+    error: SchemaError | None = None
 
     def values(self, schemas: tuple[Schema, ...], location: _Location) -> Iterator[Json]:
-        """Yield values that meet all schemas, best first and distinct if possible. Raises
-        SchemaError for a schema that nests too deep."""
+        """Yield values that fit all schemas, preferred ones first; a value can repeat. Without one,
+        set `error`. Raises SchemaError for an invalid or too deep schema and too many steps."""
         if len(location.path) > _MAX_DEPTH:
             raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", location.path)
-        lean = len(location.path) > _MAX_FULL_DEPTH or self.made > _MAX_FULL_VALUES
+        lean = len(location.path) > _MAX_FULL_DEPTH or self.value_count > _MAX_FULL_VALUES
         is_found = False
-        order = partial(self._order_branches, lean=lean)
+        order = partial(self._order_alternatives, lean=lean)
         for branch in expand_branches(schemas, order, self.fit):
             if any(location.references.count(name) > 1 for name in branch.references):
-                self._set_error(location, "it nests without end.")
+                self.error = SchemaError("it nests without end.", location.path)
                 continue
             within = lean or any(name in location.references for name in branch.references)
             for value in self._branch_values(branch, location, lean=within):
                 self.fit.budget.spend()
                 if all(self.fit.is_valid(value, schema) for schema in schemas):
                     is_found = True
-                    self.made += 1
+                    self.value_count += 1
                     yield value
-        if not is_found and not self.error_message:
-            self._set_error(location, "no value fits it.")
+        if not is_found and self.error is None:
+            self.error = SchemaError("no value fits it.", location.path)
 
-    def _set_error(self, location: _Location, error_message: str) -> None:
-        """Keep why no value could be made, and where in the schema; it replaces an earlier one."""
-        self.error_path, self.error_message = location.path, error_message
-
-    def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
-        """Rotate the branches, with null last; if the value is to be small, simplest first. Raises
-        SchemaError without branches."""
-        if not branches:
+    def _order_alternatives(self, alternatives: Sequence[Schema], *, lean: bool) -> list[Schema]:
+        """Return the alternatives from a random one on, null last; if `lean`, by the size of their
+        values. Raises SchemaError if there are none."""
+        if not alternatives:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
-        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_null_schema)
+        return sorted(self._rotate(alternatives), key=_size_rank if lean else _is_null_schema)
 
     def _rotate(self, values: Sequence[Json]) -> list[Json]:
-        """Return the values, beginning at a random one."""
+        """Return the values from a random one on, followed by those before it."""
         start = int(self.rng.random() * len(values))
         return [*values[start:], *values[:start]]
 
     def _branch_values(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
-        """Yield values for one branch, most of which are valid."""
+        """Yield values for one branch: those of `enum` or `const`, else its examples and then
+        random ones of each possible type. Not all fit."""
         enumerations = [p for p in branch.parts if "const" in p or "enum" in p]
         if enumerations:
             yield from self._enumerated_values(enumerations)
@@ -147,13 +145,12 @@ class _InstanceMaker:
                     yield from draw_numbers(branch.parts, self.rng, integer=name == "integer")
 
     def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
-        """Yield the values of the shortest `enum` or the `const`, in random order with null
-        last."""
+        """Yield the values of a `const` or the shortest `enum`, from a random one on, null last."""
         lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
         yield from sorted(self._rotate(min(lists, key=len)), key=lambda value: value is None)
 
     def _example_values(self, parts: Parts) -> Iterator[Json]:
-        """Yield a schema's examples and defaults that are not empty."""
+        """Yield the examples and defaults of schemas, except null and empty ones."""
         for part in parts:
             examples = part.get("examples")
             values = [*examples] if isinstance(examples, list) else []
@@ -161,7 +158,8 @@ class _InstanceMaker:
             yield from (value for value in values if value not in (None, "", [], {}))
 
     def _objects(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
-        """Yield objects: with declared properties too, or if `lean` only as many as required."""
+        """Yield objects with the required properties and, unless `lean`, all or random declared
+        ones. Ends after 60, or if a required property or too many others have no value."""
         parts = branch.parts
         required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
         declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
@@ -187,7 +185,7 @@ class _InstanceMaker:
             yield instance
 
     def _with_dependents(self, parts: Parts, chosen: set[str]) -> set[str]:
-        """Return these names and those that they require."""
+        """Return these names and those that they require by `dependentRequired`."""
         names, size = set(chosen), -1
         while len(names) > size:
             size = len(names)
@@ -206,8 +204,8 @@ class _InstanceMaker:
         least: int,
         required: set[str],
     ) -> dict[str, Json] | None:
-        """Return an object of these properties and more up to `least`, or None if a required one
-        has no value."""
+        """Return an object of these properties, without optional ones that have no value, and of
+        others up to `least` if possible. Return None if a required property has no value."""
         parts = [*branch.parts]
         for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
@@ -216,8 +214,7 @@ class _InstanceMaker:
         instance: dict[str, Json] = {}
 
         def add_property(name: str) -> bool:
-            """Add a property with its first possible value; return False if no value is
-            possible."""
+            """Add a property with its first possible value; return False if there is none."""
             schemas = _combined_property_schemas(name, parts)
             for value in self.values(schemas, location.below(name, branch)):
                 instance[name] = value
@@ -230,15 +227,17 @@ class _InstanceMaker:
         if len(instance) < least:
             for name in islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES):
                 self.fit.budget.spend()
-                if name in instance or not self._is_allowed_name(name, parts):
-                    continue
-                add_property(name)
+                if name not in instance and all(
+                    self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts
+                ):
+                    add_property(name)
                 if len(instance) >= least:
                     break
         return instance
 
     def _candidate_names(self, parts: Parts) -> Iterator[str]:
-        """Yield names for properties that the schema requires but does not name."""
+        """Yield names to try for more properties, without end: declared ones, some for patterns
+        and for `propertyNames`, then `property1`, `property2` and so on."""
         for part in parts:
             yield from get_mapping(part, "properties")
         for attempt in range(_TRIES):
@@ -251,12 +250,9 @@ class _InstanceMaker:
                 yield from (name for name in names if isinstance(name, str))
         yield from (f"property{number}" for number in count(1))
 
-    def _is_allowed_name(self, name: str, parts: Parts) -> bool:
-        """Return True if all parts allow a property of this name."""
-        return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
-
     def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
-        """Yield arrays of different sizes; if `lean`, of the smallest."""
+        """Yield at most 60 arrays of random sizes; if `lean`, of the smallest. Each attempt places
+        the items for `contains` differently."""
         parts = branch.parts
         least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
@@ -281,7 +277,7 @@ class _InstanceMaker:
                 return
 
     def _required_items(self, part: Mapping[str, Json]) -> list[Schema]:
-        """Return the schemas of items that an array must contain, repeated as often as required."""
+        """Return the schema of `contains`, repeated `minContains` times, by default once."""
         least = get_count(part, "minContains")
         self.fit.budget.check(least or 0)
         return [part["contains"]] * (1 if least is None else least)
@@ -294,8 +290,8 @@ class _InstanceMaker:
         unique: bool,
         placed: Mapping[int, list[Schema]],
     ) -> list[Json]:
-        """Return an array of `size` items, or fewer if no more distinct ones exist; `placed` are
-        the schemas required at some indexes."""
+        """Return an array of `size` items; fewer if there is no value for an index or, if `unique`,
+        no other one. `placed` are the schemas of `contains` by index."""
         items: list[Json] = []
         used: set[str] = set()
         for index in range(size):
@@ -313,7 +309,8 @@ class _InstanceMaker:
 def _place_contained(
     inside: list[list[Schema]], size: int, attempt: int
 ) -> dict[int, list[Schema]]:
-    """Return the required schemas by index, placed differently at each attempt."""
+    """Return by index the schemas that items must fit; `inside` has a list for each `contains`. Odd
+    attempts put the lists on the same items, even ones side by side, each pair one index later."""
     placed: dict[int, list[Schema]] = {}
     index = attempt // 2
     for schemas in inside:
@@ -324,7 +321,8 @@ def _place_contained(
 
 
 def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
-    """Return the schemas for a property in all parts, also for unevaluated ones."""
+    """Return the schemas that a property is to fit: in each part the declared ones, else the one
+    for additional or unevaluated properties. Those that are True are left out."""
     schemas = [schema for part in parts for schema in property_schemas(name, part)]
     is_declared = any(name in get_mapping(part, "properties") for part in parts)
     for part in parts:
@@ -336,7 +334,8 @@ def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
 
 
 def _ordered_types(parts: Parts) -> list[str]:
-    """Return the types to try: implied ones first, null last, integer only without number."""
+    """Return the allowed types: those that keywords imply (else string) first, null last, integer
+    only without number."""
     allowed = set(TYPES)
     for part in parts:
         allowed &= types_of(part) or set(TYPES)
@@ -354,8 +353,8 @@ def _is_null_schema(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
-def _branch_weight(schema: Schema) -> int:
-    """Return how large the values of a branch can get."""
+def _size_rank(schema: Schema) -> int:
+    """Return a rank of how large a schema's values can get, from 0 (null) to 3 (references)."""
     keywords = schema.keys() if isinstance(schema, dict) else frozenset()
     if not keywords.isdisjoint(REFERENCES):
         return 3

@@ -13,6 +13,7 @@ from scenarios_app.engine.canonical import Json
 
 T = TypeVar("T")
 Schema: TypeAlias = "Json"
+# Schemas that a value is to fit together, without `true` and `false`.
 Parts: TypeAlias = Sequence[Mapping[str, Json]]
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
@@ -25,8 +26,7 @@ _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class SchemaError(ValueError):
-    """An invalid schema, or one without a possible value; `path` leads to the place in the
-    value."""
+    """An invalid schema, or one without a value; `path` has the names and indexes of the place."""
 
     def __init__(self, message: str, path: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -35,19 +35,18 @@ class SchemaError(ValueError):
 
 
 def get_count(part: Mapping[str, Json], key: str) -> int | None:
-    """Return a whole number from 0 up (3.0 too), or None if it is missing. Raises SchemaError."""
+    """Return a keyword's whole number from 0 up (also 3.0); None if missing, else SchemaError."""
     match part.get(key):
         case None:
             return None
-        case bool():
-            pass
-        case int() | float() as count if count >= 0 and count == int(count):
+        case int() | float() as count if type_of(count) == "integer" and count >= 0:
             return int(count)
     raise SchemaError(f"'{key}' must be a whole number from 0 on.")
 
 
 def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
-    """Return a number without rounding; None if it is missing or a flag. Raises SchemaError."""
+    """Return a keyword's number without rounding, or None if it is missing, true or false; raise
+    SchemaError for any other value."""
     match part.get(key):
         case None | bool():
             return None
@@ -62,8 +61,8 @@ def get_text(part: Mapping[str, Json], key: str) -> str | None:
 
 
 def get_names(part: Mapping[str, Json], key: str) -> list[str]:
-    """Return a list of names; draft 3 has a flag there, which is ignored. Raises SchemaError for
-    another value."""
+    """Return a keyword's list of names, empty if it is missing or, as in draft 3, true or false;
+    raise SchemaError for any other value."""
     match part.get(key):
         case None | bool():
             return []
@@ -78,8 +77,7 @@ def get_list(part: Mapping[str, Json], key: str) -> list[Json]:
 
 
 def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
-    """Return a keyword's schemas by name, empty if it is missing; raise SchemaError if it is no
-    object."""
+    """Return a keyword's object, empty if it is missing; raise SchemaError if it is none."""
     return _get_typed(part, key, dict, "an object") or {}
 
 
@@ -92,7 +90,7 @@ def _get_typed(part: Mapping[str, Json], key: str, kind: type[T], wanted: str) -
 
 
 def pick(choices: Sequence[T], rng: Random) -> T:
-    """Return one of the choices, by one number of the generator."""
+    """Return a random one of the choices; takes exactly one number from the generator."""
     return choices[int(rng.random() * len(choices))]
 
 
@@ -148,15 +146,15 @@ class References:
 
     def __init__(self, root: Schema) -> None:
         self._root = root
-        self._known: dict[str, Schema] = {}
+        self._resolved: dict[str, Schema] = {}
 
     def resolve(self, reference: Json) -> Schema:
-        """Return the schema that a reference names; raises SchemaError if there is none."""
+        """Return the schema that a `$ref` names; raise SchemaError if there is none."""
         if not isinstance(reference, str):
             raise SchemaError("'$ref' must be a string.")
-        if reference not in self._known:
-            self._known[reference] = self._find_schema(reference)
-        return self._known[reference]
+        if reference not in self._resolved:
+            self._resolved[reference] = self._find_schema(reference)
+        return self._resolved[reference]
 
     def check(self) -> None:
         """Raise SchemaError for an unresolvable reference anywhere in the document."""
@@ -170,7 +168,7 @@ class References:
         """Return the schema of a JSON pointer, an anchor or an `$id`; raise SchemaError if there is
         none."""
         document, _, pointer = reference.partition("#")
-        schema = self._named_schema(document) if document else self._root
+        schema = self._named_schema(document, document) if document else self._root
         if not pointer:
             return schema
         if not pointer.startswith("/"):
@@ -187,11 +185,12 @@ class References:
             return schema
         raise _unresolved_error(reference)
 
-    def _named_schema(self, name: str, reference: str = "") -> Schema:
-        """Return the schema of an anchor or `$id`; raise SchemaError without one."""
+    def _named_schema(self, name: str, reference: str) -> Schema:
+        """Return the schema with this `#anchor` or `$id`; without one, raise a SchemaError that
+        quotes the reference."""
         if name in self._named:
             return self._named[name]
-        raise _unresolved_error(reference or name)
+        raise _unresolved_error(reference)
 
     @cached_property
     def _named(self) -> dict[str, Schema]:

@@ -27,14 +27,14 @@ _BOUNDS = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}")
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Return True if a pattern is found in a text, or if RE2 does not support the pattern."""
+    """Return True if a pattern is found in a text, or if the pattern cannot be compiled for RE2."""
     search = _compile_search(pattern)
     return search is None or search(text)
 
 
 @lru_cache(maxsize=1024)
 def _compile_search(pattern: str) -> Callable[[str], bool] | None:
-    """Return a function that searches texts for a pattern, or None if RE2 does not support it."""
+    """Return a function that searches texts for a pattern; None if it is too long or not RE2's."""
     try:
         regex = compile_regex(_UNICODE.sub(r"\\x{\1}", pattern))
     except RegexError:
@@ -44,7 +44,8 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
 
 @dataclass(slots=True)
 class _SampleText:
-    """A text that is being made from a pattern, with the texts of its groups so far."""
+    """A text that is being made from a pattern. `grow` is the maximum of optional repetitions;
+    `groups` has the text of each group by its number."""
 
     rng: Random
     grow: int
@@ -53,7 +54,7 @@ class _SampleText:
     groups: dict[int, str] = field(default_factory=dict)
 
     def append(self, text: str) -> None:
-        """Add a text; raise SchemaError if the sample is too long."""
+        """Add a text, counted as at least one character; raise SchemaError beyond 10,000."""
         self.texts.append(text)
         self.length += len(text) or 1
         if self.length > MAX_SAMPLE_CHARS:
@@ -65,15 +66,19 @@ _Item: TypeAlias = Callable[[_SampleText], None]
 
 
 def _one_of(characters: str) -> _Item:
-    """Return the item that adds one of the characters."""
-    return lambda sample: sample.append(pick(characters, sample.rng))
+    """Return the item that adds a random one of the characters; raise ValueError if all are halves
+    of surrogate pairs, which a text cannot hold."""
+    choices = characters.encode(errors="ignore").decode()
+    if not choices:
+        raise ValueError("no character can be encoded")
+    return lambda sample: sample.append(pick(choices, sample.rng))
 
 
 def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
-    """Return the item for one of the sequences; `number` is for back-references, 0 for none."""
+    """Return the item that adds a random one of the sequences; `number` is the group's, or 0."""
 
     def add_one_sequence(sample: _SampleText) -> None:
-        """Add a random sequence; keep its text for back-references if the group has a number."""
+        """Add a random sequence; store its text for back-references if the group has a number."""
         start = len(sample.texts)
         for item in pick(sequences, sample.rng):
             item(sample)
@@ -84,10 +89,11 @@ def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
 
 
 def _repeat(item: _Item, least: int, most: int) -> _Item:
-    """Return the item that adds `item` a random number of times within the bounds."""
+    """Return the item that adds `item` a random number of times: from `least` to `most`, but at
+    most `grow` of the sample more than `least`."""
 
     def add_repetitions(sample: _SampleText) -> None:
-        """Add `item` a random number of times; raise SchemaError if the sample is too long."""
+        """Add the repetitions; raise SchemaError if the sample is too long."""
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
@@ -98,10 +104,10 @@ def _repeat(item: _Item, least: int, most: int) -> _Item:
 
 
 def make_sample(pattern: str, rng: Random, grow: int) -> str:
-    """Return a text made from a pattern, with up to `grow` repetitions more than required.
+    """Return a text made from a pattern, with at most `grow` optional repetitions of each item.
 
     Anchors and word boundaries are ignored, so the caller tests the text with `matches_pattern`.
-    Raises SchemaError for an unsupported pattern.
+    Raises SchemaError for an unsupported pattern and for a text of more than 10,000 characters.
     """
     sample = _SampleText(rng, grow)
     _parse_pattern(pattern)(sample)
@@ -110,29 +116,30 @@ def make_sample(pattern: str, rng: Random, grow: int) -> str:
 
 @lru_cache(maxsize=256)
 def _parse_pattern(pattern: str) -> _Item:
-    """Return the item for a whole pattern; raise SchemaError if it cannot be read."""
+    """Return the item for a whole pattern; raise SchemaError if it is too long or unsupported."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
         parser = _PatternParser(pattern)
-        group = parser.parse_choices()
+        item = parser.parse_choices()
         if parser.at < len(pattern):
             raise parser.unsupported("it has a ')' too many")
     except SchemaError:
         raise
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, OverflowError):
         raise SchemaError(f"'pattern' {pattern[:80]!r} cannot be read.") from None
-    return group
+    return item
 
 
 @dataclass(slots=True)
 class _PatternParser:
-    """Parser state: the pattern, the position and the groups so far."""
+    """Parses a pattern from the position `at` on. `groups` counts the numbered groups so far,
+    `depth` the open ones."""
 
     pattern: str
     at: int = 0
     groups: int = 0
-    open: int = 0
+    depth: int = 0
 
     def unsupported(self, why: str) -> SchemaError:
         """Return the error for a pattern that no sample can be made from."""
@@ -146,7 +153,7 @@ class _PatternParser:
         return False
 
     def read(self) -> str:
-        """Return the character at the position and go past it."""
+        """Return the character at the position and go past it; raise IndexError at the end."""
         self.at += 1
         return self.pattern[self.at - 1]
 
@@ -156,7 +163,8 @@ class _PatternParser:
         return self.pattern[start : self.at - len(end)]
 
     def parse_choices(self, number: int = 0) -> _Item:
-        """Return the item for the alternatives up to a closing parenthesis or the end."""
+        """Return the item for the alternatives up to a closing parenthesis, which stays unread, or
+        the end. `number` is the number of their group, or 0."""
         sequences: list[list[_Item]] = [[]]
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
             if self.accept("|"):
@@ -183,8 +191,8 @@ class _PatternParser:
                 return _one_of(character)
 
     def parse_group(self) -> _Item:
-        """Return the item of a group whose parenthesis was read; raise SchemaError for
-        lookarounds."""
+        """Return the item of a group whose parenthesis was read. Raises SchemaError for
+        lookarounds, unknown flags, too deep nesting and a missing parenthesis."""
         is_numbered = True
         if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
@@ -195,17 +203,18 @@ class _PatternParser:
                 raise self.unsupported("its group has unknown flags")
         self.groups += is_numbered
         number = self.groups if is_numbered else 0
-        self.open += 1
-        if self.open > _MAX_DEPTH:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
             raise self.unsupported("its groups nest too deep")
         group = self.parse_choices(number)
-        self.open -= 1
+        self.depth -= 1
         if not self.accept(")"):
             raise self.unsupported("a ')' is missing")
         return group
 
     def parse_escaped_item(self) -> _Item | None:
-        """Return the item of an escape sequence or back-reference; None for a boundary."""
+        """Return the item of an escape sequence or back-reference whose backslash was read; None
+        for a boundary or an anchor."""
         character = self.pattern[self.at]
         if character in "bBAzZG":
             self.at += 1
@@ -216,7 +225,7 @@ class _PatternParser:
         return _one_of(self.parse_escape())
 
     def parse_escape(self) -> str:
-        """Return the characters that the escape sequence at the position stands for."""
+        """Return the characters that an escape sequence, after its backslash, can stand for."""
         character = self.read()
         if character in "pP":
             name = self.read_until("}") if self.accept("{") else self.parse_character()
@@ -237,9 +246,8 @@ class _PatternParser:
         """Return the characters of a class whose bracket was read. Raises SchemaError for a POSIX
         class, a wrong range or an empty class."""
         negated, members = self.accept("^"), ""
-        first = True
-        while first or self.pattern[self.at] != "]":
-            first = False
+        start = self.at
+        while self.at == start or self.pattern[self.at] != "]":
             if self.pattern.startswith("[:", self.at):
                 raise self.unsupported("its class is a POSIX one")
             low = self.parse_character()
@@ -275,8 +283,8 @@ class _PatternParser:
         return item
 
     def parse_quantifier(self) -> tuple[int, int] | None:
-        """Return the bounds of a quantifier at the position, or None. Raises SchemaError if they
-        are in the wrong order."""
+        """Return the least and most repetitions of a quantifier at the position, or None. Raises
+        SchemaError if least is above most."""
         for token, bounds in (("*", (0, _UNBOUNDED)), ("+", (1, _UNBOUNDED)), ("?", (0, 1))):
             if self.accept(token):
                 return bounds

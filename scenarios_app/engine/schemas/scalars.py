@@ -71,8 +71,8 @@ _SYMBOLS: Mapping[str, Sequence[str]] = {
 
 
 def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
-    """Yield a few dozen strings, mostly of the right length, pattern or format. Raises SchemaError
-    if they would be too long."""
+    """Yield random strings for schemas, at least 40, mostly of the right length, pattern or format.
+    Raises SchemaError for a `minLength` above 100,000 and for an unsupported pattern."""
     least = max((get_count(p, "minLength") or 0 for p in parts), default=0)
     most = min(
         (n for p in parts if (n := get_count(p, "maxLength")) is not None), default=MAX_STRING_CHARS
@@ -80,30 +80,30 @@ def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
     if least > MAX_STRING_CHARS:
         raise SchemaError(f"'minLength' asks for more than {MAX_STRING_CHARS} characters.")
     patterns = [value for p in parts if (value := get_text(p, "pattern")) is not None]
-    formats = [value for p in parts if (value := get_text(p, "format")) in _FORMATS]
+    formats = [value for p in parts if (value := get_text(p, "format") or "") in _FORMATS]
     for attempt in range(_TRIES):
         if patterns:
             yield from _draw_pattern_strings(patterns[attempt % len(patterns)], least, rng, attempt)
         if formats:
-            yield from _draw_format_strings(formats[attempt % len(formats)] or "", least, most, rng)
+            yield from _draw_format_strings(formats[attempt % len(formats)], least, most, rng)
         if not patterns:
             yield _draw_words(least, most, rng)
 
 
 def _draw_pattern_strings(pattern: str, least: int, rng: Random, attempt: int) -> Iterator[str]:
     """Yield texts made from a pattern, also padded to `least` characters; not all need to match
-    it."""
+    it. `attempt` varies the number of repetitions."""
     grows = (3, 8, 0, 1, least, 2 * least, 20)
     drawn = make_sample(pattern, rng, grows[attempt % len(grows)])
     yield drawn
-    if missing := max(0, least - len(drawn)):
+    if (missing := least - len(drawn)) > 0:
         # A pattern without anchors allows text around it.
         yield drawn + "a" * missing
         yield "a" * missing + drawn
 
 
 def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Iterator[str]:
-    """Yield texts of a format, such as `date`, whose length is within the bounds."""
+    """Yield a text for each template of a format, such as `date`, whose length is in the bounds."""
     for form in _FORMATS[name]:
         # Missing characters are added before the word.
         before, word, after = form.partition("%w")
@@ -121,7 +121,7 @@ def _fill_format(form: str, rng: Random) -> str:
 
 
 def _draw_words(least: int, most: int, rng: Random) -> str:
-    """Return two to five words, or more if the minimum length needs them."""
+    """Return two to five random words, more if `least` needs them, cut to `most` characters."""
     words: list[str] = []
     size, wanted = -1, 2 + int(rng.random() * 4)
     while len(words) < wanted or size < least:
@@ -133,7 +133,8 @@ def _draw_words(least: int, most: int, rng: Random) -> str:
 
 
 def draw_numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | float]:
-    """Yield a few dozen numbers at most; none if the bounds exclude all."""
+    """Yield at most 101 numbers for schemas, mostly within the bounds; none if these exclude all.
+    With `integer`, yield only whole numbers. Raises SchemaError for an invalid `multipleOf`."""
     low, over = _narrowest_bound(parts, "minimum", "exclusiveMinimum", sign=1)
     high, under = _narrowest_bound(parts, "maximum", "exclusiveMaximum", sign=-1)
     step = _common_multiple(parts, integer=integer)
@@ -155,8 +156,8 @@ def draw_numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | 
 def _narrowest_bound(
     parts: Parts, key: str, exclusive: str, *, sign: int
 ) -> tuple[Fraction | None, bool]:
-    """Return the narrowest bound of a side and whether it is exclusive (a flag in draft 4). The
-    bound is None if there is none."""
+    """Return the narrowest bound of a side, or None, and whether it is exclusive (a flag in draft
+    4). `sign` is 1 for lower bounds and -1 for upper ones."""
     bounds = [
         (sign * value, part.get(exclusive) is True or name == exclusive)
         for part in parts
@@ -168,8 +169,8 @@ def _narrowest_bound(
 
 
 def _common_multiple(parts: Parts, *, integer: bool) -> Fraction | None:
-    """Return the number of which every value must be a multiple, or None. Raises SchemaError for a
-    factor that is not above 0."""
+    """Return the least common multiple of each `multipleOf`, and of 1 for integers; None without
+    any. Raises SchemaError for a `multipleOf` that is not above 0."""
     steps = [step for p in parts if (step := get_number(p, "multipleOf")) is not None]
     if any(step <= 0 for step in steps):
         raise SchemaError("'multipleOf' must be above 0.")
@@ -179,7 +180,8 @@ def _common_multiple(parts: Parts, *, integer: bool) -> Fraction | None:
 
 
 def _draw_integers(first: int, last: int, rng: Random) -> Iterator[int]:
-    """Yield integers of a range: all of a small one; of a large one those near its ends last."""
+    """Yield integers from `first` to `last`: all of at most 101, from a random one on; of more, 20
+    random ones and then 20 at each end."""
     count = last - first + 1
     if count <= 0:
         return
@@ -193,7 +195,7 @@ def _draw_integers(first: int, last: int, rng: Random) -> Iterator[int]:
 
 
 def _draw_fractions(low: Fraction, high: Fraction, rng: Random) -> Iterator[int | float]:
-    """Yield numbers with as few decimals as the range allows."""
+    """Yield 20 random numbers of a range, rounded up to as few decimals as its size allows."""
     span, decimals = high - low, 1
     while span * 10**decimals < 10 and decimals < 30:
         decimals += 1
@@ -203,7 +205,7 @@ def _draw_fractions(low: Fraction, high: Fraction, rng: Random) -> Iterator[int 
 
 
 def _to_json_number(value: Fraction) -> int | float:
-    """Return a fraction as an int if it is whole, else as a float."""
+    """Return a fraction as an int if it is whole or too large for a float, else as a float."""
     try:
         return int(value) if value.denominator == 1 else float(value)
     except OverflowError:

@@ -101,6 +101,18 @@ def test_numbers_that_are_beyond_others_are_multiples() -> None:
     assert not is_valid(10**400, {"multipleOf": 3})
 
 
+@pytest.mark.parametrize("count", [True, -1, 1.5, float("inf"), "1"])
+def test_count_that_is_no_whole_number_is_rejected(count: Any) -> None:
+    with pytest.raises(SchemaError, match="'maxLength' must be a whole number from 0 on"):
+        is_valid("a", {"maxLength": count})
+
+
+def test_unevaluated_properties_are_validated_in_order() -> None:
+    first_is_invalid = {"if": {"type": "null"}, "then": False, "else": "no schema"}
+    value = {"first": None, **{f"p{number}": number for number in range(20)}}
+    assert not is_valid(value, {"unevaluatedProperties": first_is_invalid})
+
+
 def test_a_schema_that_is_itself_is_no_schema() -> None:
     with pytest.raises(SchemaError, match="nests without end"):
         is_valid(1, {"not": {"$ref": "#"}})

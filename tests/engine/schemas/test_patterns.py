@@ -42,11 +42,19 @@ def test_a_text_matches_a_pattern_in_words_of_its_own(pattern: str) -> None:
         *(("[[:alpha:]]", "POSIX"), ("(?<n", "cannot be read"), ("\\xZZ", "cannot be read")),
         *(("[^\\s\\S]", "no character"), ("(" * 60 + ")" * 60, "nest too deep")),
         ("a" * 5_000, "longer than 4000 characters"),
+        *(("\\ud83d\\ude00", "cannot be read"), ("[\\ud800-\\udfff]", "cannot be read")),
+        ("\\x{ffffffffffff}", "cannot be read"),
     ],
 )
 def test_a_pattern_that_no_text_is_made_for_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(said)):
         make_sample(pattern, Random(0), 3)
+
+
+@pytest.mark.parametrize("pattern", ["^[^\\ud800-\\udfff]$", "^[\\ud7ff-\\uffff]$"])
+def test_sample_holds_no_half_of_a_surrogate_pair(pattern: str) -> None:
+    samples = "".join(make_sample(pattern, Random(seed), 3) for seed in range(20))
+    assert samples.encode().decode() == samples
 
 
 def test_unsupported_pattern_matches_any_text() -> None:
