@@ -134,8 +134,8 @@ class _BodyNormalizer:
         return value is None or value in ([], {}) or (key in _DEFAULTS and value == _DEFAULTS[key])
 
     def _normalize_item(self, key: str, value: Json) -> Json:
-        """Return the value of a key as it is compared. Among texts, ids are numbered, secrets
-        masked, arguments parsed, and a text as `content` becomes a list of one part."""
+        """Return the value of a key as it is compared. If it is a text: an id becomes a number, a
+        secret is masked, arguments are parsed, and `content` becomes a list of one part."""
         if not isinstance(value, str):
             return self.normalize(value)
         if key in _ID_KEYS and "ids" in self._rules:

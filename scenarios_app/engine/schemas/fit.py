@@ -54,7 +54,7 @@ class SchemaValidator:
 
     def is_valid(self, value: Json, schema: Schema, depth: int = 0) -> bool:
         """Return True if a value fits a schema. Raises SchemaError for an invalid schema, nesting
-        without end or too many steps. `depth` is that of nested calls."""
+        without end or too many steps, and another ValueError for a value such as NaN."""
         self.budget.spend()
         if depth > _MAX_DEPTH:
             raise SchemaError("it nests without end.")
@@ -194,7 +194,7 @@ def declared_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
 
 
 def property_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
-    """Return the declared schemas of a property, else that for additional ones (or True)."""
+    """Return the declared schemas of a property; without any, `additionalProperties` or True."""
     return declared_schemas(name, schema) or [schema.get("additionalProperties", True)]
 
 

@@ -52,8 +52,8 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that fits a schema and those beside it; equal keys give equal values. Raises
-    SchemaError for an invalid schema, and if no value was made within the budget of steps."""
+    """Return a value for an automatic answer: it fits a schema and those beside it, equal for equal
+    keys. Raises SchemaError if a schema is invalid or if no value is made in 20,000 steps."""
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())
@@ -72,7 +72,7 @@ class _Location:
     references: tuple[str, ...] = ()
 
     def below(self, step: str, branch: Branch) -> "_Location":
-        """Return the location of a property or item; add the references of the branch."""
+        """Return the location of the property or item `step`; add the branch's references."""
         return _Location((*self.path, step), (*self.references, *branch.references))
 
 
@@ -334,8 +334,8 @@ def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
 
 
 def _ordered_types(parts: Parts) -> list[str]:
-    """Return the allowed types: those that keywords imply (else string) first, null last, integer
-    only without number."""
+    """Return the allowed types: first those that keywords imply, or string without such and without
+    `type`; null last; integer only without number."""
     allowed = set(TYPES)
     for part in parts:
         allowed &= types_of(part) or set(TYPES)

@@ -26,7 +26,7 @@ _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class SchemaError(ValueError):
-    """An invalid schema, or one without a value; `path` has the names and indexes of the place."""
+    """An invalid schema, or one that no value fits; `path` leads to the place in the value."""
 
     def __init__(self, message: str, path: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class SchemaError(ValueError):
 
 
 def get_count(part: Mapping[str, Json], key: str) -> int | None:
-    """Return a keyword's whole number from 0 up (also 3.0); None if missing, else SchemaError."""
+    """Return a keyword's whole number from 0 up (3.0 too), None if missing. Raises SchemaError."""
     match part.get(key):
         case None:
             return None
@@ -95,8 +95,8 @@ def pick(choices: Sequence[T], rng: Random) -> T:
 
 
 def types_of(part: Mapping[str, Json]) -> frozenset[str] | None:
-    """Return the types that a schema allows, or None without `type`. An integer is a number too.
-    Raises SchemaError for an unknown type."""
+    """Return the types that a schema allows, or None without `type`. A number allows an integer
+    too. Raises SchemaError for an unknown type."""
     match part.get("type"):
         case None:
             return None
@@ -119,7 +119,7 @@ def type_of(value: Json) -> str:
 
 
 def to_fraction(value: int | float) -> Fraction:
-    """Return a number exactly as JSON writes it: 0.1 is a tenth."""
+    """Return a number exactly as JSON writes it: 0.1 is a tenth. Raises ValueError for NaN."""
     return Fraction(str(value))
 
 
@@ -165,8 +165,8 @@ class References:
                     self.resolve(schema[key])
 
     def _find_schema(self, reference: str) -> Schema:
-        """Return the schema of a JSON pointer, an anchor or an `$id`; raise SchemaError if there is
-        none."""
+        """Return the schema that a JSON pointer, an anchor or an `$id` names; raise SchemaError if
+        there is none."""
         document, _, pointer = reference.partition("#")
         schema = self._named_schema(document, document) if document else self._root
         if not pointer:

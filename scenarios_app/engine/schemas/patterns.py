@@ -44,8 +44,8 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
 
 @dataclass(slots=True)
 class _SampleText:
-    """A text that is being made from a pattern. `grow` is the maximum of optional repetitions;
-    `groups` has the text of each group by its number."""
+    """A text that is being made from a pattern. `grow` is the maximum of optional repetitions of an
+    item; `groups` has the text of each group by its number."""
 
     rng: Random
     grow: int

@@ -121,7 +121,7 @@ def _fill_format(form: str, rng: Random) -> str:
 
 
 def _draw_words(least: int, most: int, rng: Random) -> str:
-    """Return two to five random words, more if `least` needs them, cut to `most` characters."""
+    """Return two to five random words, more for `least` characters, cut to `most` characters."""
     words: list[str] = []
     size, wanted = -1, 2 + int(rng.random() * 4)
     while len(words) < wanted or size < least:
