@@ -48,17 +48,17 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compact_json(value: object) -> str:
-    """Return JSON as text without spaces between tokens."""
+    """Return a value as JSON text without spaces between tokens or escapes of non-ASCII letters."""
     return _COMPACT.encode(value)
 
 
 def text_or_json(value: Json) -> str:
-    """Return JSON as compact text in key order; a string is returned unchanged."""
+    """Return a string unchanged, any other value as by `compact_json`."""
     return value if isinstance(value, str) else compact_json(value)
 
 
 def depth_of(value: Json) -> int:
-    """Return the nesting depth of a value, at most 201: 1 for a scalar."""
+    """Return the nesting depth of a value: 1 for a scalar; 201 for any depth above 200."""
     depth, level = 0, [value]
     while level and depth < _MAX_COUNTED_DEPTH:
         depth += 1
@@ -73,14 +73,14 @@ CallMode: TypeAlias = Literal["auto", "none", "required"]
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message. Developer messages and instructions are `system`; tool results are `tool`."""
+    """A request's message. Developer messages and instructions are `system`, results `tool`."""
 
     role: Role
     parts: tuple[MessagePart, ...]
 
     @property
     def text(self) -> str:
-        """The text parts joined by newlines; for a tool message, its results' content."""
+        """The text parts joined by newlines; for a tool message, the contents of its results."""
         parts = self.parts
         if self.role == "tool":
             return "\n".join([p.content for p in parts if isinstance(p, ToolResultPart)])
@@ -91,11 +91,11 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool that the request offers, under the client's name.
+    """A tool that the request offers.
 
-    A `function` takes JSON of its `schema`, a `custom` tool one text in the format given there; a
-    `hosted` tool is run by the provider. Calls of a tool in a `namespace` name it; a hosted MCP
-    tool's is the label of its server.
+    `schema` is the JSON schema of a `function` and the text format of a `custom` tool. A `hosted`
+    tool is run by the provider. `namespace` is empty if the tool has none; for the tool of a hosted
+    MCP server it is the server's label.
     """
 
     name: str
@@ -106,15 +106,15 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Whether an answer calls a tool, and the `names` it may choose among; empty means all."""
+    """The tool calls that the request wants: the mode, and the tools allowed (empty: all)."""
 
     mode: CallMode = "auto"
     names: tuple[str, ...] = ()
 
 
 class JsonFormat(msgspec.Struct, frozen=True):
-    """The answer's text must be JSON of `schema`, found in the request at `place`. A `bare` answer
-    is the string itself instead of its JSON. `name` is that of the schema, if it has one there."""
+    """The request's demand for an answer in JSON of `schema`, which the request has at `place`,
+    under `name` if it names it. A `bare` answer that is a string is sent without JSON quotes."""
 
     schema: Json
     place: str
@@ -123,12 +123,12 @@ class JsonFormat(msgspec.Struct, frozen=True):
 
     @property
     def has_schema(self) -> bool:
-        """False if any JSON is allowed."""
+        """False if the request wants JSON without a schema."""
         return self.schema is not ANY_OBJECT
 
     @property
     def schema_name(self) -> str:
-        """The schema's name, else its title, else empty."""
+        """The name in the request, else the schema's title, else empty."""
         title = self.schema.get("title") if isinstance(self.schema, dict) else None
         return self.name or (title if isinstance(title, str) else "")
 
@@ -141,33 +141,28 @@ ANY_OBJECT: Json = {
 }
 
 
-class SentRequest:
-    """A request as it was sent. `compared_by_rules` caches its forms for comparison with recorded
-    requests. An `unread` one could not be parsed by its wire and can only get a recorded answer."""
+class SentRequest(msgspec.Struct, eq=False):
+    """The raw request. `unread` is true if its wire could not parse it, so that only a recorded
+    answer fits. `compared_by_rules` caches its forms for comparison with recorded requests."""
 
-    __slots__ = ("body", "compared_by_rules", "method", "query", "unread")
-
-    def __init__(
-        self, method: str, query: Mapping[str, str], body: bytes, *, unread: bool = False
-    ) -> None:
-        self.method = method
-        self.query = query
-        self.body = body
-        self.unread = unread
-        self.compared_by_rules: dict[Any, Any] = {}
+    method: str
+    query: Mapping[str, str]
+    body: bytes
+    unread: bool = False
+    compared_by_rules: dict[Any, Any] = {}
 
 
 class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
-    """One request for an answer, over any wire.
+    """A parsed request for an answer, in the same form for every provider.
 
     `path` is the raw path without query and `route` its canonical form (`/v1/chat/completions` for
     Azure's deployments path too). `also` are other provider names that steps may match: its
     dialect's, or of all dialects possible if it names none. `headers` have lower-case names.
     `reasoning` is true if the request enables thinking. `own` is data for its endpoint, in the
     endpoint's own type. `computed` is true if the endpoint computes the answer, even if a step
-    matches. `tool_choice` and `response_format` are as sent, `choice` and
-    `json` their parsed forms. `thought_tokens` and `cached_tokens` are the counts of an answer
-    without scripted usage. `sent` is the raw request, if known.
+    matches. `tool_choice` and `response_format` are as sent, `choice` and `json` their parsed
+    forms. `thought_tokens` and `cached_tokens` are the counts of an answer without scripted usage.
+    `sent` is the raw request, if known.
     """
 
     provider: str
@@ -204,22 +199,16 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     @lazy_property
     def last_user_text(self) -> str:
         """Text of the last user message, empty when there is none."""
-        for message in reversed(self.messages):
-            if message.role == "user":
-                return message.text
-        return ""
+        return next((m.text for m in reversed(self.messages) if m.role == "user"), "")
 
     @lazy_property
     def first_user_text(self) -> str:
         """Text of the first user message, empty when there is none."""
-        for message in self.messages:
-            if message.role == "user":
-                return message.text
-        return ""
+        return next((m.text for m in self.messages if m.role == "user"), "")
 
     @lazy_property
     def system_text(self) -> str:
-        """All system messages, joined by newlines."""
+        """The texts of all system messages, joined by newlines; empty when there are none."""
         return "\n".join(m.text for m in self.messages if m.role == "system")
 
     @lazy_property
@@ -248,11 +237,12 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int:
+        """The scripted total, else the sum of input and output tokens."""
         return self.input_tokens + self.output_tokens if self.total is None else self.total
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One of an answer's choices. `chunks`, when scripted, are its stream deltas in order."""
+    """A complete choice of an answer. `chunks` are its stream deltas if scripted, else None."""
 
     parts: tuple[AnswerPart, ...]
     finish_reason: FinishReason
@@ -261,10 +251,10 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class CanonicalResponse(msgspec.Struct, frozen=True):
-    """A whole answer. `id` is the bare hex that a wire puts its prefix before.
+    """A whole answer before a wire encodes it. `id` is hex digits; the wire adds its prefix.
 
     `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
-    answers (`provider_metadata[provider]` of the step). `consecutive` choices are messages one
+    answers, from the step's `provider_metadata`. `consecutive` choices are messages one
     after another; others are alternatives. `spoken` is the dialect to answer in: the name of
     `request.also` that the step's provider condition has, else empty.
     """
@@ -280,7 +270,7 @@ class CanonicalResponse(msgspec.Struct, frozen=True):
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
-    """An error to be rendered in a provider's envelope.
+    """An error answer before a wire encodes it in its provider's error envelope.
 
     `type`, `code` and `param` are `None` where the wire's default for `status` applies. `body`
     replaces the envelope. `retry_after_ms` becomes the provider's own retry headers and
@@ -300,7 +290,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def attach_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
-    """Set the `sent` of a request that was just parsed from it, and return the request. The frozen
-    request is changed in place, since a copy would cost every request more."""
+    """Set the `sent` of a request that was just parsed from it; return the same request. It is
+    changed in place although it is frozen, since a copy would cost every request more."""
     force_setattr(request, "sent", sent)
     return request

@@ -6,11 +6,11 @@ again gets the step's answer. The session's next other request shows that the cl
 consumes the step. If then no step is left for a request, that step answers after all: parallel
 requests and clients that ask for a better answer come back to it.
 
-A step that is changed is consumed as usual: its script says something else.
+A step whose answers are all altered is consumed as usual.
 """
 
 from collections.abc import Mapping, Sequence
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -30,11 +30,11 @@ SOCKET_HEADER = "sec-websocket-key"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A change of the session's answer number `answer`, from 1, or of all answers of `step`, named
-    SCENARIO/STEP, which can have no `fault`.
+    """A change of the answer number `answer` of a session, from 1, or of all answers of `step`,
+    written SCENARIO/STEP.
 
-    It is a `fault`, or the `alteration` of this name, applied at the `nth` place, from 1, where the
-    answer allows it. With `inside` the fault occurs in the first part of that kind.
+    It is a `fault` (of a numbered answer only) or the `alteration` of this name at the `nth` place,
+    from 1, where it applies. With `inside` the fault occurs in the first part of that kind.
     """
 
     answer: int = 0
@@ -55,8 +55,9 @@ class NumberedAnswer(msgspec.Struct):
 
     `results` are the new tool results in its request; `socket` is true if it uses a WebSocket.
     `changed` is true once its change was applied: an alteration that does not apply to the answer
-    leaves it unchanged. `variants` are the alterations that apply to it, and `equivalent_changes`
-    the names of those that its step declares harmless, with the reasons.
+    leaves it unchanged. `before` and `after` are the words in which an alteration changed it.
+    `variants` are the alterations that a model could make of it, and `equivalent_changes` the names
+    of those that its step declares harmless, with the reasons.
     """
 
     session: str
@@ -78,14 +79,14 @@ class NumberedAnswer(msgspec.Struct):
 
     @property
     def change_name(self) -> str:
-        """Return the name of the change that was applied, or an empty string."""
+        """The name of the change that was applied, else empty."""
         return self.change.name if self.change is not None and self.changed else ""
 
     def apply_alteration(
         self, response: CanonicalResponse, request: CanonicalRequest
     ) -> CanonicalResponse:
-        """Store the response's text, calls and possible alterations in this object. Return it with
-        the change's alteration applied, or unchanged if there is none or it does not apply."""
+        """Store the text, calls and possible alterations of the response's first choice here.
+        Return the response altered by the change, or unchanged if no alteration applies."""
         if not response.choices:
             return response
         choice = response.choices[0]
@@ -104,8 +105,8 @@ class NumberedAnswer(msgspec.Struct):
         return msgspec.structs.replace(response, choices=choices)
 
     def move_fault(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
-        """Return the fault with `after_chunks` set so that it occurs in the first part of the kind
-        that the change names as `inside`; unchanged if there is no such part."""
+        """Return the fault with `after_chunks` set so that it occurs after one delta of the first
+        part of the kind `inside` of the change; unchanged if there is no such part or kind."""
         inside = self.change.inside if self.change else ""
         wanted = TextPart if inside == "text" else ToolCallPart
         before = 0
@@ -117,16 +118,17 @@ class NumberedAnswer(msgspec.Struct):
 
 
 class AnswerChanges:
-    """The changes of one server process by session, and the answers given since they were set.
+    """The changes of answers by session, and the answers numbered since they were set, in the
+    memory of one server process.
 
-    The changes of session None apply to all sessions without changes. Callers number answers only
-    if `by_session` is not empty.
+    The changes under None apply to all sessions without changes of their own. Callers number
+    answers only if `by_session` is not empty.
     """
 
     def __init__(self) -> None:
         self.by_session: dict[str | None, tuple[Change, ...]] = {}
         self.answers: list[NumberedAnswer] = []
-        self._lock = Lock()
+        self._lock = RLock()
         self._numbers: dict[str, int] = {}
         # By session: the step of the last changed answer, and the messages that asked for it.
         self._pending: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
@@ -134,29 +136,25 @@ class AnswerChanges:
         self._used: dict[str, StepRef] = {}
 
     def start(self, session: str | None, changes: Sequence[Change]) -> None:
-        """Set the changes of a session, or of all (None), and number its answers from 1."""
+        """Set the changes of a session, or of all (None), after `stop`: answers count from 1."""
         with self._lock:
-            self._remove(session)
+            self.stop(session)
             self.by_session[session] = tuple(changes)
 
     def stop(self, session: str | None) -> None:
         """Delete the changes and numbered answers of a session, or of all sessions (None)."""
-        with self._lock:
-            self._remove(session)
-
-    def _remove(self, session: str | None) -> None:
-        """Forget everything of a session, or of all sessions if None. The lock must be held."""
-        self.answers = [one for one in self.answers if session not in (None, one.session)]
         stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._pending, self._used]
-        for store in stores:
-            if session is None:
-                store.clear()
-            else:
-                store.pop(session, None)
+        with self._lock:
+            self.answers = [one for one in self.answers if session not in (None, one.session)]
+            for store in stores:
+                if session is None:
+                    store.clear()
+                else:
+                    store.pop(session, None)
 
     def pop_unconsumed_step(self, session: str, request: CanonicalRequest) -> StepRef | None:
-        """Return, once, the step whose answer was changed and which is not consumed yet, if this
-        request has other messages than the one for that answer: the client went on."""
+        """Return, once, the step of the last changed answer, which the caller has to consume. None
+        if there is none or the request repeats the messages that asked for that answer."""
         with self._lock:
             step, messages = self._pending.get(session, (None, ()))
             if step is None or messages == request.messages:
@@ -166,8 +164,8 @@ class AnswerChanges:
             return step
 
     def pop_consumed_step(self, session: str) -> StepRef | None:
-        """Return, once, the step that `pop_unconsumed_step` returned last: a request for which no
-        other step is left gets its answer."""
+        """Return, once, the step that `pop_unconsumed_step` returned last, or None. It answers a
+        request for which no other step is left."""
         with self._lock:
             return self._used.pop(session, None)
 
@@ -175,7 +173,7 @@ class AnswerChanges:
         self, session: str, step: StepRef, request: CanonicalRequest, *, consume: bool
     ) -> NumberedAnswer | None:
         """Count and return the session's next answer if a change has its number, else count nothing
-        and return None. `consume`: the step is to be consumed by the session's next request."""
+        and return None. With `consume`, `pop_unconsumed_step` returns the step later."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
             change = next((one for one in self._changes(session) if one.answer == number), None)
@@ -188,7 +186,7 @@ class AnswerChanges:
             return numbered
 
     def next_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
-        """Count and return the session's next answer, with its step's change if there is one."""
+        """Count and return the session's next answer, with the change of its step, if any."""
         name = f"{step.scenario}/{step.label}"
         with self._lock:
             numbered = self._add_answer(session, step, request)
@@ -202,7 +200,7 @@ class AnswerChanges:
         return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _add_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
-        """Number the next answer, and store it unless MAX_ANSWERS are stored."""
+        """Count, return and store the session's next answer; it is not stored after MAX_ANSWERS."""
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
             session,
@@ -220,7 +218,7 @@ class AnswerChanges:
 
 
 def _new_results(request: CanonicalRequest) -> tuple[ToolResultPart, ...]:
-    """Return the tool results after the last answer in the request's messages."""
+    """Return the tool results after the last assistant message of the request."""
     answers = [i for i, message in enumerate(request.messages) if message.role == "assistant"]
     new = request.messages[answers[-1] + 1 if answers else 0 :]
     return tuple(part for m in new for part in m.parts if isinstance(part, ToolResultPart))

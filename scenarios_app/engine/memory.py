@@ -37,7 +37,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _SessionScenarios:
-    """The scenarios of one `alias`: its first session's name and all `names` that used them."""
+    """The scenarios of one `alias`, the session that stored them first, and all that used them."""
 
     session: str
     revision: int
@@ -52,7 +52,7 @@ _NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 class MemoryState:
     """A StateStore that event loops in several threads can share: each operation holds the lock
-    from start to end and awaits nothing. It keeps at most `most` sessions."""
+    from start to end and awaits nothing. It keeps the `most` sessions used last."""
 
     def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
@@ -71,22 +71,24 @@ class MemoryState:
         return len(self._states)
 
     async def arrive(self, session: str) -> Arrival:
+        """Count a request in its session and return the state that it finds."""
         with self._lock:
             state = self._state(session)
             state.ordinal += 1
-            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
+            own = self._scenarios_for(session)
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     def peek(self, session: str) -> Arrival:
-        """Return the state that a request of this session would find, without counting it."""
+        """Return the state that a request of this session would find, without counting it: the
+        `ordinal` is the latest request's, 0 for none."""
         with self._lock:
             state = self._states.get(session, _NO_STATE)
-            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
+            own = self._scenarios_for(session)
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     def arrive_and_consume(self, session: str, step: StepRef | None) -> int | None:
-        """Count a request in its session and consume a step, if one is given. Return the request's
-        number; without any change None if the step is consumed already."""
+        """Count a request in its session, consume the step, if any, and return the request's
+        number. Return None, without counting, if the step is consumed already."""
         with self._lock:
             state = self._state(session)
             if step is not None:
@@ -98,14 +100,11 @@ class MemoryState:
             return state.ordinal
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        with self._lock:
-            consumed = self._state(session).consumed
-            free = (step.scenario, step.key) not in consumed
-            if free:
-                consumed[step.scenario, step.key] = step
-            return free
+        """Consume a step; return False if the session has consumed it already."""
+        return await self.consume_first(session, [step]) is not None
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        """Consume the first step that is not consumed; return its index, or None if all are."""
         with self._lock:
             consumed = self._state(session).consumed
             for place, step in enumerate(steps):
@@ -115,6 +114,7 @@ class MemoryState:
             return None
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        """Count a failed attempt and return True; False, uncounted, if `times` are counted."""
         key = (attempt.step.scenario, attempt.step.key, attempt.provider)
         with self._lock:
             attempts = self._state(session).attempts
@@ -165,21 +165,24 @@ class MemoryState:
                 self._states.pop(session, None)
                 if scenarios:
                     self._scenarios.pop(alias(session), None)
-                elif self._scenarios and alias(session) in self._scenarios:
+                elif alias(session) in self._scenarios:
                     self._state(session)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
+        """Delete consumption and attempts of a scenario's steps, in all sessions (None) or in those
+        that share a session's scenarios."""
         wanted = None if session is None else alias(session)
         with self._lock:
             for name, state in self._states.items():
                 if wanted is None or alias(name) == wanted:
-                    _delete_step_state(state, scenario)
+                    state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
+                    state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
         self.store_response(session, name, data)
 
     def store_response(self, session: str, name: str, data: bytes) -> None:
-        """Store an answer under a name, as `remember_response` does."""
+        """Store a response under a name: `remember_response` for callers that cannot await."""
         with self._lock:
             state = self._state(session)
             _drop_response(state, name)
@@ -208,32 +211,45 @@ class MemoryState:
     async def replace_scenarios(
         self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
+        """Replace the session's own scenarios and return True; False if `revision` is not theirs.
+        Equal revisions mean equal scenarios."""
         with self._lock:
             if documents:
                 self._state(session)
-            own = self._scenarios.get(alias(session), _NO_SCENARIOS)
+            own = self._scenarios.get(key := alias(session), _NO_SCENARIOS)
             if own.revision != revision:
                 return False
-            self._store_scenarios(session, deepcopy(dict(documents)))
+            self._revision += 1
+            if documents:
+                self._scenarios[key] = _SessionScenarios(
+                    own.session or session,
+                    self._revision,
+                    MappingProxyType(deepcopy(dict(documents))),
+                    own.names | {session},
+                )
+            else:
+                self._scenarios.pop(key, None)
             return True
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        """Return the revision (0: none) and the documents of the session's own scenarios."""
         with self._lock:
-            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
+            own = self._scenarios_for(session)
             return own.revision, own.documents
 
     def drop_cached_scenarios(self, key: str | None = None) -> None:
-        """Do nothing: sessions' own scenarios are only in this process."""
+        """Do nothing: unlike a store for several processes, this one caches no scenarios."""
 
     def _scenarios_for(self, session: str) -> _SessionScenarios:
-        """Return the session's own scenarios, after adding it to the names that used them."""
-        own = self._scenarios.get(alias(session), _NO_SCENARIOS)
-        if own is not _NO_SCENARIOS:
+        """Return the session's own scenarios and add it to their `names`; _NO_SCENARIOS if none."""
+        own = self._scenarios.get(alias(session)) if self._scenarios else None
+        if own is not None:
             own.names.add(session)
-        return own
+        return own or _NO_SCENARIOS
 
     def _state(self, session: str) -> _State:
-        """Return the session's state, created if missing, and mark it as used now."""
+        """Return the session's state and mark it as used now. If it is missing, create it; this
+        evicts the least recently used session if there are more than `most`."""
         if (state := self._states.get(session)) is not None:
             self._states.move_to_end(session)
             return state
@@ -243,35 +259,15 @@ class MemoryState:
         return state
 
     def _evict_oldest(self) -> None:
-        """Evict the least recently used session. Its scenarios stay while another session that used
-        them is kept."""
+        """Evict the least recently used session. Its scenarios stay while another session that has
+        used them stays."""
         name, _ = self._states.popitem(last=False)
         self.left += 1
         own = self._scenarios.get(key := alias(name)) if self._scenarios else None
         if own is not None and own.names.isdisjoint(self._states):
             del self._scenarios[key]
 
-    def _store_scenarios(self, session: str, documents: dict[str, Json]) -> None:
-        """Store scenarios under a new revision; equal revisions mean equal scenarios."""
-        self._revision += 1
-        key = alias(session)
-        if documents:
-            before = self._scenarios.get(key, _NO_SCENARIOS)
-            self._scenarios[key] = _SessionScenarios(
-                before.session or session,
-                self._revision,
-                MappingProxyType(documents),
-                before.names | {session},
-            )
-        else:
-            self._scenarios.pop(key, None)
-
-
-def _delete_step_state(state: _State, scenario: str) -> None:
-    """Delete the consumption and attempts of a scenario's steps."""
-    state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
-    state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
-
 
 def _drop_response(state: _State, name: str) -> None:
+    """Delete the response of this name, if any, and subtract its bytes."""
     state.response_bytes -= len(state.responses.pop(name, b""))

@@ -19,7 +19,8 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
     """A source of a text and the words cited from it: a web page, or else a `document` by its name.
 
     `span` is the range of characters of the text that it supports, if known. `place` is the range
-    of the cited words in the document, in `unit`; `document_index` is its number in the request.
+    of the cited words in the document, in `unit`; `document_index` is the document's number in the
+    request, from 0. The ends of both ranges are exclusive.
     """
 
     url: str = ""
@@ -33,8 +34,8 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
     place: tuple[int, int] = (0, 0)
 
     def span_in(self, text: str) -> tuple[int, int]:
-        """Return the range of a text that it supports: its own, else that of the cited words, or
-        the whole text if they are not in it."""
+        """Return the start and the exclusive end of the characters of a text that it supports: its
+        `span`, else the first occurrence of the cited words, else the whole text."""
         if self.span is not None:
             return self.span
         start = text.find(self.cited_text) if self.cited_text else -1
@@ -42,7 +43,7 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextPart(msgspec.Struct, frozen=True, gc=False):
-    """Prose, or the text of a JSON value. A wire without citations sends only the text."""
+    """Prose, or the text of a JSON value if `is_json`. Wires without citations leave them out."""
 
     text: str
     citations: tuple[Citation, ...] = ()
@@ -50,7 +51,7 @@ class TextPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
-    """Reasoning. `signature` is opaque to clients; `redacted` is the encrypted form."""
+    """Reasoning. `signature` is opaque to clients; `redacted` is the encrypted reasoning."""
 
     text: str
     signature: str | None = None
@@ -58,8 +59,8 @@ class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
-    """A call of a tool. `arguments` is JSON text as sent, valid or broken, or a `custom` tool's
-    input. `namespace` is the tool's, empty if it has none."""
+    """A call of one of the client's tools. `arguments` is JSON text as sent, valid or broken, or
+    the input of a `custom` tool. `namespace` is the tool's, empty if it has none."""
 
     id: str
     name: str
@@ -69,13 +70,13 @@ class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def full_name(self) -> str:
-        """The name after the namespace, for people."""
+        """The name for people: `namespace.name`, or the name alone without a namespace."""
         return f"{self.namespace}.{self.name}" if self.namespace else self.name
 
 
 class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
     """A call of a tool that the provider runs itself. `input` is the JSON text of an object.
-    `server` is the label of the MCP server whose tool it is, empty if it is none's."""
+    `server` is the label of the MCP server that has the tool, empty for other tools."""
 
     id: str
     name: str
@@ -84,7 +85,7 @@ class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
-    """The result of a provider's tool as JSON text, or the `error_code` of its failure."""
+    """The result of a ServerToolUsePart as JSON text, or the `error_code` of its failure."""
 
     tool_use_id: str
     name: str
@@ -94,11 +95,13 @@ class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefusalPart(msgspec.Struct, frozen=True, gc=False):
+    """The text of a model's refusal, which some APIs send apart from other text."""
+
     text: str
 
 
 class ToolResultPart(msgspec.Struct, frozen=True, gc=False):
-    """The result of a tool. `name` is the tool's, taken from its call if the wire omits it."""
+    """A client's result of a tool call. `name` is the tool's, taken from the call if not sent."""
 
     tool_call_id: str
     name: str
@@ -107,7 +110,7 @@ class ToolResultPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpaquePart(msgspec.Struct, frozen=True, gc=False):
-    """An image, audio, file or anything else that is carried but never read."""
+    """An image, audio, file or other content that is not read: only its `kind` is stored."""
 
     kind: str
 
@@ -121,8 +124,8 @@ AnswerPart: TypeAlias = ScriptedPart | ServerToolUsePart | ServerToolResultPart
 
 
 def streamed_text(part: AnswerPart) -> str:
-    """Return the text that a part streams in deltas: prose or arguments. It is empty for the result
-    of a server tool, which is sent whole."""
+    """Return the text that a part streams in deltas: prose, or a call's arguments. It is empty for
+    the result of a server tool, which is sent whole."""
     match part:
         case ToolCallPart():
             return part.arguments
@@ -135,7 +138,8 @@ def streamed_text(part: AnswerPart) -> str:
 
 
 def produced_text(part: AnswerPart) -> str:
-    """Return all text of a part that counts as output: prose, or a call's name and arguments."""
+    """Return the text of a part that counts as output: prose, a call's name and arguments joined,
+    or the result of a server tool."""
     match part:
         case ToolCallPart():
             return part.name + part.arguments
@@ -148,14 +152,14 @@ def produced_text(part: AnswerPart) -> str:
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """One explicit stream delta: `text` continues part number `part` of its choice."""
+    """A scripted stream delta: `text` continues the part at index `part` of its choice."""
 
     part: int
     text: str
 
 
 class PartStart(msgspec.Struct, frozen=True, gc=False):
-    """Part `index` of choice `choice` begins; `part` is all of it, for its id, name and kind."""
+    """A stream event: part `index` of a choice begins. `part` is the whole part."""
 
     choice: int
     index: int
@@ -163,7 +167,7 @@ class PartStart(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartDelta(msgspec.Struct, frozen=True, gc=False):
-    """More text of part `index`: prose, thinking, refusal or arguments, by the kind of `part`."""
+    """A stream event: `text` is more of part `index` of a choice. `part` is the whole part."""
 
     choice: int
     index: int
@@ -172,13 +176,15 @@ class PartDelta(msgspec.Struct, frozen=True, gc=False):
 
 
 class PartEnd(msgspec.Struct, frozen=True, gc=False):
+    """A stream event: part `index` of a choice is complete. `part` is the whole part."""
+
     choice: int
     index: int
     part: AnswerPart
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False):
-    """A choice is complete. Sent once per choice, after all of its parts."""
+    """A stream event: a choice is complete. It comes once per choice, after all of its parts."""
 
     choice: int
     reason: FinishReason

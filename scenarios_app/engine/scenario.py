@@ -22,7 +22,8 @@ ANY_PROVIDER = "any"
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """Expectations of a matched request; a failed one is a violation and not a mismatch."""
+    """A step's expectations of the request that it matches. They do not affect matching: a request
+    that fails one is rejected, and the session gets a violation."""
 
     tools: tuple[str, ...] = ()
     allow_missing_tools: bool = False
@@ -58,15 +59,16 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """The first `times` attempts get `fault`."""
+    """The first `times` attempts of a step get `fault`, counted by session and provider."""
 
     times: int
     fault: Fault = Fault(kind="model_error")
 
 
 class Pacing(msgspec.Struct, frozen=True):
-    """When chunks leave: the first after `first_ms`, then by words per second or every `chunk_ms`.
-    All zero: as fast as the socket takes it. `jitter` is a share (0-1) of each gap."""
+    """The times of a stream's chunks: the first after `first_ms`, then by words per second or every
+    `chunk_ms`; without either all after `first_ms`. `jitter` (0 to 1) is the share of a gap by
+    which a chunk may be late."""
 
     first_ms: int = 0
     words_per_second: float = 0
@@ -88,7 +90,7 @@ class ScriptedUsage(msgspec.Struct, frozen=True):
 
 
 class ScriptedChoice(msgspec.Struct, frozen=True):
-    """One scripted answer. A tool call with an empty id gets one from the request's seed."""
+    """One choice of a scripted answer. A call with an empty id gets one from the request's seed."""
 
     parts: tuple[AnswerPart, ...] = ()
     chunks: tuple[Chunk, ...] | None = None
@@ -97,9 +99,9 @@ class ScriptedChoice(msgspec.Struct, frozen=True):
 
 
 class ScriptedAnswer(msgspec.Struct, frozen=True):
-    """An answer in parts. With `per_choice` each entry is one `choices[].index`; without it the
-    only entry is repeated `n` times. `consecutive` entries are successive messages instead of
-    alternatives, on wires that support this."""
+    """A scripted answer in parts. With `per_choice` each entry is one choice; without it the only
+    entry is repeated `n` times, as the request asks. `consecutive` entries are successive messages
+    instead of alternatives, on wires that support this."""
 
     choices: tuple[ScriptedChoice, ...]
     per_choice: bool = False
@@ -109,7 +111,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True):
 
 
 class RawAnswer(msgspec.Struct, frozen=True):
-    """An answer sent unchanged: status 200-599, header values printable latin-1."""
+    """A scripted response that is sent unchanged: no wire encodes it. The status is 200 to 599."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -117,8 +119,8 @@ class RawAnswer(msgspec.Struct, frozen=True):
 
 
 class GeneratedAnswer(msgspec.Struct, frozen=True):
-    """An answer generated from the request. `lorem`: words by the user message's hash, then that
-    message. `auto`: a tool call, JSON or lorem, depending on the request."""
+    """An answer to be generated from the request. `lorem`: words by the user message's hash, then
+    that message. `auto`: a tool call, JSON or lorem, depending on the request."""
 
     kind: GeneratedKind = "lorem"
     usage: ScriptedUsage = ScriptedUsage()
@@ -129,9 +131,9 @@ Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 
 class Produce(msgspec.Struct, frozen=True):
-    """A step's output: an answer for each mode, a fault alone, or an answer with a fault inside it.
-    `unoffered` is `allow` if it may call tools that the request does not offer. `recorded` is the
-    recorded answer if it was not edited."""
+    """A step's answer: one for streams and one for other requests, a fault, or both. `unoffered` is
+    `allow` if it may call tools that the request does not offer. `recorded` is the recorded answer
+    if it was not edited."""
 
     streaming: Answer | None = None
     non_streaming: Answer | None = None
@@ -143,6 +145,10 @@ class Produce(msgspec.Struct, frozen=True):
 
 
 class SideEffects(msgspec.Struct, frozen=True):
+    """Additions to a step's answer: a counter to increment, the status, headers, and the names of
+    request headers to echo. A request that fails one of `asserts` adds a violation and gets the
+    answer nevertheless."""
+
     counter: str | None = None
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -152,8 +158,8 @@ class SideEffects(msgspec.Struct, frozen=True):
 
 class Step(msgspec.Struct, frozen=True):
     """One step. `key` identifies it for consumption and attempts and survives edits of its
-    neighbours; `label` is its name, or its number from 1 where it has none. `equivalent_changes`
-    are alterations that change nothing that matters, with the reasons."""
+    neighbours; `label` is its name, or its number from 1 if it has none. `equivalent_changes` are
+    the names of alterations that change nothing that matters, with the reasons."""
 
     key: str
     label: str
@@ -168,7 +174,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """A named, ordered list of steps and how a request gets to them."""
+    """A named list of steps. `select` says which one answers a request: the first that matches, or
+    that of the turn if the request names the scenario in a header or its first user message."""
 
     name: str
     steps: tuple[Step, ...] = ()

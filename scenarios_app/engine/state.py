@@ -22,24 +22,24 @@ _KEY_SESSION = re.compile(r"key-[0-9a-f]{12}")
 
 @lru_cache(maxsize=1024)
 def key_session(key: str) -> str:
-    """Return the name of an API key's session, from which the key cannot be recovered."""
+    """Return the name of an API key's session: `key-` and 12 hex digits of the key's SHA-256."""
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def is_key_session(name: str) -> bool:
-    """Return True if a session has the name of some API key's session."""
+    """Return True if a session's name has the form of those by `key_session`."""
     return _KEY_SESSION.fullmatch(name) is not None
 
 
 def alias(session: str) -> str:
-    """Return the name under which a session's own scenarios are stored: a name by `key_session`
-    unchanged, else `key_session(session)`. A key and a session with its text share scenarios."""
+    """Return the key of a session's own scenarios: a name by `key_session` unchanged, else
+    `key_session(session)`. So an API key's session shares them with one named by the key's text."""
     return session if is_key_session(session) else key_session(session)
 
 
 @dataclass(frozen=True, slots=True)
 class StepRef:
-    """A step in the state of sessions. `key` identifies it; `label` is for people."""
+    """A step as sessions store it. Scenario and `key` identify it; `label` is for people."""
 
     scenario: str
     key: str
@@ -48,8 +48,7 @@ class StepRef:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRef:
-    """The key by which a session counts the scripted failures of a step: those of each provider
-    apart."""
+    """The key by which a session counts a step's scripted failures, for each provider apart."""
 
     step: StepRef
     provider: str
@@ -57,8 +56,8 @@ class AttemptRef:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A copy of one session's state: its latest request's number, consumed steps, failed attempts,
-    counters and violations, each in order of occurrence."""
+    """A copy of one session's state without stored responses: its latest request's number, consumed
+    steps, failed attempts with their counts, counters and violations, in order of occurrence."""
 
     session: str
     ordinal: int = 0
@@ -71,10 +70,10 @@ class SessionState:
 class Arrival(NamedTuple):
     """The session state that a request finds on arrival.
 
-    `ordinal` is the request's number from 1; below 0 it is unique but not a count. `consumed` holds
-    scenario and key of every consumed step and may still grow. `documents` are the session's own
-    scenarios with their `revision`. `changes` identifies the latest change of the common scenarios,
-    0 without other processes.
+    `ordinal` is the request's number from 1, or a random negative number while the store cannot be
+    reached. `consumed` holds scenario and key of every consumed step and may still grow.
+    `documents` are the session's own scenarios by name with their `revision`, 0 if there are none.
+    `changes` identifies the latest change of the common scenarios, 0 without other processes.
     """
 
     ordinal: int
@@ -89,49 +88,50 @@ class StateUnavailable(Exception):
 
 
 class SessionReader(Protocol):
-    """Reads sessions without changing them."""
+    """Reads the state of sessions; raises StateUnavailable if it cannot be reached."""
 
     async def read(self, session: str) -> SessionState:
-        """Return the session's current state; an unknown session is empty."""
+        """Return the session's current state; that of an unknown session is empty."""
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        """Return a stored answer, or None."""
+        """Return the bytes stored under a name by `remember_response`, or None."""
 
     async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        """Return all stored answers whose names start with `prefix`, oldest first."""
+        """Return all stored responses whose names start with `prefix`, by name, oldest first."""
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        """Return the revision of the session's own documents and the documents by name."""
+        """Return the session's own scenarios: their revision (0: none) and documents by name."""
 
 
 class AnswerState(SessionReader, Protocol):
-    """The state changes of answering a request. Operations are atomic and counts are never taken
-    back. Each raises StateUnavailable if the state cannot be reached."""
+    """The operations on a session's state that answer a request. Each is atomic and raises
+    StateUnavailable if the state cannot be reached; counts are never taken back."""
 
     async def arrive(self, session: str) -> Arrival:
-        """Count a request in its session and return the state that it finds."""
+        """Count a request in its session and return the state that it finds. A store may answer
+        from its cache, without counting, if the state cannot be reached."""
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        """Consume a step; true for exactly one caller per session."""
+        """Consume a step; return False if the session has consumed it already."""
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        """Consume the first free step; returns its index, or None if all are consumed."""
+        """Consume the first step that is not consumed; return its index, or None if all are."""
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Count a failed attempt and return True; False, uncounted, if `times` are counted."""
 
     async def increment(self, session: str, counter: str) -> int:
-        """Increment a counter and return its new value."""
+        """Increment a counter, at first 0, and return its new value."""
 
     async def add_violation(self, session: str, violation: str) -> None:
         """Store the text of a violated expectation; only the latest MAX_VIOLATIONS are kept."""
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """Store an answer under a name, replacing an older one. The oldest are evicted beyond
-        MAX_RESPONSES answers or MAX_RESPONSE_BYTES; the newest is always kept."""
+        """Store a response under a name, in place of an older one, for APIs that return it again.
+        Beyond MAX_RESPONSES or MAX_RESPONSE_BYTES the oldest are evicted, but never the newest."""
 
     async def forget_response(self, session: str, name: str) -> None:
-        """Delete a stored answer."""
+        """Delete a stored response, if there is one of this name."""
 
 
 class StateStore(AnswerState, Protocol):
@@ -142,23 +142,25 @@ class StateStore(AnswerState, Protocol):
     """
 
     async def sessions(self) -> tuple[str, ...]:
-        """Return the names of all sessions with state or scenarios, sorted."""
+        """Return the names of all sessions with state or own scenarios, sorted."""
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
         """Delete a session's state (all sessions' for None), with `scenarios` its scenarios too."""
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
-        """Delete the state of a replaced scenario's steps, in one session or all (None)."""
+        """Delete consumption and attempts of a scenario's steps, in all sessions (None) or in those
+        that share a session's scenarios."""
 
     async def replace_scenarios(
         self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
-        """Replace a session's own documents if `revision` is still theirs (0: none yet); return
-        False, without a change, if not. Sessions with one `alias` share their scenarios."""
+        """Replace a session's own scenarios, by name, if `revision` is still theirs (0: there are
+        none); return False, without a change, if not. No documents delete them. Sessions with the
+        same `alias` share their scenarios."""
 
 
 async def put_scenario(store: StateStore, session: str, name: str, document: Json) -> bool:
-    """Add a document to a session; returns False if it replaced one of its name."""
+    """Add a document to a session's own scenarios; return False if it replaced one of its name."""
     while True:
         revision, documents = await store.scenarios_of(session)
         if await store.replace_scenarios(session, {**documents, name: document}, revision=revision):
@@ -166,7 +168,7 @@ async def put_scenario(store: StateStore, session: str, name: str, document: Jso
 
 
 async def drop_scenario(store: StateStore, session: str, name: str) -> bool:
-    """Remove a session's own scenario; returns False if there was none."""
+    """Remove a session's own scenario by its name; return False if there is none."""
     while True:
         revision, documents = await store.scenarios_of(session)
         if name not in documents:
