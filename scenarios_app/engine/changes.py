@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Message
-from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.parts import PartDelta, TextPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.alterations import Variant, alter, difference, variants_of
-from scenarios_app.engine.producing.plan import deltas_of
+from scenarios_app.engine.producing.plan import iter_events
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
 
@@ -90,9 +90,8 @@ class NumberedAnswer(msgspec.Struct):
         if not response.choices:
             return response
         choice = response.choices[0]
-        parts: Sequence[AnswerPart] = choice.parts
-        self.text = "".join(part.text for part in parts if isinstance(part, TextPart))
-        self.calls = tuple(part.full_name for part in parts if isinstance(part, ToolCallPart))
+        self.text = "".join(part.text for part in choice.parts if isinstance(part, TextPart))
+        self.calls = tuple(p.full_name for p in choice.parts if isinstance(p, ToolCallPart))
         self.variants = tuple(variants_of(choice, request))
         change = self.change
         if change is None or not change.alteration:
@@ -104,16 +103,18 @@ class NumberedAnswer(msgspec.Struct):
         self.before, self.after = difference(choice, choices[0])
         return msgspec.structs.replace(response, choices=choices)
 
-    def move_fault(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
-        """Return the fault with `after_chunks` set so that it occurs after one delta of the first
+    def move_fault(
+        self, fault: Fault, choices: Sequence[Choice], sequential: bool, words_per_chunk: int
+    ) -> Fault:
+        """Return the fault with `after_chunks` set so that it occurs after the first delta of a
         part of the kind `inside` of the change; unchanged if there is no such part or kind."""
         inside = self.change.inside if self.change else ""
         wanted = TextPart if inside == "text" else ToolCallPart
-        before = 0
-        for part in choices[0].parts if choices and inside else ():
-            if isinstance(part, wanted):
-                return msgspec.structs.replace(fault, after_chunks=before + 1)
-            before += len(tuple(deltas_of(part, words_per_chunk)))
+        events = iter_events(choices[:1] if inside else (), sequential, words_per_chunk)
+        deltas = (event for event in events if isinstance(event, PartDelta))
+        for number, delta in enumerate(deltas, 1):
+            if isinstance(delta.part, wanted):
+                return msgspec.structs.replace(fault, after_chunks=number)
         return fault
 
 
@@ -136,7 +137,8 @@ class AnswerChanges:
         self._used: dict[str, StepRef] = {}
 
     def start(self, session: str | None, changes: Sequence[Change]) -> None:
-        """Set the changes of a session, or of all (None), after `stop`: answers count from 1."""
+        """Set the changes of a session, or of all (None), after `stop`, and number its answers from
+        1."""
         with self._lock:
             self.stop(session)
             self.by_session[session] = tuple(changes)

@@ -252,7 +252,8 @@ def _encode_step_reply(
             if (numbered := decision.numbered) is not None:
                 response = _alter_numbered(response, decision, request)
                 if fault is not None:
-                    fault = numbered.move_fault(fault, response.choices, pacing.words_per_chunk)
+                    sequential, words = exchange.wire.sequential, pacing.words_per_chunk
+                    fault = numbered.move_fault(fault, response.choices, sequential, words)
             return _encode_reply(
                 exchange,
                 response,
@@ -267,8 +268,7 @@ def _encode_step_reply(
 def _alter_numbered(
     response: CanonicalResponse, decision: Decision, request: CanonicalRequest
 ) -> CanonicalResponse:
-    """Return the response of a numbered answer, altered if it has such a change, after noting its
-    content."""
+    """Note a numbered answer's content and return its response, altered by its change, if any."""
     step, numbered = decision.step, decision.numbered
     assert step is not None and numbered is not None
     numbered.equivalent_changes = step.equivalent_changes

@@ -16,7 +16,7 @@ from scenarios_app.engine.canonical import (
 from scenarios_app.engine.changes import AnswerChanges, Change, NumberedAnswer
 from scenarios_app.engine.document import DocumentError, load_fault
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.parts import AnswerPart, Chunk, TextPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.alterations import Variant
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
@@ -184,16 +184,29 @@ def test_fault_moves_into_the_part_that_its_change_names() -> None:
         numbered = NumberedAnswer(
             "a", 1, "s", "1", "openai", True, change=Change(1, cut, inside=inside)
         )
-        return numbered.move_fault(cut, choices, words).after_chunks
+        return numbered.move_fault(cut, choices, False, words).after_chunks
 
     assert (after(""), after("text"), after("call"), after("call", 9)) == (1, 1, 4, 2)
     textless = NumberedAnswer(
         "a", 1, "s", "1", "openai", True, change=Change(1, cut, inside="text")
     )
-    assert textless.move_fault(cut, response(*parts[1:2]).choices, 1) is cut
-    assert textless.move_fault(cut, (), 1) is cut
+    assert textless.move_fault(cut, response(*parts[1:2]).choices, False, 1) is cut
+    assert textless.move_fault(cut, (), False, 1) is cut
     unchanged = NumberedAnswer("a", 1, "s", "1", "openai", True)
-    assert unchanged.move_fault(cut, choices, 1) is cut
+    assert unchanged.move_fault(cut, choices, False, 1) is cut
+
+
+@pytest.mark.parametrize(("sequential", "after_chunks"), [(False, 2), (True, 4)])
+def test_fault_moves_into_the_scripted_chunks_of_its_part(
+    sequential: bool, after_chunks: int
+) -> None:
+    cut = Fault("disconnect")
+    change = Change(1, cut, inside="call")
+    numbered = NumberedAnswer("a", 1, "s", "1", "openai", True, change=change)
+    parts = (TextPart("one two three"), ToolCallPart("", "f", "{}"))
+    chunks = (Chunk(0, "one "), Chunk(1, "{}"), Chunk(0, "two "), Chunk(0, "three"))
+    choices = (Choice(parts, "tool_calls", chunks=chunks),)
+    assert numbered.move_fault(cut, choices, sequential, 9).after_chunks == after_chunks
 
 
 def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) -> None:

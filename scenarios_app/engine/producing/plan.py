@@ -141,7 +141,7 @@ def _time_events(
 ) -> Iterator[TimedEvent]:
     """Return the events with their times in seconds; without a rate all come after the first
     delay."""
-    events = _iter_events(choices, sequential, pacing.words_per_chunk)
+    events = iter_events(choices, sequential, pacing.words_per_chunk)
     if not (pacing.chunk_ms or pacing.words_per_second):
         first = pacing.first_ms / 1000
         return (TimedEvent(first, event) for event in events)
@@ -179,8 +179,8 @@ def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEv
         yield from (TimedEvent(due + hold, event) for due, event in chain([upcoming], rest))
 
 
-def _iter_events(
-    choices: tuple[Choice, ...], sequential: bool, words_per_chunk: int
+def iter_events(
+    choices: Sequence[Choice], sequential: bool, words_per_chunk: int
 ) -> Iterator[StreamEvent]:
     """Yield the events of all choices: their scripted chunks in order, or their parts."""
     for number, choice in enumerate(choices):
