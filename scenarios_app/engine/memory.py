@@ -147,6 +147,7 @@ class MemoryState:
             )
 
     async def sessions(self) -> tuple[str, ...]:
+        """Return the names of all sessions with state or own scenarios, sorted."""
         with self._lock:
             names = {name for name, state in self._states.items() if state != _NO_STATE}
             with_state = {alias(name) for name in names} if self._scenarios else ()
@@ -154,6 +155,7 @@ class MemoryState:
             return tuple(sorted(names))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
+        """Delete a session's state (all sessions' for None), with `scenarios` its scenarios too."""
         with self._lock:
             if session is None:
                 self._states.clear()
@@ -182,7 +184,8 @@ class MemoryState:
         self.store_response(session, name, data)
 
     def store_response(self, session: str, name: str, data: bytes) -> None:
-        """Store a response under a name: `remember_response` for callers that cannot await."""
+        """Store a response under a name and evict the oldest beyond the limits. This is
+        `remember_response` for callers that cannot await."""
         with self._lock:
             state = self._state(session)
             _drop_response(state, name)
@@ -248,24 +251,20 @@ class MemoryState:
         return own or _NO_SCENARIOS
 
     def _state(self, session: str) -> _State:
-        """Return the session's state and mark it as used now. If it is missing, create it; this
-        evicts the least recently used session if there are more than `most`."""
+        """Return the session's state and mark it as used now. If it is missing, create it and evict
+        the least recently used session if there are more than `most`."""
         if (state := self._states.get(session)) is not None:
             self._states.move_to_end(session)
             return state
         state = self._states[session] = _State()
         if len(self._states) > self.most:
-            self._evict_oldest()
+            name, _ = self._states.popitem(last=False)
+            self.left += 1
+            own = self._scenarios.get(key := alias(name)) if self._scenarios else None
+            # Other sessions that have used its scenarios keep them.
+            if own is not None and own.names.isdisjoint(self._states):
+                del self._scenarios[key]
         return state
-
-    def _evict_oldest(self) -> None:
-        """Evict the least recently used session. Its scenarios stay while another session that has
-        used them stays."""
-        name, _ = self._states.popitem(last=False)
-        self.left += 1
-        own = self._scenarios.get(key := alias(name)) if self._scenarios else None
-        if own is not None and own.names.isdisjoint(self._states):
-            del self._scenarios[key]
 
 
 def _drop_response(state: _State, name: str) -> None:

@@ -141,10 +141,8 @@ def produced_text(part: AnswerPart) -> str:
     """Return the text of a part that counts as output: prose, a call's name and arguments joined,
     or the result of a server tool."""
     match part:
-        case ToolCallPart():
-            return part.name + part.arguments
-        case ServerToolUsePart():
-            return part.name + part.input
+        case ToolCallPart() | ServerToolUsePart():
+            return part.name + streamed_text(part)
         case ServerToolResultPart():
             return part.content
         case _:

@@ -2,11 +2,11 @@
 same request contains them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import re2
 
-from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask, secret_names
+from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask
 
 # A JSON key, also in JSON that is a string within JSON, where quotes are escaped.
 _KEY = re.compile(r'(\\{0,7})"([^"\\]{1,200})\1"\s*+:\s*+')
@@ -30,32 +30,22 @@ _LIST_OF_STRINGS = re.compile(r'\[\s*(\\{0,7}")')
 _ESCAPED_STRING = re.compile(r'[^"\\]*')
 _ESCAPED_TOKEN = re.compile(r'(?<!\\)"|[\[\]{}]')
 _TOKEN = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[\[\]{}]')
-# Keys of reasoning signatures, and the words beside the ambiguous one of them.
-_SIGNATURE_KEYS = frozenset({"signature", "thoughtSignature", "thought_signature"})
+# Keys of reasoning signatures, and the words beside a `signature` that is one.
+_SIGNATURE_KEYS = frozenset({"thoughtSignature", "thought_signature"})
 _THINKING = ("thinking", "signature_delta")
 # Keys whose values are masked whole, objects too. Under other keys an object may be a schema that
 # describes a parameter of that name.
 _MASKED_WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
 
 
-def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers with secret values masked; a repeated header keeps all values."""
-    pairs = tuple(headers)
-    redacted = dict(pairs)
-    if len(redacted) == len(pairs):
-        for name in secret_names(tuple(redacted)):
-            redacted[name] = mask(redacted[name])
-        return redacted
-    redacted.clear()
+def redact_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers or query parameters by name with secret values masked; commas join the values
+    of a repeated name."""
+    redacted: dict[str, str] = {}
     for name, value in pairs:
         masked = mask(value) if is_secret(name) else value
         redacted[name] = f"{redacted[name]}, {masked}" if name in redacted else masked
     return redacted
-
-
-def redact_query(query: Mapping[str, str]) -> dict[str, str]:
-    """Return query parameters with secret values masked."""
-    return {name: mask(value) if is_secret(name) else value for name, value in query.items()}
 
 
 def redact_body(body: str) -> str:
@@ -64,17 +54,17 @@ def redact_body(body: str) -> str:
 
 
 def names_secret(body: str) -> bool:
-    """Return True if JSON text may contain a secret's name; if not, no piece of it does."""
+    """Return True if JSON text may have a secret key; if not, no piece of it has one."""
     return _SECRET_KEY.search(body) is not None
 
 
 def redact_bodies(bodies: Sequence[str]) -> Sequence[str]:
-    """Return the bodies redacted; one search over all of them finds whether any has a secret."""
+    """Return the bodies as by `redact_body`; one search over all finds if any needs it."""
     return [*map(redact_body, bodies)] if _SECRET_KEY.search("\n".join(bodies)) else bodies
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """Return a text in which these secrets are masked."""
+    """Return a text in which `mask` is applied to each occurrence of these secrets."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, mask(secret))
@@ -82,7 +72,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 
 
 def _redact_keys(body: str) -> str:
-    """Return a body in which the values of secret keys are masked, whatever surrounds them."""
+    """Return a body with the values of secret keys masked, also in JSON that is a string in it."""
     pieces: list[str] = []
     end = 0
     for key in _secret_keys(body):
@@ -95,7 +85,8 @@ def _redact_keys(body: str) -> str:
 
 
 def _secret_keys(body: str) -> Iterator[re.Match[str]]:
-    """Yield the secret keys in a body, found by their stems: most keys are never examined."""
+    """Yield the matches of `_KEY` for the secret keys in a body, in order. They are searched for by
+    their stems, so that most keys are never examined."""
     lower = body.lower()
     if len(lower) != len(body):
         # Some capital letters have two-character lower-case forms.
@@ -116,18 +107,19 @@ def _secret_keys(body: str) -> Iterator[re.Match[str]]:
 
 
 def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
-    """Return True for a reasoning signature, which people look for and which is no secret."""
-    if key[2] not in _SIGNATURE_KEYS:
-        return False
+    """Return True if a secret key is that of a reasoning signature, which is no secret. The key
+    `signature` is one if the text between the braces around it mentions thinking."""
+    if key[2] != "signature":
+        return key[2] in _SIGNATURE_KEYS
     first, last = max(key.start() - _MAX_OBJECT_CHARS, 0), key.end() + _MAX_OBJECT_CHARS
     start, end = body.rfind("{", first, key.start()), body.find("}", key.end(), last)
     first, last = max(start, first), end if end >= 0 else last
-    return key[2] != "signature" or any(body.find(word, first, last) >= 0 for word in _THINKING)
+    return any(body.find(word, first, last) >= 0 for word in _THINKING)
 
 
 def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
-    """Return the masked value after a secret key and its end index; an empty text and the value's
-    start if it is not masked. The body may be cut inside it."""
+    """Return the masked value after a secret key, without the closing quote of a string, and the
+    index after the part replaced; an empty text and the value's start if it is not masked."""
     start, quote = key.end(), key[1] + '"'
     if body.startswith(quote, start):
         first = start + len(quote)
@@ -146,7 +138,8 @@ def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
 
 
 def _end_of(body: str, start: int, *, escaped: bool) -> int:
-    """Return the end of the list or object at `start`, or of the string that contains it."""
+    """Return the end index of the list or object at `start`. If it is cut, return the end of the
+    body, or of the string that contains it, whose quotes are `escaped`."""
     depth = 0
     for token in (_ESCAPED_TOKEN if escaped else _TOKEN).finditer(body, start):
         if token[0] in ("[", "{"):

@@ -12,7 +12,7 @@ from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.document.user import AgentCheck, UserDocument, UserTurnDocument
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 
-# The checkpoints by name, in words. The last three are those of every conversation.
+# The checkpoints by name, in words. The last three are in no script: they occur if they fail.
 LABELS: Mapping[str, str] = {
     "say": "must say",
     "not_say": "must not say",
@@ -26,7 +26,8 @@ LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint with its expected and actual value, and whether it holds."""
+    """A judged requirement on the agent, in words, and whether it holds. `name` is a key of
+    LABELS."""
 
     name: str
     expected: str
@@ -35,14 +36,15 @@ class Checkpoint:
 
     @property
     def label(self) -> str:
-        """The checkpoint's name in words."""
+        """The name in words, such as `must not say`."""
         return LABELS[self.name]
 
 
 @dataclass(slots=True)
 class SaidTurn:
     """A message of the user with the agent's answer, None before it arrives. `number` is the turn's
-    in the script, from 1; `calls` are the agent's tool calls for this answer."""
+    in the script, from 1; `calls` are the agent's tool calls for this answer; `checkpoints` judge
+    the agent at this turn."""
 
     number: int
     say: str
@@ -56,8 +58,8 @@ class SaidTurn:
 
 
 class Simulation:
-    """One conversation of a scripted user. Ask for `next_message` until it is None. After each
-    message call `add_answer`, or `fail` if the agent has none."""
+    """One conversation of a scripted user with an agent. The caller asks for `next_message` until
+    it is None and after each one calls `add_answer`, or `fail` if the agent has none."""
 
     def __init__(self, script: UserDocument) -> None:
         self._script = script
@@ -71,7 +73,8 @@ class Simulation:
         return all(turn.passed for turn in self.turns) and all(one.ok for one in self.checkpoints)
 
     def next_message(self) -> str | None:
-        """Return what the user says next, or None at the end of the conversation."""
+        """Add the user's next message to `turns` and return it. Without one, or after `max_turns`,
+        end the conversation and return None."""
         if self._ended:
             return None
         number = self._next_turn()
@@ -87,7 +90,8 @@ class Simulation:
         return self.turns[-1].say
 
     def add_answer(self, text: str, calls: Sequence[ToolCallPart] = ()) -> None:
-        """Add the agent's answer to the last message, with the tool calls that led to it."""
+        """Add the agent's answer to the last message, with the tool calls that led to it, and judge
+        it. The conversation ends if its turn has `end`."""
         said = self.turns[-1]
         said.answer, said.calls = text, tuple(calls)
         turn = self._script.turns[said.number - 1]
@@ -96,12 +100,13 @@ class Simulation:
             self._end()
 
     def fail(self, reason: str) -> None:
-        """End the conversation: the agent has no answer to the last message."""
+        """End the conversation with a failed checkpoint: the last message has no answer."""
         self.turns[-1].checkpoints.append(Checkpoint("answer", "an answer", reason, ok=False))
         self._ended = True
 
     def _next_turn(self) -> int | None:
-        """Return the number of the first turn that fits and may be said (again), or None."""
+        """Return the number, from 1, of the first turn of the script that is not said yet or may be
+        repeated, and whose `when` holds; None without one."""
         said = {turn.number for turn in self.turns}
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):
@@ -111,8 +116,8 @@ class Simulation:
         return None
 
     def _end(self, failure: Checkpoint | None = None) -> None:
-        """End the conversation: add `failure`, or the one of an early end, and judge the script's
-        checkpoints of the whole conversation."""
+        """End the conversation. Add the failed checkpoint, or that of `_unfinished`, if any, and
+        judge the script's checkpoints of the whole conversation."""
         self._ended = True
         if failure := failure or self._unfinished():
             self.checkpoints.append(failure)
@@ -121,7 +126,7 @@ class Simulation:
 
     def _unfinished(self) -> Checkpoint | None:
         """Return a failed checkpoint if the conversation stopped too early, else None. It has to
-        stop at a turn with `end`, or, if the script has none, after all turns."""
+        stop at a turn with `end` or, if the script has none, after all turns but repeated ones."""
         turns, last = self._script.turns, self.turns[-1]
         said = {turn.number for turn in self.turns}
         left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]
@@ -132,7 +137,7 @@ class Simulation:
         return Checkpoint("next", wanted or "a turn with end", quote(last.answer or ""), ok=False)
 
     def _run_checks(self, checks: Iterable[AgentCheck]) -> list[Checkpoint]:
-        """Return the result of each check on the conversation so far."""
+        """Return a checkpoint for each check, judged on the conversation so far."""
         reader = self._reader()
         return [
             Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
@@ -149,6 +154,6 @@ class Simulation:
 
 
 def _describe_turn(number: int, turn: UserTurnDocument) -> str:
-    """Return a turn as a message names it: its number, and what it waits for."""
+    """Return a turn in words: its number, and the conditions of its `when`."""
     wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.needed_checks)
     return f"turn {number} after {wanted}"

@@ -40,22 +40,22 @@ _declared: set[str] = set()
 
 
 def declare_secret_names(names: Iterable[str]) -> None:
-    """Add names, in any case, to those that `is_secret` knows: the key headers of providers."""
+    """Make `is_secret` true for these names, in any case: the key headers of providers."""
     _declared.update(name.lower() for name in names)
     is_secret.cache_clear()
-    secret_names.cache_clear()
     key_names.cache_clear()
 
 
 @cache
 def key_names() -> frozenset[str]:
-    """Return the declared names without hyphens, as JSON keys can have them."""
+    """Return the declared names in lower case without hyphens, to compare JSON keys with them."""
     return frozenset(name.replace("-", "") for name in _declared)
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Return True if the header, parameter or key of this name holds a secret."""
+    """Return True if a header, parameter or key of this name holds a secret: it is declared, or a
+    word of it contains a stem. Our own headers hold none."""
     if name.lower().startswith(_OWN_HEADER_PREFIX) or name.lower() in _PLAIN_HEADERS:
         return False
     if name.lower() in _declared:
@@ -64,27 +64,21 @@ def is_secret(name: str) -> bool:
     return not words.isdisjoint(_WORDS) or any(stem in word for word in words for stem in STEMS)
 
 
-@lru_cache(maxsize=256)
-def secret_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names that are secret. Cached: requests repeat few sets of names."""
-    return tuple(filter(is_secret, names))
-
-
 def mask(secret: str) -> str:
-    """Return a masked secret: a long one keeps its last four characters, so that people can tell
-    keys apart. The scheme before a key is kept."""
+    """Return `***` for a secret, after its scheme (such as `Bearer `), if any. The last four of at
+    least twelve characters follow, so that people can tell keys apart."""
     scheme = match[0] if (match := _SCHEME.match(secret)) else ""
     bare = secret[len(scheme) :]
     return scheme + MASK + (bare[-_TAIL_CHARS:] if len(bare) >= _MIN_CHARS_WITH_TAIL else "")
 
 
 def secrets_of(*named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secrets in these headers or parameters, longest first. Short ones are left out,
-    since replacing them everywhere would garble texts."""
+    """Return the values of secret headers or parameters, without schemes and cookies' names,
+    longest first. Short ones are left out, since replacing them everywhere would garble texts."""
     secrets = {
         secret
         for values in named
-        for name in secret_names(tuple(values))
+        for name in filter(is_secret, values)
         for secret in _bare_secrets(name.lower(), values[name])
         if len(secret) >= MIN_SECRET_CHARS
     }
@@ -92,7 +86,7 @@ def secrets_of(*named: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def without_pieces(text: str, secrets: Iterable[str]) -> str:
-    """Return a text in which each run of eight or more characters of a secret is masked."""
+    """Return a text with `***` in place of each run of eight or more characters of a secret."""
     for secret in secrets:
         spans = [
             (match.start(), match.start() + MIN_SECRET_CHARS)
@@ -105,7 +99,7 @@ def without_pieces(text: str, secrets: Iterable[str]) -> str:
 
 
 def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge spans that overlap or touch."""
+    """Return the spans in order, with those that overlap or touch merged."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -116,7 +110,8 @@ def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _bare_secrets(name: str, value: str) -> Iterable[str]:
-    """Return the value of each cookie of a cookie header, else the value without its scheme."""
+    """Return the value of each cookie if the lower-case name is a cookie header's, else the value
+    without its scheme."""
     if "cookie" in name:
         return [pair.partition("=")[2].strip() for pair in value.split(";")]
     return [_SCHEME.sub("", value, count=1).strip()]

@@ -88,7 +88,7 @@ class StateUnavailable(Exception):
 
 
 class SessionReader(Protocol):
-    """Reads the state of sessions; raises StateUnavailable if it cannot be reached."""
+    """Reads the state of sessions and raises StateUnavailable if it cannot be reached."""
 
     async def read(self, session: str) -> SessionState:
         """Return the session's current state; that of an unknown session is empty."""

@@ -141,7 +141,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         provider=entry.provider,
         method=clean(entry.method)[:16],
         path=clean(entry.path),
-        query={clean(k): clean(v) for k, v in redaction.redact_query(entry.query).items()},
+        query={clean(k): clean(v) for k, v in redaction.redact_pairs(entry.query.items()).items()},
         model=clean(entry.model),
         streamed=entry.streamed,
         scenario=entry.scenario[:_LINE],
@@ -200,7 +200,7 @@ def _clean_headers(
     headers: Iterable[tuple[str, str]], clean: Callable[[str], str]
 ) -> dict[str, str]:
     """Return headers with secrets masked, and cleaned texts."""
-    masked = redaction.redact_headers(headers)
+    masked = redaction.redact_pairs(headers)
     together = "\n".join((*masked, *masked.values()))
     if clean(together) == together:
         return masked

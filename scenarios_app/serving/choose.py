@@ -33,7 +33,7 @@ from scenarios_app.engine.matching.select import (
     scenario_in_header,
 )
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.redaction import redact_headers, redact_query, redact_text
+from scenarios_app.engine.redaction import redact_pairs, redact_text
 from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
@@ -344,9 +344,9 @@ def to_received(call: Call) -> Received:
     """Return the call as received, without secrets."""
     query = call.raw_query
     if any(map(is_secret, call.query)):
-        query = urlencode(redact_query(call.query), safe="*")
+        query = urlencode(redact_pairs(call.query.items()), safe="*")
     secrets = secrets_of(call.headers, call.query)
-    headers = redact_headers(call.headers.items())
+    headers = redact_pairs(call.headers.items())
     return Received(
         url=f"{call.path}?{query}" if query else call.path,
         headers={name: without_pieces(value, secrets) for name, value in headers.items()},

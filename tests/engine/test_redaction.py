@@ -11,8 +11,7 @@ from scenarios_app.engine import redaction
 from scenarios_app.engine.redaction import (
     redact_bodies,
     redact_body,
-    redact_headers,
-    redact_query,
+    redact_pairs,
     redact_text,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of
@@ -49,7 +48,7 @@ def test_the_last_four_characters_of_a_long_secret_stay(secret: str, shown: str)
     ],
 )
 def test_secret_headers_are_masked(name: str) -> None:
-    assert redact_headers([(name, SECRET), ("accept", SECRET)]) == {
+    assert redact_pairs([(name, SECRET), ("accept", SECRET)]) == {
         name: "***cdef",
         "accept": SECRET,
     }
@@ -57,11 +56,11 @@ def test_secret_headers_are_masked(name: str) -> None:
 
 def test_a_repeated_header_keeps_all_its_values() -> None:
     headers = [("set-cookie", SECRET), ("vary", "a"), ("set-cookie", "short"), ("vary", "b")]
-    assert redact_headers(headers) == {"set-cookie": "***cdef, ***", "vary": "a, b"}
+    assert redact_pairs(headers) == {"set-cookie": "***cdef, ***", "vary": "a, b"}
 
 
 def test_the_key_of_a_query_is_masked() -> None:
-    assert redact_query({"key": SECRET, "alt": "sse"}) == {"key": "***cdef", "alt": "sse"}
+    assert redact_pairs({"key": SECRET, "alt": "sse"}.items()) == {"key": "***cdef", "alt": "sse"}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +188,7 @@ def test_headers_are_masked_one_by_one(headers: list[tuple[str, str]]) -> None:
     shown: dict[str, list[str]] = {}
     for name, value in headers:
         shown.setdefault(name, []).append(mask(value) if is_secret(name) else value)
-    assert redact_headers(headers) == {name: ", ".join(each) for name, each in shown.items()}
+    assert redact_pairs(headers) == {name: ", ".join(each) for name, each in shown.items()}
 
 
 @pytest.mark.parametrize(

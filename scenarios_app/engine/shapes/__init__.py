@@ -38,8 +38,8 @@ _MAX_KEY_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. `place` reads `steps[2].produce.pacing.jitter`; `source` is the file's path.
-    `line` and `column` count from 1; 0 if they are unknown."""
+    """One mistake in a document. `place` is a location such as `steps[2].produce.pacing.jitter`,
+    `source` the file's path. `line` and `column` count from 1; 0 if they are unknown."""
 
     place: str
     message: str
@@ -49,7 +49,7 @@ class Problem:
 
     @property
     def position(self) -> str:
-        """The file with line and column, as compilers write them; empty if nothing is known."""
+        """The file, line and column as far as they are known, as compilers write them."""
         if not self.line:
             return self.source
         if not self.source:
@@ -61,8 +61,9 @@ class Problem:
 
 
 class DocumentError(Exception):
-    """A document that cannot be used. `problems` holds all problems; `place` and `message` are
-    those of the first. As text it has one line per problem."""
+    """A document that cannot be used. `problems` holds all problems, by default one made of the
+    other arguments; `place` and `message` are those of the first. As text it has one line for each.
+    """
 
     def __init__(
         self, place: str, message: str, source: str = "", *, problems: Iterable[Problem] = ()
@@ -74,7 +75,7 @@ class DocumentError(Exception):
 
     @classmethod
     def of(cls, problems: Iterable[Problem]) -> "DocumentError":
-        """Return the error with these problems, at least one."""
+        """Return the error with these problems; there must be at least one."""
         all_problems = tuple(problems)
         return cls(all_problems[0].place, all_problems[0].message, problems=all_problems)
 
@@ -96,7 +97,7 @@ def format_location(loc: Loc) -> str:
 
 
 def quote_json(value: object) -> str:
-    """Return a JSON value as text of at most 80 characters for a message."""
+    """Return a value as JSON text for a message, cut to 80 characters."""
     text = json.dumps(value, ensure_ascii=False)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= _MAX_KEY_CHARS else text[: _MAX_KEY_CHARS - 1] + "…"
@@ -124,14 +125,14 @@ class Document(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def find_key_problems(self) -> Iterable[KeyProblem]:
-        """Return the problems between keys that are all valid by themselves."""
+        """Return the problems between keys that are valid by themselves. Models override this."""
         return ()
 
     @model_validator(mode="wrap")
     @classmethod
     def _validate_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Return the validated document; raises ValidationError in our words, also for key
-        problems."""
+        """Return the validated document; raises ValidationError with our messages, also for the
+        problems of `find_key_problems`."""
         try:
             document = handler(data)
         except ValidationError as error:
@@ -143,15 +144,15 @@ class Document(BaseModel):
 
 
 def to_struct(document: Document, default: S, **changed: object) -> S:
-    """Return `default` with the values of the document and of `changed`, which override them;
-    `default` itself if the document sets no field."""
+    """Return a copy of `default` with all values of the document, overridden by `changed`; or
+    `default` itself, without `changed`, if the document sets no field."""
     if not document.model_fields_set:
         return default
     return replace(default, **{**dict(document), **changed})
 
 
 def refuse(problems: Iterable[KeyProblem]) -> NoReturn:
-    """Raise the ValidationError with these problems."""
+    """Raise a pydantic ValidationError with these problems."""
     details = [
         InitErrorDetails(type=PydanticCustomError(_ERROR_TYPE, text), loc=loc, input=None)
         for loc, text in problems
@@ -160,14 +161,15 @@ def refuse(problems: Iterable[KeyProblem]) -> NoReturn:
 
 
 def key_problems_of(error: ValidationError) -> list[KeyProblem]:
-    """Return the problems of a `Document`'s failed validation."""
+    """Return the location and the message of each error of a `Document`'s failed validation."""
     return [(item["loc"], item["msg"]) for item in error.errors(include_url=False)]
 
 
 def expected(description: str) -> WrapValidator:
-    """Return a validator that reports what was expected instead of a wrong leaf value."""
+    """Return a validator that replaces all errors of a leaf value by `expected DESCRIPTION`."""
 
     def validate(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        """Return the valid value; raises ValidationError with the description."""
         try:
             return handler(value)
         except ValidationError:
@@ -180,6 +182,7 @@ def parse_from_string(model: type[Document], key: str) -> BeforeValidator:
     """Return a validator by which a plain string stands for an object with only this key."""
 
     def spell_out(value: object) -> object:
+        """Return a string as object, an object unchanged; raises ValidationError for others."""
         if isinstance(value, str):
             return {key: value}
         if not isinstance(value, dict | model):
@@ -203,6 +206,7 @@ def dump_as_string(key: str) -> WrapSerializer:
     """Return a serializer that writes an object with only this key as a plain string."""
 
     def dump_shortest(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
+        """Return the value of the key if the dumped object has no other, else the object."""
         dumped = handler(value)
         return dumped[key] if dumped.keys() == {key} else dumped
 
@@ -210,6 +214,7 @@ def dump_as_string(key: str) -> WrapSerializer:
 
 
 def _error_text(error: ErrorDetails, model: type[BaseModel]) -> str:
+    """Return our message for an error of pydantic; KeyError for a type without one."""
     match error["type"]:
         case "document":
             return error["msg"]
@@ -220,6 +225,7 @@ def _error_text(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _unknown_key_text(key: str, model: type[BaseModel]) -> str:
+    """Return the message for an unknown key: a similar key of the model, or all of them."""
     keys = [field.alias or name for name, field in model.model_fields.items()]
     if matches := difflib.get_close_matches(key.lower(), keys, n=1):
         return f"unknown key, did you mean {quote_json(matches[0])}?"

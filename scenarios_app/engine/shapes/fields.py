@@ -23,9 +23,10 @@ _CONNECTION_HEADERS = frozenset(
 
 
 def _require(holds: Callable[[str], bool]) -> AfterValidator:
-    """Return a validator that raises ValueError for a text unless `holds` is true of it."""
+    """Return a validator of texts for which `holds` is true; `expected` words its error."""
 
     def check(text: str) -> str:
+        """Return the text; raises ValueError unless `holds` is true of it."""
         if not holds(text):
             raise ValueError
         return text
@@ -37,13 +38,13 @@ _TRIMMED = _require(lambda text: text == text.strip())
 
 
 def _can_be_echoed(name: str) -> bool:
-    """Return True for a valid header name that is none of the connection's own."""
+    """Return True for a valid header name, except those that the server sets itself."""
     return bool(_HEADER_NAME.fullmatch(name)) and name.lower() not in _CONNECTION_HEADERS
 
 
 def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
-    """Return the headers; raises ValidationError for invalid names and for one given twice in any
-    case."""
+    """Return the headers unchanged; raises ValidationError for invalid names and for names that are
+    equal but for their case."""
     seen: set[str] = set()
     problems: list[KeyProblem] = []
     for name in headers:
@@ -58,19 +59,20 @@ def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
 
 
 def _check_sent_headers(headers: dict[str, V]) -> dict[str, V]:
-    """Return the headers; raises ValidationError for those of the connection itself."""
+    """Return the headers unchanged; raises ValidationError for those that the server sets."""
     if reserved := [name for name in headers if name.lower() in _CONNECTION_HEADERS]:
         refuse(((name,), "this header is the connection's own") for name in reserved)
     return headers
 
 
 def _to_int(value: Any) -> Any:
-    """Return a float without fraction as an int, since some clients write 3 as 3.0."""
+    """Return a float without fraction as an int, since some clients write 3 as 3.0; other values
+    unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def one_of(literal: Any) -> WrapValidator:
-    """Return a validator for the values of a `Literal`."""
+    """Return a validator for the values of a `Literal`, which its error lists."""
     *others, last = get_args(literal)
     return expected(f"{', '.join(others)} or {last}" if others else last)
 
