@@ -143,12 +143,12 @@ class ServingFigures(Collector):
         yield GaugeMetricFamily(
             "mockllm_streams_max", "The most of them that may be open.", streams.most
         )
-        yield GaugeMetricFamily("mockllm_sessions", "Sessions that are remembered.", state.kept)
+        yield GaugeMetricFamily("mockllm_sessions", "Sessions that are kept.", state.session_count)
         yield GaugeMetricFamily("mockllm_sessions_max", "The most of them that can be.", state.most)
         yield CounterMetricFamily(
             "mockllm_sessions_forgotten",
             "Sessions that were forgotten because there were too many.",
-            state.left,
+            state.evicted_count,
         )
 
     def _journal_figures(self) -> Iterator[Metric]:

@@ -57,14 +57,14 @@ _NONE: Final = _Own(0, MappingProxyType({}))
 
 
 class RedisState:
-    """A StateStore in Redis. At most `most` sessions are kept for all processes together; `kept`
-    and `left` are as of the last request. While Redis is away, requests of sessions whose own
-    scenarios this process has cached are still served; counting or consuming raises
-    StateUnavailable."""
+    """A StateStore in Redis. At most `most` sessions are kept for all processes together;
+    `session_count` and `evicted_count` are as of the last request. While Redis is away, requests of
+    sessions whose own scenarios this process has cached are still served; counting or consuming
+    raises StateUnavailable."""
 
     def __init__(self, connections: Connections, most: int = MAX_SESSIONS) -> None:
         self.most = most
-        self.kept = self.left = 0
+        self.session_count = self.evicted_count = 0
         self._connections = connections
         self._run = connections.run
         self._consumed = BoundedDict[bytes, _ConsumedSteps](MAX_CACHED_SESSIONS)
@@ -86,7 +86,7 @@ class RedisState:
                 raise
             return Arrival(-random.getrandbits(53) - 1, frozenset(), *own)
         ordinal, epoch, start, entries, revision, documents, changes, moment, kept, left = reply
-        self.kept, self.left = kept, int(left)
+        self.session_count, self.evicted_count = kept, int(left)
         self._connections.moment = max(self._connections.moment, moment)
         if documents:
             own = _Own(int(revision), MappingProxyType(json.loads(documents)))

@@ -58,7 +58,7 @@ def text_or_json(value: Json) -> str:
 
 
 def depth_of(value: Json) -> int:
-    """Return the nesting depth of a value: 1 for a scalar; 201 for any depth above 200."""
+    """Return the nesting depth of a value: 1 without inner values; 201 for any above 200."""
     depth, level = 0, [value]
     while level and depth < _MAX_COUNTED_DEPTH:
         depth += 1

@@ -56,8 +56,7 @@ class MemoryState:
 
     def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
-        # Number of evicted sessions.
-        self.left = 0
+        self.evicted_count = 0
         self._lock = Lock()
         # Least recently used first.
         self._states: OrderedDict[str, _State] = OrderedDict()
@@ -66,7 +65,7 @@ class MemoryState:
         self._revision = 0
 
     @property
-    def kept(self) -> int:
+    def session_count(self) -> int:
         """Number of sessions in memory."""
         return len(self._states)
 
@@ -259,7 +258,7 @@ class MemoryState:
         state = self._states[session] = _State()
         if len(self._states) > self.most:
             name, _ = self._states.popitem(last=False)
-            self.left += 1
+            self.evicted_count += 1
             own = self._scenarios.get(key := alias(name)) if self._scenarios else None
             # Other sessions that have used its scenarios keep them.
             if own is not None and own.names.isdisjoint(self._states):

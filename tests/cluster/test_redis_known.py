@@ -65,11 +65,11 @@ def away() -> StateUnavailable:
 
 async def test_nothing_is_known_before_the_first_answer() -> None:
     state, said = told(arrival())
-    assert (state.kept, state.left) == (0, 0)
+    assert (state.session_count, state.evicted_count) == (0, 0)
     found = await state.arrive(SESSION)
     assert said.asked == [(scripts.ARRIVE, (b"s", ALIAS.encode(), 5, 0, 0, 0))]
     assert found == Arrival(1, {}.keys(), 0, {}, 4)
-    assert (state.kept, state.left, said.moment) == (2, 3, 99)
+    assert (state.session_count, state.evicted_count, said.moment) == (2, 3, 99)
 
 
 async def test_consume_first_works_without_cached_state() -> None:

@@ -81,7 +81,7 @@ async def test_one_that_leaves_leaves_nothing() -> None:
     own = {kind + key_session("b").encode() for kind in (b"w:", b"n:")}
     assert named == {b"clock", b"sessions", b"left", b"own", b"x:weather"} | of_b | own
     assert await ring.sessions() == ("b",) and (await ring.arrive("b")).ordinal == 2
-    assert (ring.kept, ring.left) == (1, 1)
+    assert (ring.session_count, ring.evicted_count) == (1, 1)
     forget(ring)
 
 

@@ -25,7 +25,7 @@ async def used(store: MemoryState, *sessions: str) -> None:
 async def test_the_one_used_longest_ago_leaves() -> None:
     store = MemoryState(2)
     await used(store, "a", "b", "a", "c")
-    assert (await store.sessions(), store.kept, store.left) == (("a", "c"), 2, 1)
+    assert (await store.sessions(), store.session_count, store.evicted_count) == (("a", "c"), 2, 1)
     assert (await store.read("a")).ordinal == 2
 
 
@@ -59,13 +59,13 @@ async def test_a_session_with_nothing_but_scenarios_leaves_too() -> None:
     store = MemoryState(2)
     for session in ("a", "b", "c"):
         await put_scenario(store, session, "own", DOCUMENT)
-    assert (await store.sessions(), store.kept) == (("b", "c"), 2)
+    assert (await store.sessions(), store.session_count) == (("b", "c"), 2)
     await store.reset(None)
     await store.reset("c")
     await used(store, "d")
     assert await store.sessions() == ("c", "d")
     await store.reset(None, scenarios=True)
-    assert (await store.sessions(), store.kept) == ((), 0)
+    assert (await store.sessions(), store.session_count) == ((), 0)
 
 
 @pytest.mark.parametrize("first", ["secret", key_session("secret")])
@@ -108,7 +108,7 @@ async def test_a_reset_of_a_session_uses_it_where_it_has_scenarios_and_forgets_i
     await put_scenario(store, "own", "own", DOCUMENT)
     await used(store, "a")
     await store.reset("a")
-    assert (await store.sessions(), store.kept) == (("own",), 1)
+    assert (await store.sessions(), store.session_count) == (("own",), 1)
     await used(store, "b")
     await store.reset("own")
     await used(store, "c")
@@ -158,4 +158,4 @@ def test_a_ring_is_what_a_list_of_the_latest_is(most: int, sessions: list[str]) 
         assert await store.sessions() == tuple(sorted(ring))
 
     asyncio.run(use())
-    assert (store.kept, store.left) == (len(ring), left)
+    assert (store.session_count, store.evicted_count) == (len(ring), left)

@@ -45,7 +45,7 @@ async def test_a_step_is_chosen_whose_session_leaves_meanwhile() -> None:
 
     state.consume = later  # type: ignore[method-assign]
     assert await said(playing, "a") == "one two three"
-    assert (await state.sessions(), state.left) == (("a",), 2)
+    assert (await state.sessions(), state.evicted_count) == (("a",), 2)
     assert await said(playing, "a") == "Again."
 
 
