@@ -60,10 +60,10 @@ def test_server_tool_parts_are_filled_as_json() -> None:
 
 
 def test_server_tool_parts_without_templates_stay_as_they_are() -> None:
-    filling = TemplateFiller(None, 1000)
+    filling = TemplateFiller(dict, 1000)
     assert [filling.fill_part(USE), filling.fill_part(RESULT)] == [USE, RESULT]
 
 
 def test_server_tool_part_ignores_scripted_chunks() -> None:
     scripted = ScriptedChoice((USE,), (Chunk(0, "another"),))
-    assert fill_choice(scripted, TemplateFiller(None, 1000)).parts == (USE,)
+    assert fill_choice(scripted, TemplateFiller(dict, 1000)).parts == (USE,)

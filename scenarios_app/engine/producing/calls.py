@@ -9,10 +9,11 @@ from scenarios_app.engine.parts import INPUT, Chunk, ToolCallPart
 
 
 def fit_calls(choice: Choice, tools: Sequence[Tool], *, custom_tools: bool) -> Choice:
-    """Return a choice whose calls have the kind and the namespace of the offered tools.
+    """Return the choice with each call, and its scripted chunks, fitted to the tool that it names.
 
-    A call of a tool that is not offered keeps its kind if the API has `custom_tools`. An input that
-    becomes a function's is its argument `input`.
+    The call gets the tool's namespace, and text or JSON as the tool takes. The text of a call that
+    must be JSON becomes its argument `input`; JSON stays as it is. If no such tool is offered, a
+    call with text stays so only if the API has `custom_tools`.
     """
     parts, chunks = list(choice.parts), choice.chunks
     for number, part in enumerate(parts):
@@ -23,18 +24,10 @@ def fit_calls(choice: Choice, tools: Sequence[Tool], *, custom_tools: bool) -> C
     return replace(choice, parts=tuple(parts), chunks=chunks)
 
 
-def find_tool(call: ToolCallPart, tools: Sequence[Tool]) -> Tool | None:
-    """Return the first offered tool that a call names, which the client runs, or None."""
-    for tool in tools:
-        is_named = tool.name == call.name and call.namespace in ("", tool.namespace)
-        if is_named and tool.kind != "hosted":
-            return tool
-    return None
-
-
 def _fit_call(call: ToolCallPart, tools: Sequence[Tool], *, custom_tools: bool) -> ToolCallPart:
-    """Return the call in the form, JSON or text, that the offered tool of its name takes."""
-    tool = find_tool(call, tools)
+    """Return the call fitted to the first offered tool that it names and that the client runs."""
+    own = (tool for tool in tools if tool.name == call.name and tool.kind != "hosted")
+    tool = next((tool for tool in own if call.namespace in ("", tool.namespace)), None)
     custom = call.custom and custom_tools
     if tool is not None:
         custom = tool.kind == "custom"
@@ -46,7 +39,7 @@ def _fit_call(call: ToolCallPart, tools: Sequence[Tool], *, custom_tools: bool) 
 
 
 def _quote_chunks(chunks: Sequence[Chunk], part: int) -> tuple[Chunk, ...]:
-    """Return chunks in which the input of a part is the text of JSON arguments."""
+    """Return the chunks with those of one part, a text, turned into JSON: its argument `input`."""
     quoted = list(chunks)
     numbers = [number for number, chunk in enumerate(chunks) if chunk.part == part]
     for number in numbers:

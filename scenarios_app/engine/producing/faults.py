@@ -1,4 +1,4 @@
-"""The kinds of faults: the stage at which each strikes, its keys, status and texts."""
+"""The kinds of faults: the effect of each on an answer, its keys, status and texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.scenario import Fault
 
 # `error`: an HTTP error instead of the answer. `silence`: not one byte, see `silence_ms`.
-# `malformed`: status 200 and a body that no client can read. The others strike inside the answer.
+# `malformed`: status 200 and a body that no client can read. The others occur inside the answer.
 # `cut`: it breaks off and the connection closes. `end`: it breaks off and ends as if it were whole.
 # `hold`: it goes silent for `hold_ms`, then goes on. In streams alone, `malformed_event`: it ends
 # with an event that no client can read. `error_event`: it ends with the provider's error.
@@ -60,12 +60,12 @@ class FaultKind:
 
     @property
     def whole(self) -> FaultEffect:
-        """Its effect on a whole answer, which has no events."""
+        """Its effect on an answer that is not streamed, and so has no events."""
         return _EFFECTS_WITHOUT_EVENTS.get(self.stream, self.stream)
 
     @property
     def inside(self) -> bool:
-        """True if it strikes inside an answer; False if it replaces the answer."""
+        """True if it occurs inside an answer; False if it replaces the answer."""
         return self.stream not in _INSTEAD_OF_ANSWER
 
 
@@ -189,8 +189,7 @@ def kind_of(fault: Fault) -> FaultKind:
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
-    """Return what replaces a streamed or whole answer, or `inside` for a fault within the
-    answer."""
+    """Return the effect of a fault that replaces the answer, streamed or whole; else `inside`."""
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
         case "error" | "silence" | "malformed" as stage:
@@ -200,14 +199,15 @@ def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
 
 
 def silence_ms(fault: Fault) -> int:
-    """Return the milliseconds of silence before the connection is closed; 0 for most kinds."""
+    """Return the milliseconds for which a fault sends nothing: `hold_ms`, or 0 for most kinds."""
     return fault.hold_ms if "hold_ms" in kind_of(fault).keys else 0
 
 
 def fault_error(fault: Fault, own_errors: Mapping[str, ErrorAnswer] = NO_ERRORS) -> ErrorAnswer:
     """Return the error of a fault, for an HTTP answer or an in-stream event.
 
-    `own_errors` are a provider's own, by kind of fault; the fault's keys come before theirs.
+    The fault's keys override the provider's `own_errors` (by kind of fault), and these the kind's
+    defaults. Without `retry_after_ms`, a rate limit asks to wait RETRY_AFTER_MS.
     """
     kind = kind_of(fault)
     own = own_errors.get(kind.name) or ErrorAnswer(kind.status, kind.message)

@@ -1,4 +1,4 @@
-"""Plans an answer as a stream: its events in order with their times, and where a fault strikes."""
+"""Plans an answer as a stream: its events in order with their times, and a fault among them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -30,29 +30,33 @@ MAX_PREPARED_CHARS = 8_192
 
 
 def deltas_of(part: AnswerPart, words_per_chunk: int) -> Iterable[str]:
-    """Return the pieces that a part streams as; joined they are its exact text."""
+    """Return the deltas of a part, which joined are its exact text; none if it is empty.
+
+    Prose is split by words, JSON and a call's arguments by length, CHARACTERS_PER_WORD for a word.
+    Those of long prose are an iterator.
+    """
     text = streamed_text(part)
     is_json = isinstance(part, TextPart) and part.is_json
     if is_json or isinstance(part, ToolCallPart | ServerToolUsePart):
-        return _split_arguments(text, words_per_chunk * CHARACTERS_PER_WORD)
+        return _split_by_length(text, words_per_chunk * CHARACTERS_PER_WORD)
     return _split_words(text, words_per_chunk)
 
 
 class Schedule:
-    """The times of deltas, in seconds after the head; `pacing` must have a rate.
+    """The times of deltas, in seconds after the head of the answer; `pacing` must have a rate.
 
-    Times are absolute, so errors do not add up. Jitter delays a delta by a share of its gap.
+    Times are absolute, so errors do not add up. With jitter, the next of `draws` (numbers from 0
+    to 1) delays each delta by a share of its gap.
     """
 
     def __init__(self, pacing: Pacing, draws: Iterator[float]) -> None:
         self._pacing = pacing
         self._draws = draws
-        self._first = pacing.first_ms / 1000
         # Sent chunks, or words if the rate is in words.
         self._sent = 0
 
     def next_time(self, text: str) -> float:
-        """Count the next delta and return its time."""
+        """Count the words or the chunk of the next delta and return its time."""
         pacing, at = self._pacing, self.end
         count = 1 if pacing.chunk_ms else len(text.split())
         self._sent += count
@@ -63,15 +67,16 @@ class Schedule:
 
     @property
     def end(self) -> float:
-        """The time of the deltas so far plus the gap after the last."""
+        """The time of the next delta without jitter; after the last delta, that of the rest."""
+        first = self._pacing.first_ms / 1000
         if chunk_ms := self._pacing.chunk_ms:
-            return self._first + self._sent * chunk_ms / 1000
-        return self._first + self._sent / self._pacing.words_per_second
+            return first + self._sent * chunk_ms / 1000
+        return first + self._sent / self._pacing.words_per_second
 
 
 def _split_words(text: str, words_per_chunk: int) -> Iterable[str]:
-    """Return pieces of `words_per_chunk` words with the space before them, the last with the
-    rest."""
+    """Return pieces of `words_per_chunk` words with the space before them, the last with the rest;
+    none for an empty text. Those of a long text are an iterator."""
     if words_per_chunk > len(text) // 2:  # so many words do not fit into the text
         return [text] if text else []
     pattern = words_pattern(words_per_chunk)
@@ -82,14 +87,15 @@ def _split_words(text: str, words_per_chunk: int) -> Iterable[str]:
     return pieces or [text]
 
 
-def _split_arguments(arguments: str, size: int) -> Sequence[str]:
-    """Return pieces of about `size` characters, at least two if possible."""
-    length = len(arguments)
-    if length < 2 or arguments == "{}":
-        return [arguments] if arguments else []
+def _split_by_length(text: str, size: int) -> Sequence[str]:
+    """Return pieces of at most `size` characters: at least two, but `{}` and one character are
+    one, and an empty text has none."""
+    length = len(text)
+    if length < 2 or text == "{}":
+        return [text] if text else []
     count = max(2, -(-length // size))
     step = -(-length // count)
-    return [arguments[i : i + step] for i in range(0, length, step)]
+    return [text[i : i + step] for i in range(0, length, step)]
 
 
 class TimedEvent(NamedTuple):
@@ -108,11 +114,10 @@ def plan(
     fault: Fault | None,
     draws: Iterator[float],
 ) -> Iterable[TimedEvent]:
-    """Return the events of a stream, paced from first delta to last choice; for a long answer an
-    iterator that works once.
+    """Return the events of a streamed response with their times; they may be an iterator.
 
-    `sequential` orders interleaved scripted deltas by part. `fault` must be one that occurs inside
-    a stream.
+    The pace covers all choices together. `sequential` orders interleaved scripted deltas by part.
+    `fault` must be one that occurs inside a stream. `draws` are the numbers for jitter.
     """
     timed: Iterable[TimedEvent]
     if pacing.jitter or is_long(response):
@@ -124,7 +129,7 @@ def plan(
 
 
 def is_long(response: CanonicalResponse) -> bool:
-    """Return True if the plan of an answer is made while it is sent."""
+    """Return True if an answer is so long that its plan is made while it is sent."""
     return sum(map(_planned_size, response.choices)) > MAX_PREPARED_CHARS
 
 
@@ -132,15 +137,14 @@ def is_long(response: CanonicalResponse) -> bool:
 def _cached_plan(
     choices: tuple[Choice, ...], sequential: bool, pacing: Pacing
 ) -> tuple[TimedEvent, ...]:
-    """Return the timed events of answers without jitter, which need no random numbers."""
+    """Return the timed events of choices whose pacing has no jitter."""
     return tuple(_time_events(choices, sequential, pacing, iter(())))
 
 
 def _time_events(
     choices: tuple[Choice, ...], sequential: bool, pacing: Pacing, draws: Iterator[float]
 ) -> Iterator[TimedEvent]:
-    """Return the events with their times in seconds; without a rate all come after the first
-    delay."""
+    """Return the events of choices with their times; without a rate all have that of `first_ms`."""
     events = iter_events(choices, sequential, pacing.words_per_chunk)
     if not (pacing.chunk_ms or pacing.words_per_second):
         first = pacing.first_ms / 1000
@@ -149,7 +153,8 @@ def _time_events(
 
 
 def _pace_events(events: Iterable[StreamEvent], schedule: Schedule) -> Iterator[TimedEvent]:
-    """Time the deltas; other events leave with the next delta or at the end."""
+    """Yield the events with times: a delta by the schedule, other events with the next delta, or
+    at the schedule's end."""
     waiting: list[StreamEvent] = []
     for event in events:
         waiting.append(event)
@@ -161,7 +166,11 @@ def _pace_events(events: Iterable[StreamEvent], schedule: Schedule) -> Iterator[
 
 
 def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEvent]:
-    """Insert the fault after `after_chunks` deltas, or before the last event if there are fewer."""
+    """Yield the events up to the fault, and the fault with the time of the event before it.
+
+    It comes after `after_chunks` deltas, or before the last event if there are fewer. Only after a
+    stall the rest follows, later by its `hold_ms`.
+    """
     events = iter(timed)
     upcoming, remaining = next(events), fault.after_chunks
     at = upcoming.at
@@ -182,23 +191,23 @@ def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEv
 def iter_events(
     choices: Sequence[Choice], sequential: bool, words_per_chunk: int
 ) -> Iterator[StreamEvent]:
-    """Yield the events of all choices: their scripted chunks in order, or their parts."""
+    """Yield the events of each choice: its scripted chunks if it has any, else its parts, then its
+    end. `sequential` sorts the chunks by part."""
     for number, choice in enumerate(choices):
         if choice.chunks is None:
             for index in range(len(choice.parts)):
                 yield from _part_events(number, index, choice, words_per_chunk)
-        elif sequential:
-            ordered = sorted(choice.chunks, key=lambda chunk: chunk.part)
-            yield from _chunk_events(number, choice, ordered, words_per_chunk)
         else:
-            yield from _chunk_events(number, choice, choice.chunks, words_per_chunk)
+            by_part = sorted(choice.chunks, key=lambda chunk: chunk.part)
+            chunks = by_part if sequential else choice.chunks
+            yield from _chunk_events(number, choice, chunks, words_per_chunk)
         yield Finish(number, choice.finish_reason, choice.stop_sequence)
 
 
 def _part_events(
     number: int, index: int, choice: Choice, words_per_chunk: int
 ) -> Iterator[StreamEvent]:
-    """Yield the start, the deltas and the end of a part."""
+    """Yield the start, the deltas and the end of a part without scripted chunks."""
     part = choice.parts[index]
     yield PartStart(number, index, part)
     for text in deltas_of(part, words_per_chunk):
@@ -209,8 +218,11 @@ def _part_events(
 def _chunk_events(
     number: int, choice: Choice, chunks: Sequence[Chunk], words_per_chunk: int
 ) -> Iterator[StreamEvent]:
-    """Yield scripted deltas in order. A part ends with its last chunk; a part without chunks is
-    streamed whole in its position. An empty first chunk only opens its part."""
+    """Yield the events of a choice's scripted chunks, in the order of `chunks`.
+
+    A part ends after its last chunk. An empty first chunk only opens its part. A part without
+    chunks comes before the next part that opens, or at the end.
+    """
     last = {chunk.part: i for i, chunk in enumerate(chunks)}
     silent = [index for index in range(len(choice.parts)) if index not in last]
     opened: set[int] = set()
@@ -231,6 +243,6 @@ def _chunk_events(
 
 
 def _planned_size(choice: Choice) -> int:
-    """Return the characters, parts and chunks of a choice, as one number."""
+    """Return the number of streamed characters, parts and chunks of a choice, added up."""
     texts = map(streamed_text, choice.parts)
     return sum(map(len, texts)) + len(choice.parts) + len(choice.chunks or ())

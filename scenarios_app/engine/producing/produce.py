@@ -1,5 +1,5 @@
 """Builds the answer of a step: fills templates, assigns ids by a hash of the request, counts
-tokens. Also builds the answers for failed turn scripts."""
+tokens. Also builds the error turn and the fallback step of scenarios selected by id."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,7 +51,8 @@ from scenarios_app.engine.scenario import (
 
 
 class Seed(msgspec.Struct, frozen=True):
-    """The hash of a request, from which all its ids derive; ids are hexadecimal without prefix."""
+    """The hash of a request, from which the ids and random numbers of its answer derive. Ids are
+    hexadecimal; a wire adds its prefixes. `request_id` is for headers and error envelopes."""
 
     hex: str
 
@@ -91,7 +92,7 @@ def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -
 
 @lru_cache(maxsize=1024)
 def _framed_head(*texts: str) -> bytes:
-    """Return the texts as bytes, each after its length."""
+    """Return the texts as bytes, each after its length in bytes and a colon. Cached."""
     parts = (text.encode("utf-8", "surrogatepass") for text in texts)
     return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
@@ -103,24 +104,28 @@ SERVER_TOOL_PREFIX, MCP_TOOL_PREFIX = "srvtoolu_", "mcptoolu_"
 def assign_ids(
     choices: Iterable[Choice], seed: Seed, *, tool_call_prefix: str
 ) -> tuple[Choice, ...]:
-    """Return the choices with ids on all calls; results get that of their tool's last use."""
+    """Return the choices with ids from the seed on calls without one; existing ids stay.
+
+    `tool_call_prefix` begins the new ids of the client's tools. A result of a server tool without
+    an id gets that of its tool's last use in the choices so far, or a new one.
+    """
     fresh = (seed.tool_call_id(number) for number in count(1))
     used: dict[str, str] = {}
 
-    def server_id(server: str) -> str:
+    def new_server_id(server: str) -> str:
         return (MCP_TOOL_PREFIX if server else SERVER_TOOL_PREFIX) + next(fresh)
 
     def with_id(part: AnswerPart) -> AnswerPart:
-        """Return a part with an id, if it can have one and has none."""
+        """Return a part with an id, if it can have one; note the id of a server tool's use."""
         match part:
             case ToolCallPart(id=""):
                 return replace(part, id=tool_call_prefix + next(fresh))
             case ServerToolUsePart():
-                used[part.name] = part.id or server_id(part.server)
+                used[part.name] = part.id or new_server_id(part.server)
                 return replace(part, id=used[part.name])
             case ServerToolResultPart(tool_use_id=""):
-                called = used.get(part.name) or server_id(part.server)
-                return replace(part, tool_use_id=called)
+                use_id = used.get(part.name) or new_server_id(part.server)
+                return replace(part, tool_use_id=use_id)
             case _:
                 return part
 
@@ -147,9 +152,14 @@ def produce(
     custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
-    """Return the answer of a step to a request, or an error if the result would exceed a limit."""
+    """Return the answer of a step to a request, without the step's faults and side effects.
+
+    A raw answer is returned unchanged. Returns a 400 error if the answer would exceed a limit, or
+    cannot be generated for the request. `created` is in Unix seconds. `groups` are the texts that
+    the step's regexes captured. `build_response` explains the other arguments.
+    """
     scripted = scripted_answer(step.produce, stream=request.stream)
-    values: Callable[[], Mapping[str, str]] | None = None
+    values: Callable[[], Mapping[str, str]] = dict
     match scripted:
         case RawAnswer():
             return scripted
@@ -180,14 +190,15 @@ def produce(
 
 
 def _spoken_dialect(step: Step, request: CanonicalRequest) -> str:
-    """Return the dialect to answer in: the request's other name that the step's match names, else
-    ""."""
+    """Return the dialect to answer in: the first provider of the step's match that is among the
+    request's dialects (`also`), else ""."""
     named = (text.equals for text in step.match.alternatives("provider"))
     return next((name for name in named if name and name in request.also), "")
 
 
 def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
-    """Return the answer scripted for the mode; if only one is scripted, that one."""
+    """Return the answer scripted for streams or for whole answers, else the one for the other mode,
+    else an empty answer."""
     wanted, other = produce.streaming, produce.non_streaming
     if not stream:
         wanted, other = other, wanted
@@ -201,13 +212,17 @@ def build_response(
     seed: Seed,
     created: int,
     tool_call_prefix: str,
-    values: Callable[[], Mapping[str, str]] | None = None,
+    values: Callable[[], Mapping[str, str]] = dict,
     custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
     spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
-    """Return the response for a scripted answer. Without `values`, texts are not templates.
-    `custom_tools` is true if the API has such tools."""
+    """Return the response for a scripted answer, with templates filled, ids and usage.
+
+    Returns a 400 error if the request's `n` or the answer's text exceeds a limit. `values` makes
+    the values of templates; without it, all templates stay. `custom_tools` is true if the API has
+    such tools. `spoken` is the dialect to answer in, or "".
+    """
     copies = 1 if scripted.per_choice else request.n
     if not 1 <= copies <= MAX_CHOICES:
         message = f"Invalid 'n': expected a number from 1 to {MAX_CHOICES}, but got {copies}."
@@ -219,7 +234,8 @@ def build_response(
         return _too_long_error(max_text_bytes)
     if any(isinstance(part, ToolCallPart) for choice in filled for part in choice.parts):
         filled = [fit_calls(choice, request.tools, custom_tools=custom_tools) for choice in filled]
-    if sum(map(_choice_bytes, filled)) * copies > max_text_bytes:
+    size = sum(_byte_length(produced_text(part)) for choice in filled for part in choice.parts)
+    if size * copies > max_text_bytes:
         return _too_long_error(max_text_bytes)
     choices = assign_ids(filled * copies, seed, tool_call_prefix=tool_call_prefix)
     return CanonicalResponse(
@@ -235,19 +251,14 @@ def build_response(
 
 
 def _metadata(scripted: ScriptedAnswer, provider: str, spoken: str) -> Mapping[str, Json]:
-    """Return the extra fields; a provider's own override those of every provider."""
+    """Return the extra top-level fields of a response: those for any provider, overridden by those
+    for the request's provider, then by those for the spoken dialect."""
     metadata = scripted.provider_metadata
-    if not metadata:
-        return {}
     return {
         **metadata.get(ANY_PROVIDER, {}),
         **metadata.get(provider, {}),
         **metadata.get(spoken, {}),
     }
-
-
-def _choice_bytes(choice: Choice) -> int:
-    return sum(map(_byte_length, map(produced_text, choice.parts)))
 
 
 def _byte_length(text: str) -> int:
@@ -261,26 +272,28 @@ def _too_long_error(limit: int) -> ErrorAnswer:
 
 REPORT_ID = "agent-final-report"
 REPORT_TOOL = "agent__final_report"
-# Usage of an answer without scripted counts.
+# Usage of error turns, fallback steps and scenarios in turns form without scripted counts.
 INPUT_TOKENS, OUTPUT_TOKENS = 64, 32
 
 
 def final_report(report: Mapping[str, Json]) -> ToolCallPart:
-    """Return the tool call that submits a report."""
+    """Return the call of the tool for final reports; the report becomes its arguments as JSON."""
     return ToolCallPart(REPORT_ID, REPORT_TOOL, compact_json(report))
 
 
 def error_turn(message: str) -> ScriptedAnswer:
-    """Return the error answer to a matched request that violates its step's expectations."""
+    """Return the answer to a request that violates an expectation of a scenario selected by id, or
+    that must name such a scenario and names none."""
     return _failure_answer("Scenario validation failed.", f"# Test Harness Error\n\n{message}")
 
 
 def fallback_step(message: str) -> ScriptedAnswer:
-    """Return the error answer for a turn that the scenario lacks."""
+    """Return the answer to a request for a turn that the scenario selected by id lacks."""
     return _failure_answer("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
 
 
 def _failure_answer(text: str, content: str) -> ScriptedAnswer:
+    """Return an answer with this text and a final report of failure whose content is Markdown."""
     report: Mapping[str, Json] = {
         "status": "failure",
         "report_format": "markdown",

@@ -41,22 +41,24 @@ _WORDS = re.compile(r"[\w\s.-]*")
 def render_template(
     text: str, values: Mapping[str, str], transform: Callable[[str], str] = str
 ) -> str:
-    """Fill a text with transformed values, without a limit; names without a value stay."""
+    """Return a text with its templates replaced by their values, each passed through `transform`;
+    templates without a value stay."""
     return _TEMPLATE.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
 
 
 def escape_templates(text: str) -> str:
-    """Return a text that fills to this one, given a variable `BRACES` with the value `OPENING`."""
+    """Return a text from which filling makes this one literally, if a scenario has a variable
+    `braces` (BRACES) whose value is `{{` (OPENING)."""
     return _TEMPLATE.sub(lambda m: f"{{{{ {BRACES} }}}}{m[0].removeprefix(OPENING)}", text)
 
 
 def template_names(text: str) -> tuple[str, ...]:
-    """Return the distinct names in a text, in order."""
+    """Return the distinct names in a text's templates, such as `city` or `user.name`, in order."""
     return tuple(dict.fromkeys(_TEMPLATE.findall(text)))
 
 
 def has_templates(answer: ScriptedAnswer) -> bool:
-    """Return True if a scripted answer may contain templates."""
+    """Return True if a scripted answer has `{{` in a text, and so may contain templates."""
     return any(
         OPENING in text
         for choice in answer.choices
@@ -70,8 +72,8 @@ def has_templates(answer: ScriptedAnswer) -> bool:
 def unknown_names(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the names in a text that will have no value, given the scenario's variables and the
-    named `groups` of its step (`match.NAME`)."""
+    """Return the template names of a text that no request can give a value: neither variables of
+    the scenario, nor fixed names, nor `match.NAME` for the named regex `groups` of the step."""
     known_names = {
         *variable_values(variables),
         *FIXED_NAMES,
@@ -93,33 +95,28 @@ def broken_templates(
     for opened in _OPENED.finditer(text):
         if _TEMPLATE.match(text, opened.start()):
             continue
-        inside, closed = opened["inside"], opened["closed"]
-        name_match = _NAMED.fullmatch(inside)
+        closed = opened["closed"]
+        name_match = _NAMED.fullmatch(opened["inside"])
+        space, name, rest = name_match.groups() if name_match else ("", "", opened["inside"])
+        is_broken: object
         if name_match is None:
-            broken = closed == "}}" and not inside.strip()
+            is_broken = closed == "}}" and not rest.strip()
         elif closed == "}}":
-            broken = name_match["name"] in known_names and bool(
-                _WORDS.fullmatch(name_match["rest"])
-            )
+            is_broken = name in known_names and _WORDS.fullmatch(rest)
+        elif space or name in known_names:
+            is_broken = not rest.strip() if closed else _PROSE.fullmatch(rest)
         else:
-            is_intended = bool(name_match["space"]) or name_match["name"] in known_names
-            rest = name_match["rest"]
-            broken = (
-                is_intended and not rest.strip()
-                if closed
-                else is_intended and bool(_PROSE.fullmatch(rest))
-            )
-        if broken:
-            prose = name_match["rest"] if name_match and not closed else ""
-            broken_parts.append(opened.group().removesuffix(prose))
+            is_broken = False
+        if is_broken:
+            broken_parts.append(opened.group().removesuffix("" if closed else rest))
     return broken_parts
 
 
 def template_values(
     scenario: Scenario, request: CanonicalRequest, groups: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return every value by name: variables as text or JSON, with keys as `name.key`; the
-    request's, which override them; and captured groups, in which secrets are masked."""
+    """Return all template values by name: the scenario's variables, the request's values, which
+    override them, and the groups that the step's regexes captured, with secrets masked."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
         **variable_values(scenario.variables),
@@ -131,7 +128,8 @@ def template_values(
 
 
 def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
-    """Return the values of a scenario's variables by template name."""
+    """Return the values of a scenario's variables by template name: each as text or JSON, and the
+    values of an object also as `name.key`."""
     values = {}
     for name, value in variables.items():
         values[name] = text_or_json(value)
@@ -141,74 +139,65 @@ def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
 
 
 class TextTooLong(Exception):
-    """Template values would exceed the limit of produced text."""
+    """The inserted values of an answer's templates are longer than the limit."""
 
 
 class TemplateFiller:
-    """Fills the templates of one answer; the values are computed on first use.
+    """Fills the templates of one answer; `make_values` is called at the first template.
 
-    It has no reference cycle, since its values hold the request, which may be megabytes.
+    Its methods raise TextTooLong if the inserted values have more than `max_chars` characters
+    together. It has no reference cycle, since its values hold the request, which may be megabytes.
     """
 
-    def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
-        self._is_enabled = values is not None
-        self._make_values = values or dict
-        self._remaining_chars = limit
+    def __init__(self, make_values: Callable[[], Mapping[str, str]], max_chars: int) -> None:
+        self._make_values = make_values
+        self._remaining_chars = max_chars
 
     def fill_part(self, part: AnswerPart) -> AnswerPart:
-        """Return a part with the templates of its texts and JSON filled."""
-        if isinstance(part, ToolCallPart):
-            if not (self._has_template(part.name) or self._has_template(part.arguments)):
-                return part
-            name, arguments = self.fill_text(part.name), self.fill_json(part.arguments)
-            return replace(part, name=name, arguments=arguments)
-        if isinstance(part, ServerToolUsePart):
-            text = self.fill_json(part.input)
-            return part if text is part.input else replace(part, input=text)
-        if isinstance(part, ServerToolResultPart):
-            text = self.fill_json(part.content)
-            return part if text is part.content else replace(part, content=text)
-        if not self._has_template(part.text):
+        """Return a part with the templates of its text or JSON, and of a call's name, filled."""
+        if OPENING not in produced_text(part):
             return part
-        fill = self.fill_json if isinstance(part, TextPart) and part.is_json else self.fill_text
-        return replace(part, text=fill(part.text))
+        match part:
+            case ToolCallPart():
+                name, arguments = self.fill_text(part.name), self.fill_json(part.arguments)
+                return replace(part, name=name, arguments=arguments)
+            case ServerToolUsePart():
+                return replace(part, input=self.fill_json(part.input))
+            case ServerToolResultPart():
+                return replace(part, content=self.fill_json(part.content))
+            case TextPart(is_json=True):
+                return replace(part, text=self.fill_json(part.text))
+            case _:
+                return replace(part, text=self.fill_text(part.text))
 
     def fill_text(self, text: str) -> str:
-        """Return a text with its templates filled; raise an error if the values exceed the
-        limit."""
-        if not self._has_template(text):
-            return text
-        return render_template(text, self._template_values, self._spend)
+        """Return a text with its templates filled."""
+        return render_template(text, self._values, self._spend) if OPENING in text else text
 
     def fill_json(self, text: str) -> str:
-        """Fill a text; if it is JSON, values are escaped, as templates are in its strings."""
-        if not self._has_template(text):
-            return text
-        transform = self._escape_within_limit if _is_json(text) else self._spend
-        return render_template(text, self._template_values, transform)
-
-    def _has_template(self, text: str) -> bool:
-        return self._is_enabled and "{{" in text
+        """Return a text with its templates filled. If it is JSON before, it stays JSON, since its
+        templates are in strings, and the values are escaped for these."""
+        if OPENING not in text or not _is_json(text):
+            return self.fill_text(text)
+        return render_template(text, self._values, lambda value: self._spend(_escape_json(value)))
 
     @cached_property
-    def _template_values(self) -> Mapping[str, str]:
+    def _values(self) -> Mapping[str, str]:
         return self._make_values()
 
     def _spend(self, value: str) -> str:
-        """Return the value after counting it; raise TextTooLong beyond the limit."""
+        """Return the value unchanged after counting its length against the limit."""
         self._remaining_chars -= len(value)
         if self._remaining_chars < 0:
             raise TextTooLong
         return value
 
-    def _escape_within_limit(self, value: str) -> str:
-        """Return a value escaped for a JSON string; its length counts against the limit."""
-        return self._spend(_escape_json(value))
-
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
-    """Return a choice with filled templates and its finish reason."""
-    reason = choice.finish_reason or _default_finish_reason(choice)
+    """Return the choice to send: templates are filled, and a part with scripted chunks is the join
+    of these. The default finish reason is `tool_calls` with calls, else `stop`."""
+    calls = any(isinstance(part, ToolCallPart) for part in choice.parts)
+    reason: FinishReason = choice.finish_reason or ("tool_calls" if calls else "stop")
     if choice.chunks is None:
         parts = tuple([filler.fill_part(part) for part in choice.parts])
         return Choice(parts, reason, choice.stop_sequence)
@@ -219,7 +208,6 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
         text = filler.fill_json(chunk.text) if call else filler.fill_text(chunk.text)
         chunks.append(Chunk(chunk.part, text))
         pieces.setdefault(chunk.part, []).append(text)
-    # A part scripted in chunks is the join of its chunks, so whole and streamed answers agree.
     parts = tuple(
         _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.fill_part(part)
         for i, part in enumerate(choice.parts)
@@ -228,7 +216,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
 
 
 def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
-    """Return the part with a filled text or filled arguments."""
+    """Return the part with this text, or a call with these arguments and its name filled."""
     if isinstance(part, ToolCallPart):
         return replace(part, name=filler.fill_text(part.name), arguments=text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
@@ -236,15 +224,8 @@ def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPar
     return replace(part, text=text)
 
 
-def _default_finish_reason(choice: ScriptedChoice) -> FinishReason:
-    """Return `tool_calls` if the choice has calls, else `stop`."""
-    if any(isinstance(part, ToolCallPart) for part in choice.parts):
-        return "tool_calls"
-    return "stop"
-
-
 def _is_json(text: str) -> bool:
-    """Return True if a text is JSON before its templates are filled."""
+    """Return True if a text is JSON that can be parsed; too deeply nested JSON cannot."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

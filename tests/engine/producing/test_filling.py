@@ -56,7 +56,7 @@ def test_values_are_made_once_and_only_for_a_template() -> None:
 
 
 def test_without_values_templates_are_text() -> None:
-    assert TemplateFiller(None, 10).fill_part(TextPart("{{ n }}")) == TextPart("{{ n }}")
+    assert TemplateFiller(dict, 10).fill_part(TextPart("{{ n }}")) == TextPart("{{ n }}")
 
 
 def test_filler_is_freed_without_the_garbage_collector() -> None:
