@@ -5,7 +5,7 @@ a different one?
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TypeAlias
@@ -28,18 +28,18 @@ from scenarios_app.engine.producing.other_values import (
 UNKNOWN_TOOL = "no_such_tool"
 REFUSAL = "I cannot help with that request."
 OTHER_LANGUAGE = "Lo siento, solo puedo responder en español."
-# Of one alteration at one answer; further ones are not listed.
+# Places of one alteration in one answer; further ones are not listed.
 MAX_VARIANTS = 10
 MAX_LINE_CHARS = 120
 _TOKEN = re.compile(r"\w+(?:[.,]\w+)*|\s+|.", re.DOTALL)
 
-# Yields the choice altered at each place where the alteration applies.
+# Yields one altered choice for each place in the choice where the alteration applies.
 Apply: TypeAlias = Callable[[Choice, CanonicalRequest], Iterator[Choice]]
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One way to alter a choice, named `words` for people. No model gives a `broken` answer."""
+    """One way to alter a choice, described by `words`. No working model gives a `broken` answer."""
 
     name: str
     words: str
@@ -48,8 +48,8 @@ class Alteration:
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """An alteration at its `nth` place in an answer, from 1, with the words replaced and the new
-    ones."""
+    """The alteration of this name at its `nth` place in an answer, from 1: the words `before` are
+    replaced by those `after`."""
 
     alteration: str
     nth: int
@@ -60,7 +60,8 @@ class Variant(msgspec.Struct, frozen=True):
 def alter(
     name: str, choices: Sequence[Choice], request: CanonicalRequest, *, nth: int = 1
 ) -> tuple[Choice, ...] | None:
-    """Return the choices with the first one altered at its nth place, or None if there is none."""
+    """Return the choices with the alteration of this name at its `nth` place, from 1, in the first
+    choice; None if it has no such place."""
     for choice in choices[:1]:
         for altered in islice(ALTERATIONS[name].apply(choice, request), nth - 1, nth):
             return (altered, *choices[1:])
@@ -68,7 +69,8 @@ def alter(
 
 
 def variants_of(choice: Choice, request: CanonicalRequest) -> Iterator[Variant]:
-    """Yield the alterations that a model could make of this answer; of equal ones, the first."""
+    """Yield the alterations of an answer that are not broken, each at up to MAX_VARIANTS places;
+    only those whose words differ from the answer's and from those of earlier ones."""
     seen = {_line(choice)}
     for alteration in ALTERATIONS.values():
         if alteration.broken:
@@ -81,7 +83,7 @@ def variants_of(choice: Choice, request: CanonicalRequest) -> Iterator[Variant]:
 
 
 def difference(one: Choice, other: Choice) -> tuple[str, str]:
-    """Return the words in which two choices differ, each without the common beginning and end."""
+    """Return each choice's words, cut to MAX_LINE_CHARS, without their common beginning and end."""
     lines = [_TOKEN.findall(_line(choice)) for choice in (one, other)]
     shorter = min(map(len, lines))
     start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
@@ -94,7 +96,7 @@ def difference(one: Choice, other: Choice) -> tuple[str, str]:
 
 
 def _line(choice: Choice) -> str:
-    """Return the texts and calls of a choice on one line."""
+    """Return the texts, refusals and calls of a choice on one line, with single spaces."""
     pieces = (
         _call_line(part) if isinstance(part, ToolCallPart) else part.text
         for part in choice.parts
@@ -104,6 +106,7 @@ def _line(choice: Choice) -> str:
 
 
 def _call_line(call: ToolCallPart) -> str:
+    """Return a call as `name(argument=JSON, …)`, or with its text if that is no JSON object."""
     arguments = None if call.custom else read_object(call.arguments)
     if arguments is None:
         return f"{call.full_name}({call.arguments})"
@@ -112,41 +115,41 @@ def _call_line(call: ToolCallPart) -> str:
 
 
 def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
-    """Return the choice with other parts, without scripted chunks."""
-    # Scripted chunks belong to the parts as they were.
+    """Return the choice with other parts; its scripted chunks, made for the old parts, go."""
     return replace(choice, parts=tuple(parts), chunks=None)
 
 
 def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
-    """Return the choice with these parts in place of the one at an index."""
+    """Return the choice with any number of parts in place of the one at an index."""
     return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
 def _indexed_calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
+    """Return the tool calls of a choice, each with the index of its part."""
     return [(i, part) for i, part in enumerate(choice.parts) if isinstance(part, ToolCallPart)]
 
 
-def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) -> Iterator[Choice]:
-    """Yield the choice with one text replaced, for each text that `change` yields for it."""
+def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterable[str]]) -> Iterator[Choice]:
+    """Yield the choice with one text replaced, for each new text that `change` returns for it."""
     for index, part in enumerate(choice.parts):
         if not isinstance(part, TextPart) or not part.text.strip():
             continue
         for text in change(part):
-            if text != part.text:
+            if text not in ("", part.text):
                 # The ranges of citations belong to the text as it was.
                 yield _with_part(choice, index, replace(part, text=text, citations=()))
 
 
 def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
-    """Return the alteration that changes texts, but not those that are JSON objects."""
+    """Return the alteration that changes prose: texts that are no JSON."""
 
     def change_texts(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-        """Yield the choice with one text changed, for each change."""
+        """Yield the choice with one prose text changed, for each text that `change` yields."""
 
-        def changed_texts(part: TextPart) -> Iterator[str]:
-            """Yield the changed versions of a text; none if it is a JSON object."""
+        def changed_texts(part: TextPart) -> Iterable[str]:
+            """Return the changed versions of a part's text; none if it is no prose."""
             is_prose = not part.is_json and read_object(part.text) is None
-            return change(part.text, request) if is_prose else iter(())
+            return change(part.text, request) if is_prose else ()
 
         return _replace_texts(choice, changed_texts)
 
@@ -154,10 +157,10 @@ def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply
 
 
 def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]]) -> Apply:
-    """Return the alteration that gives calls other arguments."""
+    """Return the alteration that gives a call other arguments."""
 
     def change_calls(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-        """Yield the choice with the arguments of one call changed, for each change."""
+        """Yield the choice with the arguments of one call changed, as often as `change` yields."""
         for index, call in _indexed_calls(choice):
             for arguments in change(call, request):
                 yield _with_part(choice, index, replace(call, arguments=arguments))
@@ -166,52 +169,48 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
 
 
 def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice without content."""
+    """Yield the choice without parts and with finish reason `stop`."""
     yield replace(_with_parts(choice, ()), finish_reason="stop")
 
 
 def _cut_last_text(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with half of its last text and finish reason `length`."""
-
-    def first_half(part: TextPart) -> Iterator[str]:
-        if half := part.text[: (len(part.text) + 1) // 2].rstrip():
-            yield half
-
+    """Yield the choice, if it has a text, with half of its last one and finish reason `length`."""
+    halves = _replace_texts(choice, lambda part: [part.text[: (len(part.text) + 1) // 2].rstrip()])
     # The last text is where a model would stop.
-    for halved in list(_replace_texts(choice, first_half))[-1:]:
+    for halved in list(halves)[-1:]:
         yield replace(halved, finish_reason="length")
 
 
 def _refuse(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with a refusal in place of its content."""
+    """Yield the choice with a refusal in place of its parts and with finish reason `stop`."""
     yield replace(_with_parts(choice, (RefusalPart(REFUSAL),)), finish_reason="stop")
 
 
 def _break_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
-    """Yield arguments without their last character, so that they are no JSON."""
+    """Yield a call's arguments without their last character, so that they are no JSON."""
     if broken := call.arguments.rstrip()[:-1]:
         yield broken
 
 
 def _rename_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with one call of an unknown tool, for each call."""
+    """Yield the choice with one call renamed to UNKNOWN_TOOL, for each call."""
     for index, call in _indexed_calls(choice):
         yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
 def _repeat_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with one of its calls twice, for each call."""
+    """Yield the choice with one of its calls twice in a row, under two ids, for each call."""
     for index, call in _indexed_calls(choice):
         yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
 
 
 def _change_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with a finish reason that contradicts its content."""
+    """Yield the choice with finish reason `stop` if it has calls, else `tool_calls`."""
     yield replace(choice, finish_reason="stop" if _indexed_calls(choice) else "tool_calls")
 
 
 def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice without one of its calls, for each call."""
+    """Yield the choice without one of its calls, for each; without any, it ends with `stop`."""
     calls = _indexed_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
@@ -227,7 +226,8 @@ def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 
 def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
-    """Yield the arguments of a call with one value changed in each."""
+    """Yield the arguments of a call with one value changed, for each value that may change by the
+    tool's schema; the text of a custom tool with one number changed, else with a word added."""
     if call.custom:
         numbers = list(other_numbers(call.arguments))
         yield from numbers or [f"{call.arguments} {OTHER_TEXT}"]
@@ -239,14 +239,15 @@ def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[
 
 
 def _drop_argument(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
-    """Yield the arguments of a call without one of them, for each argument."""
+    """Yield the arguments of a call without one of them, for each; none for a custom tool."""
     arguments = {} if call.custom else read_object(call.arguments) or {}
     for left_out in arguments:
         yield compact_json({key: value for key, value in arguments.items() if key != left_out})
 
 
 def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-    """Yield the choice with one value of a JSON text changed, for each value."""
+    """Yield the choice with one value of a JSON text changed, for each value in an object that may
+    change by the schema of the request's response format."""
     schema = request.json.schema if request.json else None
     return _replace_texts(
         choice, lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema))
@@ -254,7 +255,7 @@ def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[C
 
 
 def _contradict_results(text: str, request: CanonicalRequest) -> Iterator[str]:
-    """Yield texts that contradict the tool results of the request."""
+    """Yield the text with one change that contradicts the tool results of the request."""
     return contradictions(text, "\n".join(result.content for result in request.tool_results))
 
 

@@ -2,15 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import Json, depth_of
 from scenarios_app.engine.schemas.fit import SchemaValidator, StepBudget
 from scenarios_app.engine.schemas.keywords import References, SchemaError
 
 OTHER_TEXT = "altered"
 # Times a number, so that amounts and units are wrong by an order of magnitude.
 FACTOR = 100
+# Longer numbers become 1: a float cannot hold them, and Python refuses to write long integers.
+_MAX_DIGITS = 300
+# Deeper JSON is text: functions that call themselves could not walk through it.
+_MAX_DEPTH = 200
 
 # With commas between thousands; no part of a version or a word.
 _NUMBER = re.compile(r"(?<![\w.])(?<!\d,)\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\d)")
@@ -20,29 +25,26 @@ _WORD = re.compile(r"\b[^\W\d_]{5,}\b")
 
 
 def other_numbers(text: str) -> Iterator[str]:
-    """Yield the text with one number changed, for each number."""
+    """Yield the text with one number multiplied by 100 (0 becomes 1), for each number."""
     for match in _NUMBER.finditer(text):
         yield f"{text[: match.start()]}{_enlarge_digits(match[0])}{text[match.end() :]}"
 
 
 def other_names(text: str) -> Iterator[str]:
-    """Yield the text with one name changed, for each name."""
+    """Yield the text with one name spelled backwards, for each name: a word of three letters or
+    more with a capital that does not begin a sentence."""
     for match in _NAME.finditer(text):
         yield f"{text[: match.start()]}{_reverse_name(match[0])}{text[match.end() :]}"
 
 
 def contradictions(text: str, result: str) -> Iterator[str]:
-    """Yield the text with one number or name that it shares with the result changed everywhere; if
-    it shares none, with "not" before the first shared word."""
-    numbers = {number: _enlarge_digits(number) for number in _shared_matches(_NUMBER, text, result)}
-    names = {
-        word: _reverse_name(word)
-        for word in _shared_matches(_WORD, text, result)
-        if word[0].isupper()
-    }
-    changes = numbers | names
+    """Yield the text with one number or name changed everywhere, for each that the result has too;
+    if there is none, once with "not" before the first word of five letters that both have."""
+    changes = {number: _enlarge_digits(number) for number in _shared_matches(_NUMBER, text, result)}
+    words = _shared_matches(_WORD, text, result)
+    changes |= {word: _reverse_name(word) for word in words if word[0].isupper()}
     if not changes:
-        changes = {word: f"not {word}" for word in _shared_matches(_WORD, text, result)[:1]}
+        changes = {word: f"not {word}" for word in words[:1]}
     for word, other in changes.items():
         standing_alone = rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)"
         yield other.join(re.split(standing_alone, text))
@@ -55,32 +57,25 @@ def _shared_matches(pattern: re.Pattern[str], text: str, result: str) -> list[st
 
 
 def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Json]:
-    """Yield the object with one scalar changed, for each scalar that has a value valid by the
-    schema; without a usable schema every value is valid."""
-    is_valid = _validator(schema)
+    """Yield the object with one scalar changed, for each scalar inside it that can change so that
+    the object is valid by the schema."""
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):
-        if (first := next(filter(is_valid, options), None)) is not None:
-            yield first
+        yield from islice((one for one in options if _is_valid(one, schema)), 1)
 
 
-def _validator(schema: Json) -> Callable[[Json], bool]:
-    """Return the test of values by a schema; without a usable schema it returns True."""
+def _is_valid(value: Json, schema: Json) -> bool:
+    """Return True if a value is valid by a schema, or if the schema cannot be used."""
     if not isinstance(schema, dict):
-        return lambda _: True
-    references = References(schema)
-
-    def is_valid(value: Json) -> bool:
-        try:
-            return SchemaValidator(references, StepBudget()).is_valid(value, schema)
-        except SchemaError:
-            return True
-
-    return is_valid
+        return True
+    try:
+        return SchemaValidator(References(schema), StepBudget()).is_valid(value, schema)
+    except SchemaError:
+        return True
 
 
 def _listed_values(schema: Json) -> Iterator[Json]:
-    """Yield the values that any `enum` of a schema lists."""
+    """Yield the values that the `enum` keywords anywhere in a schema list."""
     match schema:
         case dict():
             for key, member in schema.items():
@@ -93,7 +88,8 @@ def _listed_values(schema: Json) -> Iterator[Json]:
 
 
 def _changed_once(value: Json, allowed: Sequence[Json]) -> Iterator[Iterator[Json]]:
-    """Yield, for each scalar inside the value, the values in which only it is changed."""
+    """Yield, for each scalar but null inside the value, the values in which only it differs: by
+    `_other_value`, then by each allowed value of its type."""
     match value:
         case list():
             for index, member in enumerate(value):
@@ -107,12 +103,12 @@ def _changed_once(value: Json, allowed: Sequence[Json]) -> Iterator[Iterator[Jso
             return
         case _:
             listed = [one for one in allowed if type(one) is type(value) and one != value]
-            yield iter([other_value(value), *listed])
+            yield iter([_other_value(value), *listed])
 
 
-def other_value(value: bool | int | float | str) -> Json:
-    """Return a different value of the same type: the opposite, a larger number, or a changed
-    text."""
+def _other_value(value: bool | int | float | str) -> Json:
+    """Return the opposite, the number times 100, or the text with its first number changed, else
+    spelled backwards; OTHER_TEXT if it is empty."""
     match value:
         case bool():
             return not value
@@ -123,25 +119,27 @@ def other_value(value: bool | int | float | str) -> Json:
 
 
 def _enlarge_digits(digits: str) -> str:
+    """Return a number in decimal digits times 100, without commas; see `_enlarge`."""
     plain = digits.replace(",", "")
-    return str(_enlarge(float(plain) if "." in plain else int(plain)))
+    is_float = "." in plain or len(plain) > _MAX_DIGITS
+    return str(_enlarge(float(plain) if is_float else int(plain)))
 
 
 def _enlarge(number: float) -> float:
-    """Return the number times 100, or 1 for 0."""
-    changed = number * FACTOR or 1
+    """Return the number times 100, as an integer if it is whole; 1 for 0 and from 1e300 on."""
+    changed = (number * FACTOR if abs(number) < 10.0**_MAX_DIGITS else 0) or 1
     return int(changed) if changed == int(changed) else changed
 
 
 def _reverse_name(name: str) -> str:
-    """Return a name spelled backwards; a palindrome gets an "s"."""
+    """Return a name spelled backwards with a capital; a palindrome gets an "s" instead."""
     return name[::-1].capitalize() if name[::-1].lower() != name.lower() else f"{name}s"
 
 
 def read_object(text: str) -> dict[str, Json] | None:
-    """Return the JSON object of a text, or None."""
+    """Return the JSON object of a text; None if it is no object, or too deeply nested."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and depth_of(value) <= _MAX_DEPTH else None

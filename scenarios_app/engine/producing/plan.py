@@ -129,8 +129,13 @@ def plan(
 
 
 def is_long(response: CanonicalResponse) -> bool:
-    """Return True if an answer is so long that its plan is made while it is sent."""
-    return sum(map(_planned_size, response.choices)) > MAX_PREPARED_CHARS
+    """Return True if an answer is so long that its plan is made while it is sent: if it has more
+    than MAX_PREPARED_CHARS streamed characters, parts and chunks."""
+    size = 0
+    for choice in response.choices:
+        size += sum([len(streamed_text(part)) for part in choice.parts])
+        size += len(choice.parts) + len(choice.chunks or ())
+    return size > MAX_PREPARED_CHARS
 
 
 @lru_cache(maxsize=256)
@@ -240,9 +245,3 @@ def _chunk_events(
             yield PartEnd(number, index, part)
     for index in silent:
         yield from _part_events(number, index, choice, words_per_chunk)
-
-
-def _planned_size(choice: Choice) -> int:
-    """Return the number of streamed characters, parts and chunks of a choice, added up."""
-    texts = map(streamed_text, choice.parts)
-    return sum(map(len, texts)) + len(choice.parts) + len(choice.chunks or ())
