@@ -10,7 +10,7 @@ from scenarios_app.engine.canonical import Json, depth_of
 from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
-from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
+from scenarios_app.engine.producing.placeholders import BRACES, OPENING, escape_placeholders
 from scenarios_app.engine.recorded.requests import decode_body
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
@@ -149,7 +149,7 @@ def _escape_values(value: Any) -> Any:
     """Return a copy in which no text is a template."""
     match value:
         case str():
-            return escape_templates(value)
+            return escape_placeholders(value)
         case dict():
             return {key: _escape_values(item) for key, item in value.items()}
         case list():

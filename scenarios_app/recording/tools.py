@@ -11,7 +11,7 @@ from scenarios_app.engine.document import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
 from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
-from scenarios_app.engine.producing.templates import TemplateFiller, variable_values
+from scenarios_app.engine.producing.placeholders import PlaceholderFiller, variable_values
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import place_request
 
@@ -61,7 +61,7 @@ class RecordedTools:
         """Record a scenario's tools, with results of scripted calls and of calls in recorded
         requests."""
         values = variable_values(document.variables)
-        filling = TemplateFiller(lambda: values, sys.maxsize)
+        filling = PlaceholderFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()
         seen: set[tuple[ToolCallPart, ToolResultPart]] = set()
         for step in document.steps:

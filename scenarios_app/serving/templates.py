@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.engine.producing.placeholders import has_placeholders
 from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.producing.slots import (
     SAMPLE_CREATED,
@@ -25,7 +26,6 @@ from scenarios_app.engine.producing.slots import (
     Values,
     join_slotted,
 )
-from scenarios_app.engine.producing.templates import has_templates
 from scenarios_app.engine.producing.usage import with_input_tokens
 from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
@@ -213,7 +213,7 @@ def is_cacheable(step: Step) -> bool:
         step.side_effects.echo_headers or produced.recorded is not None or produced.fault
     ) and not any(
         isinstance(answer, GeneratedAnswer)
-        or (isinstance(answer, ScriptedAnswer) and has_templates(answer))
+        or (isinstance(answer, ScriptedAnswer) and has_placeholders(answer))
         for answer in answers
     )
 

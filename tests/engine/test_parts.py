@@ -18,8 +18,8 @@ from scenarios_app.engine.parts import (
     produced_text,
     streamed_text,
 )
+from scenarios_app.engine.producing.placeholders import PlaceholderFiller, fill_choice
 from scenarios_app.engine.producing.plan import deltas_of
-from scenarios_app.engine.producing.templates import TemplateFiller, fill_choice
 from scenarios_app.engine.producing.usage import count_output
 from scenarios_app.engine.scenario import ScriptedChoice
 
@@ -52,7 +52,7 @@ def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
 
 
 def test_server_tool_parts_are_filled_as_json() -> None:
-    filling = TemplateFiller(lambda: {"city": 'the "city"'}, 1000)
+    filling = PlaceholderFiller(lambda: {"city": 'the "city"'}, 1000)
     use, result = filling.fill_part(USE), filling.fill_part(RESULT)
     assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
     assert json.loads(use.input) == {"query": 'the "city"'}
@@ -60,10 +60,10 @@ def test_server_tool_parts_are_filled_as_json() -> None:
 
 
 def test_server_tool_parts_without_templates_stay_as_they_are() -> None:
-    filling = TemplateFiller(dict, 1000)
+    filling = PlaceholderFiller(dict, 1000)
     assert [filling.fill_part(USE), filling.fill_part(RESULT)] == [USE, RESULT]
 
 
 def test_server_tool_part_ignores_scripted_chunks() -> None:
     scripted = ScriptedChoice((USE,), (Chunk(0, "another"),))
-    assert fill_choice(scripted, TemplateFiller(dict, 1000)).parts == (USE,)
+    assert fill_choice(scripted, PlaceholderFiller(dict, 1000)).parts == (USE,)

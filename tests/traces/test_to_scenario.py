@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chat_app.models import Message
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.producing.templates import render_template
+from scenarios_app.engine.producing.placeholders import fill_placeholders
 from tests.serving.pipelines import Playing, chat
 from tests.serving.reading import events_of
 from traces_app.models import ModelCall, Trace
@@ -164,7 +164,7 @@ def test_a_failure_and_its_retry_come_in_order() -> None:
 def test_braces_in_an_answer_are_said_and_not_filled(text: str) -> None:
     document = document_of(run_of(call_of([{"text": text}])))
     written = document["steps"][0]["produce"]["parts"][0]["text"]
-    assert render_template(written, document.get("variables", {})) == text
+    assert fill_placeholders(written, document.get("variables", {})) == text
 
 
 BRACES = ["add", "{{ city }}", "{{ request.model }}{{braces}}", "a {{ b", "{{{{ c }}", "7}}"]

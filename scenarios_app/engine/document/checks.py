@@ -1,4 +1,4 @@
-"""Checks that need a whole scenario: turns, template names and limits."""
+"""Checks that need a whole scenario: turns, placeholder names and limits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.parts import ChunkDocument, join_chunks
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import streamed_text
-from scenarios_app.engine.producing.templates import template_names, unknown_names
+from scenarios_app.engine.producing.placeholders import placeholder_names, unknown_names
 from scenarios_app.engine.scenario import Answer, GeneratedAnswer, RawAnswer
 from scenarios_app.engine.shapes import KeyProblem, Loc
 
@@ -18,7 +18,7 @@ from scenarios_app.engine.shapes import KeyProblem, Loc
 _RESERVED_NAMES = ("request", "match")
 # Upper bound of the bytes that default values add to an answer.
 _DEFAULTS_BYTES = 1_000
-_TEMPLATED = frozenset(
+_FILLED_KEYS = frozenset(
     {"choices", "chunks", "input", "name", "non_streaming", "parts", "reasoning", "refusal"}
     | {"result", "streaming", "text", "tool_call", "tool_calls"}
 )
@@ -50,11 +50,11 @@ def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterat
 def _check_step(
     document: ScenarioDocument, step: StepDocument, limits: DocumentLimits
 ) -> Iterator[KeyProblem]:
-    """Yield the problems of one step: its templates, durations and size."""
+    """Yield the problems of one step: its placeholders, durations and size."""
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
-        yield from _check_templates(document, step)
-    yield from _check_torn_templates(step.produce)
+        yield from _check_placeholders(document, step)
+    yield from _check_torn_placeholders(step.produce)
     yield from _check_durations(step, limits)
     # The dumped step has at least half of the bytes that are sent, apart from defaults.
     if 2 * len(dumped.encode()) + _DEFAULTS_BYTES > limits.text_bytes:
@@ -78,17 +78,17 @@ def _check_turns(document: ScenarioDocument) -> Iterator[KeyProblem]:
             yield ("steps", number, "consume"), "has no place beside select first_user_message"
 
 
-def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[KeyProblem]:
-    """Yield a problem for each unknown name in a template of the step's answer."""
+def _check_placeholders(document: ScenarioDocument, step: StepDocument) -> Iterator[KeyProblem]:
+    """Yield a problem for each unknown name in a placeholder of the step's answer."""
     groups = step.match.compile().group_names
     dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
-    for loc, text in _find_templates(dumped, ("produce",)):
+    for loc, text in _find_texts(dumped, ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
 
-def _check_torn_templates(produce: ProduceDocument) -> Iterator[KeyProblem]:
-    """Yield a problem for each template name that is split between two chunks."""
+def _check_torn_placeholders(produce: ProduceDocument) -> Iterator[KeyProblem]:
+    """Yield a problem for each placeholder name that is split between two chunks."""
     modes = ("streaming", produce.streaming), ("non_streaming", produce.non_streaming)
     answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
     for loc, answer in answers:
@@ -97,20 +97,20 @@ def _check_torn_templates(produce: ProduceDocument) -> Iterator[KeyProblem]:
             yield ("produce", *loc, "chunks"), text
 
 
-def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
-    """Yield each text of a dumped answer that can hold templates, with its location."""
+def _find_texts(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
+    """Yield each text of a dumped answer that can hold placeholders, with its location."""
     match dumped:
         case str():
             yield loc, dumped
         case list():
             for number, item in enumerate(dumped):
-                yield from _find_templates(item, (*loc, number))
+                yield from _find_texts(item, (*loc, number))
         case _:
             for key, item in dumped.items():
                 if key in ("arguments", "final_report", "hosted_tool", "json"):
                     yield (*loc, key), text_or_json(item)
-                elif key in _TEMPLATED:
-                    yield from _find_templates(item, (*loc, key))
+                elif key in _FILLED_KEYS:
+                    yield from _find_texts(item, (*loc, key))
 
 
 def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
@@ -118,9 +118,9 @@ def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
     parts, chunks = join_chunks(documents)
     names_by_part: dict[int, set[str]] = {}
     for chunk in chunks:
-        names_by_part.setdefault(chunk.part, set()).update(template_names(chunk.text))
+        names_by_part.setdefault(chunk.part, set()).update(placeholder_names(chunk.text))
     for number, part in enumerate(parts):
-        names = template_names(streamed_text(part))
+        names = placeholder_names(streamed_text(part))
         yield from (name for name in names if name not in names_by_part.get(number, ()))
 
 

@@ -8,8 +8,8 @@ from scenarios_app.engine.document import turns
 from scenarios_app.engine.document.answer import FinalReportDocument
 from scenarios_app.engine.document.json_text import MAX_DEPTH, to_plain_json
 from scenarios_app.engine.document.scenario import ScenarioDocument
+from scenarios_app.engine.producing.placeholders import BRACES, OPENING, escape_placeholders
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
-from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
 from scenarios_app.engine.scenario import ANY_PROVIDER
 from scenarios_app.engine.shapes import DocumentError, Loc, refuse
 
@@ -92,7 +92,7 @@ def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
     text before it, all of them become `parts`."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
     reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
-    text = escape_templates(response.assistant_text or "")
+    text = escape_placeholders(response.assistant_text or "")
     calls = response.tool_calls or []
     if any(call.assistant_text for call in calls):
         blocks = ({"reasoning": block.pop("text"), **block} for block in reasoning)
@@ -111,7 +111,7 @@ def _convert_calls(calls: list[turns.CallDocument]) -> Iterator[dict[str, Json]]
     """Yield the parts of tool calls, each with the text before it."""
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
-            yield {"text": escape_templates(call.assistant_text)}
+            yield {"text": escape_placeholders(call.assistant_text)}
         yield {"tool_call": _convert_call(call, number)}
 
 
@@ -120,7 +120,7 @@ def _convert_call(call: turns.CallDocument, number: int) -> dict[str, Json]:
     is_text = isinstance(call.arguments, str)
     return {
         "id": call.call_id or f"call-{number}",
-        "name": escape_templates(call.tool_name),
+        "name": escape_placeholders(call.tool_name),
         "arguments": _escape_json(compact_json(call.arguments) if is_text else call.arguments),
     }
 
@@ -141,7 +141,7 @@ def _convert_reasoning(segment: turns.SegmentDocument) -> dict[str, Json]:
         signature=_text_or_empty(metadata.get("signature")) or None,
         redacted=_text_or_empty(metadata.get("redactedData")) or None,
     )
-    return {"text": escape_templates(segment.text), **marks} if segment.text or marks else {}
+    return {"text": escape_placeholders(segment.text), **marks} if segment.text or marks else {}
 
 
 def _convert_usage(usage: turns.TokenUsageDocument) -> dict[str, Json]:
@@ -212,11 +212,11 @@ def _escape_json(value: Json) -> Json:
     """Return JSON that template filling turns into this JSON."""
     match value:
         case str():
-            return escape_templates(value)
+            return escape_placeholders(value)
         case list():
             return [_escape_json(item) for item in value]
         case dict():
-            return {escape_templates(key): _escape_json(item) for key, item in value.items()}
+            return {escape_placeholders(key): _escape_json(item) for key, item in value.items()}
         case _:
             return value
 

@@ -30,8 +30,8 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     produced_text,
 )
+from scenarios_app.engine.producing.placeholders import OPENING, broken_placeholders
 from scenarios_app.engine.producing.produce import REPORT_TOOL
-from scenarios_app.engine.producing.templates import OPENING, broken_templates
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, Step
 
 # Beyond this number of steps, only steps of the same scenario are compared with one another.
@@ -105,7 +105,7 @@ def lint(
         *map(_find_turn_gaps, scenarios),
         _find_scenarios_without_steps(scenarios),
         *map(_find_unwritten, entries),
-        *map(_find_broken_templates, entries),
+        *map(_find_broken_placeholders, entries),
         _find_loops(matching),
         *(_find_broad(entry, providers) for entry in matching),
         *map(_find_narrow_patterns, matching),
@@ -185,23 +185,23 @@ def _scripted_parts(step: Step) -> Iterator[AnswerPart]:
             yield from choice.parts
 
 
-def _find_broken_templates(entry: Entry) -> Iterator[Suspicion]:
-    """Yield texts that look like templates but are sent unchanged; recorded texts are skipped."""
+def _find_broken_placeholders(entry: Entry) -> Iterator[Suspicion]:
+    """Yield texts that look like placeholders but are sent unchanged, except recorded texts."""
     if entry.step.produce.recorded is not None:
         return
     variables, groups = entry.scenario.variables, entry.match.group_names
-    for place, text in dict.fromkeys(_template_texts(entry.step)):
-        for template in broken_templates(text, variables, groups=groups)[:1]:
-            more = "…" if len(template) > _MAX_QUOTED_CHARS else ""
+    for place, text in dict.fromkeys(_filled_texts(entry.step)):
+        for placeholder in broken_placeholders(text, variables, groups=groups)[:1]:
+            more = "…" if len(placeholder) > _MAX_QUOTED_CHARS else ""
             message = (
-                f"“{template[:_MAX_QUOTED_CHARS]}{more}” is not filled in: "
+                f"“{placeholder[:_MAX_QUOTED_CHARS]}{more}” is not filled in: "
                 "placeholders look like {{ name }}"
             )
             yield _make_suspicion(entry, "unfilled", place, message)
 
 
-def _template_texts(step: Step) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a step in which templates are filled, with their fields."""
+def _filled_texts(step: Step) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a step in which placeholders are filled, with their fields."""
     for part in _scripted_parts(step):
         text, place = produced_text(part), _PART_FIELDS.get(type(part))
         if place and OPENING in text:

@@ -15,7 +15,6 @@ from scenarios_app.engine.canonical import (
     compact_json,
 )
 from scenarios_app.engine.parts import (
-    AnswerPart,
     Chunk,
     ReasoningPart,
     TextPart,
@@ -41,7 +40,8 @@ _COMMON = frozenset(
 
 
 def auto_answer(request: CanonicalRequest) -> ScriptedAnswer | ErrorAnswer:
-    """Return an answer for a request, cut at its limits; an error if it cannot be met."""
+    """Return an answer for a request, cut at its `max_tokens` and `stop`; a 400 error if its tool
+    choice or one of its schemas cannot be met."""
     try:
         choice = _make_choice(request)
     except _InvalidRequest as refused:
@@ -58,7 +58,8 @@ class _InvalidRequest(Exception):
 
 
 def _make_choice(request: CanonicalRequest) -> ScriptedChoice:
-    """Return a tool call, JSON or lorem, as the request asks; raises _InvalidRequest."""
+    """Return a tool call, else JSON if the request has a JSON format, else lorem; raises
+    _InvalidRequest, also for an unresolvable reference in the schema of any function."""
     for tool in request.tools:
         if tool.kind == "function" and isinstance(tool.schema, dict):
             # Its references are resolved even if it is not called.
@@ -76,10 +77,11 @@ def _make_choice(request: CanonicalRequest) -> ScriptedChoice:
 
 
 def _choose_tool(request: CanonicalRequest) -> Tool | None:
-    """Return the tool to call: the best-named one if a call is required, or allowed and not yet
-    answered.
+    """Return the client's tool to call: of those not called since the last user message, else of
+    all, the one that fits it best.
 
-    A required further call goes to another tool while there is one.
+    Returns None without such a tool, if calls are forbidden, or if they are optional and the
+    question is not new. Raises _InvalidRequest for a tool choice without its tool.
     """
     choice = request.choice
     if choice.mode == "none":
@@ -106,15 +108,15 @@ def _choose_tool(request: CanonicalRequest) -> Tool | None:
 
 
 def _is_new_question(request: CanonicalRequest) -> bool:
-    """Return True if the user's last message came after the last answer. Messages beside results or
-    before a started answer do not count."""
+    """Return False if the last message is the assistant's, or if tool results came after the last
+    assistant message; else True."""
     others = [message.role for message in request.messages if message.role in ("assistant", "tool")]
     last = request.messages[-1].role if request.messages else "user"
     return last != "assistant" and (not others or others[-1] == "assistant")
 
 
 def _called_tools(request: CanonicalRequest) -> set[str]:
-    """Return the tools called since the last user message."""
+    """Return the names of the tools called since the last user message."""
     names: set[str] = set()
     for message in request.messages:
         if message.role == "user":
@@ -124,13 +126,12 @@ def _called_tools(request: CanonicalRequest) -> set[str]:
 
 
 def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
-    """Return the first tool whose name, then description, shares most words with the message. None
-    without tools."""
+    """Return the tool that fits a message best, the first of equals; None without tools."""
     message_words = _singular_words(message)
 
     def score(tool: Tool) -> tuple[bool, int, int]:
-        """Return how well a tool fits the message: named in full, words of its name and
-        description."""
+        """Return how well a tool fits: if the message has its full name, the words shared with its
+        name (twice) and description, and those shared with its name."""
         named = message_words & _singular_words(tool.name)
         described = message_words & _singular_words(tool.description)
         return tool.name in message, 2 * len(named) + len(described), len(named)
@@ -139,14 +140,14 @@ def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
 
 
 def _singular_words(text: str) -> set[str]:
-    """Return the words of a text or name, in lower case and singular."""
+    """Return the words of a text or name in lower case, without a plural's "s" and common words."""
     words = {word.casefold() for word in _WORD.findall(text)} - _COMMON
     return {word.removesuffix("s") if len(word) > 3 else word for word in words}
 
 
 def _make_call(tool: Tool, key: str) -> ToolCallPart:
-    """Return a call with arguments that fit the tool's schema; refuse a schema that nothing
-    fits."""
+    """Return a call, without an id, whose arguments fit the tool's schema and derive from `key`.
+    Raises _InvalidRequest if nothing fits."""
     if tool.kind == "custom":
         text = _make_custom_input(tool, key)
         return ToolCallPart("", tool.name, text, custom=True, namespace=tool.namespace)
@@ -157,7 +158,8 @@ def _make_call(tool: Tool, key: str) -> ToolCallPart:
 
 
 def _make_custom_input(tool: Tool, key: str) -> str:
-    """Return the input of a custom tool: a text of its grammar if that is a regex, else lorem."""
+    """Return the input of a custom tool, derived from `key`: a text of its grammar if that is a
+    regex, else lorem. Raises _InvalidRequest for a regex that no text can be made for."""
     match tool.schema:
         case {"grammar": {"syntax": "regex", "definition": str(pattern)}} | {
             "syntax": "regex",
@@ -170,7 +172,8 @@ def _make_custom_input(tool: Tool, key: str) -> str:
 
 
 def _make_json(wanted: JsonFormat, key: str) -> str:
-    """Return a text that fits the wanted schema; refuse a schema that nothing fits."""
+    """Return JSON, or a bare string, that fits the wanted schema and derives from `key`. Raises
+    _InvalidRequest if nothing fits."""
     with _refusing_schema(wanted.place, wanted.place):
         value = make_instance(wanted.schema, key)
     return value if wanted.bare and isinstance(value, str) else compact_json(value)
@@ -178,7 +181,7 @@ def _make_json(wanted: JsonFormat, key: str) -> str:
 
 @contextmanager
 def _refusing_schema(what: str, place: str) -> Iterator[None]:
-    """Refuse the request if its schema cannot be met."""
+    """Raise _InvalidRequest of `place` if the body raises SchemaError; `what` names the schema."""
     try:
         yield
     except SchemaError as error:
@@ -190,13 +193,15 @@ def _refusing_schema(what: str, place: str) -> Iterator[None]:
 def cut_answer(
     choice: ScriptedChoice, *, max_tokens: int | None, stop: Sequence[str]
 ) -> ScriptedChoice:
-    """Return an answer cut at a stop sequence or after `max_tokens`, with the finish reason."""
+    """Return the choice cut at a stop sequence or after `max_tokens`, whichever comes first, with
+    the finish reason; unchanged if it reaches neither."""
     stopped = _cut_at_stop(choice, stop)
     return stopped if max_tokens is None else _cut_at_limit(stopped, max(0, max_tokens))
 
 
 def _cut_at_stop(choice: ScriptedChoice, stop: Sequence[str]) -> ScriptedChoice:
-    """Return the choice up to the first stop sequence in its texts, else unchanged."""
+    """Return the choice up to the first stop sequence in its text parts, with finish reason
+    `stop_sequence`, else unchanged."""
     wanted = [sequence for sequence in stop if sequence]
     for index, part in enumerate(choice.parts):
         text = part.text if isinstance(part, TextPart) else ""
@@ -221,10 +226,14 @@ def _cut_at_limit(choice: ScriptedChoice, tokens: int) -> ScriptedChoice:
 
 
 def _keep_up_to(choice: ScriptedChoice, index: int, size: int) -> ScriptedChoice:
-    """Return the parts before `index`, and `size` characters of that part if `size` is above 0."""
+    """Return the choice with the parts before `index` and the first `size` characters of that part,
+    a call's arguments; without that part if `size` is below 1. Its chunks are cut likewise."""
     parts, part = choice.parts[:index], choice.parts[index]
-    if size > 0:
-        parts = (*parts, _shorten_part(part, size))
+    if size > 0 and isinstance(part, ToolCallPart):
+        parts = (*parts, replace(part, arguments=part.arguments[:size]))
+    elif size > 0:
+        assert isinstance(part, TextPart | ReasoningPart)
+        parts = (*parts, replace(part, text=part.text[:size]))
     if choice.chunks is None:
         return replace(choice, parts=parts)
     chunks = [chunk for chunk in choice.chunks if chunk.part < index]
@@ -233,11 +242,3 @@ def _keep_up_to(choice: ScriptedChoice, index: int, size: int) -> ScriptedChoice
             chunks.append(Chunk(index, chunk.text[:size]))
             size -= len(chunk.text)
     return replace(choice, parts=parts, chunks=tuple(chunks))
-
-
-def _shorten_part(part: AnswerPart, size: int) -> AnswerPart:
-    """Return the part with its text, or a call's arguments, cut to `size` characters."""
-    if isinstance(part, ToolCallPart):
-        return replace(part, arguments=part.arguments[:size])
-    assert isinstance(part, TextPart | ReasoningPart)
-    return replace(part, text=part.text[:size])

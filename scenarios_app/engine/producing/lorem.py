@@ -17,7 +17,7 @@ REASON_MARK = "\nReason:"
 
 
 def hash_message(message: str) -> str:
-    """Return the hash that seeds all random choices for a message."""
+    """Return the SHA-256 of a message in hexadecimal, a part of keys for random choices."""
     return hashlib.sha256(message.encode()).hexdigest()
 
 
@@ -33,7 +33,8 @@ def make_lorem(key: str, words: int) -> str:
 
 
 def split_pieces(key: str, text: str) -> Iterator[str]:
-    """Yield the text in pieces of 3-10 words; the last can be shorter."""
+    """Yield the text in pieces of 3-10 words, as many as the key decides; the last can be shorter.
+    An empty text has none."""
     sizes = _hashed_bytes(f"sizes\0{key}")
     at, end = 0, len(text)
     while at < end:
@@ -53,21 +54,19 @@ def words_pattern(max_words: int) -> re.Pattern[str]:
 
 
 def lorem_answer(message: str) -> ScriptedAnswer:
-    """Return the whole answer to a user message, with its stream chunks."""
-    reasoning_runs = [message.partition(REASON_MARK)[2].strip()] if REASON_MARK in message else []
-    text_runs = [make_lorem(message, word_count(message))]
+    """Return lorem ipsum followed by the user message, in chunks. A message with REASON_MARK first
+    gets reasoning: its text after the mark, followed by the message too."""
+    texts: list[tuple[type[ReasoningPart | TextPart], str]] = []
+    if REASON_MARK in message:
+        texts.append((ReasoningPart, message.partition(REASON_MARK)[2].strip()))
+    texts.append((TextPart, make_lorem(message, word_count(message))))
     parts: list[AnswerPart] = []
     chunks: list[Chunk] = []
-    for kind, spoken in ((ReasoningPart, reasoning_runs), (TextPart, text_runs)):
-        if spoken:
-            runs = [run for run in (*spoken, message) if run]
-            split = [
-                piece
-                for i, run in enumerate(runs)
-                for piece in split_pieces(message, run if i == 0 else f" {run}")
-            ]
-            chunks.extend(Chunk(len(parts), piece) for piece in split)
-            parts.append(kind("".join(split)))
+    for kind, text in texts:
+        echo = f" {message}" if text and message else message
+        for piece in (*split_pieces(message, text), *split_pieces(message, echo)):
+            chunks.append(Chunk(len(parts), piece))
+        parts.append(kind(text + echo))
     return ScriptedAnswer((ScriptedChoice(tuple(parts), tuple(chunks)),))
 
 

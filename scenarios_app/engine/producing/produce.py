@@ -1,4 +1,4 @@
-"""Builds the answer of a step: fills templates, assigns ids by a hash of the request, counts
+"""Builds the answer of a step: fills placeholders, assigns ids by a hash of the request, counts
 tokens. Also builds the error turn and the fallback step of scenarios selected by id."""
 
 import struct
@@ -29,11 +29,11 @@ from scenarios_app.engine.parts import (
 from scenarios_app.engine.producing.auto import auto_answer
 from scenarios_app.engine.producing.calls import fit_calls
 from scenarios_app.engine.producing.lorem import lorem_answer
-from scenarios_app.engine.producing.templates import (
-    TemplateFiller,
+from scenarios_app.engine.producing.placeholders import (
+    PlaceholderFiller,
     TextTooLong,
     fill_choice,
-    template_values,
+    placeholder_values,
 )
 from scenarios_app.engine.producing.usage import usage_of
 from scenarios_app.engine.scenario import (
@@ -170,12 +170,12 @@ def produce(
             generated = auto_answer(request) if scripted.kind == "auto" else lorem_answer(message)
             if isinstance(generated, ErrorAnswer):
                 return generated
-            # Generated text is never a template.
+            # Generated text has no placeholders.
             scripted = replace(
                 generated, usage=scripted.usage, provider_metadata=scripted.provider_metadata
             )
         case _:
-            values = partial(template_values, scenario, request, groups)
+            values = partial(placeholder_values, scenario, request, groups)
     return build_response(
         scripted,
         request,
@@ -217,17 +217,17 @@ def build_response(
     max_text_bytes: int = MAX_TEXT_BYTES,
     spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
-    """Return the response for a scripted answer, with templates filled, ids and usage.
+    """Return the response for a scripted answer, with placeholders filled, ids and usage.
 
     Returns a 400 error if the request's `n` or the answer's text exceeds a limit. `values` makes
-    the values of templates; without it, all templates stay. `custom_tools` is true if the API has
-    such tools. `spoken` is the dialect to answer in, or "".
+    the values of placeholders; without it, all of them stay. `custom_tools` is true if the API
+    has such tools. `spoken` is the dialect to answer in, or "".
     """
     copies = 1 if scripted.per_choice else request.n
     if not 1 <= copies <= MAX_CHOICES:
         message = f"Invalid 'n': expected a number from 1 to {MAX_CHOICES}, but got {copies}."
         return ErrorAnswer(400, message, param="n")
-    filler = TemplateFiller(values, max_text_bytes)
+    filler = PlaceholderFiller(values, max_text_bytes)
     try:
         filled = [fill_choice(choice, filler) for choice in scripted.choices]
     except TextTooLong:

@@ -66,7 +66,7 @@ class Slotted:
         self._counts = tuple(Counter(numbers).items())
 
     def fill(self, values: Sequence[bytes]) -> bytes:
-        """Return the bytes with the values of the fillers, by their number."""
+        """Return the bytes with each slot filled by the value with the number of its filler."""
         if self._pick is None:
             return self.pieces[0]
         filled: bytes = self._form % self._pick(values)
@@ -77,12 +77,12 @@ class Slotted:
         return self.fill(values).decode("utf-8", "surrogatepass")
 
     def length(self, values: Sequence[bytes]) -> int:
-        """Return the number of bytes with these values."""
+        """Return the number of bytes that `fill` returns for these values."""
         return self.size + sum([count * len(values[number]) for number, count in self._counts])
 
 
 def join_slotted(several: Iterable[Slotted]) -> Slotted:
-    """Return several joined to one."""
+    """Return the concatenation of slotted bytes that have the same fillers."""
     pieces = [b""]
     numbers: list[int] = []
     for each in several:
@@ -93,7 +93,8 @@ def join_slotted(several: Iterable[Slotted]) -> Slotted:
 
 
 class SlotFinder:
-    """Finds slots in the bytes of one response. A slot's number is the index of its filler."""
+    """Finds slots in the bytes of one response. It adds their fillers to `fillers`; the number of a
+    slot is its filler's index there."""
 
     def __init__(self, request_part: Callable[[CanonicalRequest, str], bytes] | None) -> None:
         """`request_part` makes the bytes for SAMPLE_PART from the request and the response's id."""
@@ -111,11 +112,15 @@ class SlotFinder:
         numbers: list[int] = []
         begin = 0
         for match, other in zip(matches, others, strict=True):
-            number = self._number(match[0], other[0])
-            if number is not None:
-                pieces.append(data[begin : match.start()])
-                numbers.append(number)
-                begin = match.end()
+            key, filler = self._filler(match[0], other[0])
+            if filler is None:
+                continue
+            if key not in self._numbers:
+                self._numbers[key] = len(self.fillers)
+                self.fillers.append(filler)
+            pieces.append(data[begin : match.start()])
+            numbers.append(self._numbers[key])
+            begin = match.end()
         pieces.append(data[begin:])
         return Slotted(pieces, numbers)
 
@@ -124,18 +129,9 @@ class SlotFinder:
         data = text.encode("utf-8", "surrogatepass")
         return self.find(data, data)
 
-    def _number(self, sample: bytes, with_more_tokens: bytes) -> int | None:
-        """Return the number of the filler of a sample, or None if it is the same in all answers."""
-        key, filler = self._filler(sample, with_more_tokens)
-        if filler is None:
-            return None
-        if key not in self._numbers:
-            self._numbers[key] = len(self.fillers)
-            self.fillers.append(filler)
-        return self._numbers[key]
-
     def _filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
-        """Return a key, equal for equal fillers, and the filler; None if all answers agree."""
+        """Return a key, equal for equal fillers, and the filler of a match in both samples: an id,
+        the request's part, a count or a time; no filler if it is the same in all answers."""
         if (filler := _id_fillers().get(sample)) is not None:
             return sample, filler
         if sample == SAMPLE_PART:
@@ -145,10 +141,8 @@ class SlotFinder:
         is_number = sample.isdigit()
         if is_number and (growth := int(with_more_tokens) - int(sample)):
             rest = int(sample) - growth * SAMPLE_TOKENS
-            return (
-                growth,
-                rest,
-            ), lambda values: b"%d" % (growth * count_input(values.request) + rest)
+            key = (growth, rest)
+            return key, lambda values: b"%d" % (growth * count_input(values.request) + rest)
         offset = (int(sample) if is_number else _seconds_of(sample)) - SAMPLE_CREATED
         if abs(offset) > _MAX_SECONDS:
             return offset, None
@@ -174,7 +168,7 @@ def _between(data: bytes, matches: Sequence[re.Match[bytes]]) -> list[bytes]:
 
 @cache
 def _id_fillers() -> dict[bytes, Filler]:
-    """Return the filler of each id that a response may hold, by the id of the sample's seed."""
+    """Return the filler of each id that a response may hold, by that id in a sample response."""
 
     def tool_call_id(number: int, values: Values) -> bytes:
         return values.seed.tool_call_id(number).encode()
@@ -192,11 +186,12 @@ def _id_fillers() -> dict[bytes, Filler]:
 
 @lru_cache(maxsize=64)
 def _format_time(seconds: int) -> bytes:
+    """Return Unix seconds as a UTC time such as `2025-01-01T00:00:00`."""
     return datetime.fromtimestamp(seconds, UTC).strftime(_ISO).encode()
 
 
 def _seconds_of(text: bytes) -> int:
-    """Return the Unix seconds of a time; 0 if there is no such time."""
+    """Return the Unix seconds of a UTC time in that form; 0 if there is no such time."""
     try:
         return int(datetime.strptime(text.decode(), _ISO).replace(tzinfo=UTC).timestamp())
     except ValueError:

@@ -73,7 +73,11 @@ def count_output(choices: Iterable[Choice]) -> int:
 def usage_of(
     request: CanonicalRequest, choices: tuple[Choice, ...], scripted: ScriptedUsage
 ) -> Usage:
-    """Return the usage of an answer: each count as scripted, else counted from the text."""
+    """Return the usage of an answer: each count as scripted, else counted from the text.
+
+    Counted input adds the request's `cached_tokens`. Counted output adds its `thought_tokens` as
+    reasoning if the answer has none.
+    """
     input_tokens, cached_tokens = scripted.input_tokens, scripted.cached_tokens
     if input_tokens is None:
         input_tokens = count_input(request) + request.cached_tokens
@@ -100,11 +104,13 @@ def usage_of(
 
 
 def _count_reasoning(choices: tuple[Choice, ...]) -> int:
+    """Return the tokens of an answer's reasoning, estimated from its length."""
     parts = (part for choice in choices for part in choice.parts)
     return count_tokens(sum(len(part.text) for part in parts if isinstance(part, ReasoningPart)))
 
 
 def _count_characters(part: MessagePart | AnswerPart) -> int:
+    """Return the characters of a part; 0 for what is not read, such as images."""
     match part:
         case TextPart() | ReasoningPart() | RefusalPart():
             return len(part.text)
@@ -117,11 +123,9 @@ def _count_characters(part: MessagePart | AnswerPart) -> int:
 
 
 def _count_tool_characters(tool: Tool) -> int:
-    length = len(tool.name) + len(tool.description)
-    if tool.schema is None:
-        return length
-    schema = msgspec.json.encode(tool.schema)
-    return length + (len(schema) if schema.isascii() else len(schema.decode()))
+    """Return the characters of an offered tool: name, description and schema as JSON."""
+    schema = b"" if tool.schema is None else msgspec.json.encode(tool.schema)
+    return len(tool.name) + len(tool.description) + len(schema.decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +141,13 @@ class Token:
 
 
 def split_tokens(text: str) -> list[Token]:
-    """Return the tokens of a text; joined they are the text."""
+    """Return a text as tokens of up to 12 characters; their texts joined are the text."""
     return [_invent_token(piece) for piece in _TOKEN.findall(text)]
 
 
 def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
-    """Return `count` candidates for a token's position, the token itself first."""
+    """Return candidates for a token's position, most probable first: the token, then common words
+    and signs; at most `count`, and fewer if there are no more."""
     start = crc32(token.text.encode()) % len(_ALTERNATIVES)
     others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
     tokens, likely = [token], token.logprob

@@ -16,7 +16,7 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.document.load import is_in_turns
 from scenarios_app.engine.document.schema_maker import json_schema
-from scenarios_app.engine.producing.templates import escape_templates, render_template
+from scenarios_app.engine.producing.placeholders import escape_placeholders, fill_placeholders
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 
 SCHEMA = Draft202012Validator(json_schema())
@@ -98,7 +98,9 @@ def loads(data: Any) -> None:
 @UNHURRIED
 @given(st.text("{} \n\tab._1é", max_size=40) | TEXT)
 def test_a_text_as_it_is_written_is_filled_to_itself(text: str) -> None:
-    assert render_template(escape_templates(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
+    assert (
+        fill_placeholders(escape_placeholders(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
+    )
 
 
 @UNHURRIED
@@ -122,4 +124,4 @@ def test_arguments_and_reports_are_sent_as_they_are_written(data: Any, text: str
 
 def filled(step: Any, variables: Any) -> str:
     (call,) = step.produce.streaming.choices[0].parts
-    return render_template(call.arguments, variables)
+    return fill_placeholders(call.arguments, variables)

@@ -17,14 +17,14 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.templates import TemplateFiller, TextTooLong, fill_choice
+from scenarios_app.engine.producing.placeholders import PlaceholderFiller, TextTooLong, fill_choice
 from scenarios_app.engine.scenario import ScriptedChoice
 
 VALUES = {"city": 'Saint-"Louis"\n\\', "n": "3"}
 
 
-def filler(limit: int = 1000, **values: str) -> TemplateFiller:
-    return TemplateFiller(lambda: {**VALUES, **values}, limit)
+def filler(limit: int = 1000, **values: str) -> PlaceholderFiller:
+    return PlaceholderFiller(lambda: {**VALUES, **values}, limit)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_part_without_templates_stays_the_same_value(part: AnswerPart) -> None
 
 def test_values_are_made_once_and_only_for_a_template() -> None:
     computed: list[int] = []
-    script = TemplateFiller(lambda: computed.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
+    script = PlaceholderFiller(lambda: computed.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
     script.fill_part(TextPart("plain"))
     assert not computed
     script.fill_part(TextPart("{{ n }} {{ n }}"))
@@ -56,7 +56,7 @@ def test_values_are_made_once_and_only_for_a_template() -> None:
 
 
 def test_without_values_templates_are_text() -> None:
-    assert TemplateFiller(dict, 10).fill_part(TextPart("{{ n }}")) == TextPart("{{ n }}")
+    assert PlaceholderFiller(dict, 10).fill_part(TextPart("{{ n }}")) == TextPart("{{ n }}")
 
 
 def test_filler_is_freed_without_the_garbage_collector() -> None:

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import Chunk, TextPart, ToolCallPart
-from scenarios_app.engine.producing.templates import (
+from scenarios_app.engine.producing.placeholders import (
     BRACES,
     OPENING,
-    escape_templates,
-    has_templates,
-    render_template,
-    template_names,
-    template_values,
+    escape_placeholders,
+    fill_placeholders,
+    has_placeholders,
+    placeholder_names,
+    placeholder_values,
     unknown_names,
 )
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, ScriptedChoice
@@ -32,7 +32,7 @@ from tests.engine.asking import ask, say
 )
 def test_names_are_filled(text: str, expected: str) -> None:
     values = {"city": "Paris", "user.name": "Ann", "größe": "groß"}
-    assert render_template(text, values) == expected
+    assert fill_placeholders(text, values) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,29 +44,29 @@ def test_names_are_filled(text: str, expected: str) -> None:
     ],
 )
 def test_anything_else_in_braces_is_text(text: str) -> None:
-    assert render_template(text, {"city": "Paris", "user.name": "Ann", "7": "x"}) == text
-    assert template_names(text) == ()
+    assert fill_placeholders(text, {"city": "Paris", "user.name": "Ann", "7": "x"}) == text
+    assert placeholder_names(text) == ()
 
 
 def test_values_are_not_looked_at_again() -> None:
     values = {"a": "{{ b }}", "b": "{{ a }}", "open": "{{", "close": "}}"}
-    assert render_template("{{ a }}{{ b }}", values) == "{{ b }}{{ a }}"
-    assert render_template("{{ open }} a {{ close }}", values) == "{{ a }}"
+    assert fill_placeholders("{{ a }}{{ b }}", values) == "{{ b }}{{ a }}"
+    assert fill_placeholders("{{ open }} a {{ close }}", values) == "{{ a }}"
 
 
 def test_values_go_in_as_they_are() -> None:
     value = '\\1 \\g<0> \\n $& " & < \x00'
-    assert render_template("<{{ a }}>", {"a": value}) == f"<{value}>"
+    assert fill_placeholders("<{{ a }}>", {"a": value}) == f"<{value}>"
 
 
 def test_a_name_without_a_value_stays() -> None:
-    assert render_template("{{ a }} {{ b }}", {"a": "1"}) == "1 {{ b }}"
+    assert fill_placeholders("{{ a }} {{ b }}", {"a": "1"}) == "1 {{ b }}"
 
 
 @pytest.mark.parametrize("unit", ["{{ ", "{{a", "{{ a.", "{{" + " " * 1_000, "{"])
 def test_a_text_of_open_braces_is_read_once(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
-    assert render_template(text, {"a": "1"}) == text
+    assert fill_placeholders(text, {"a": "1"}) == text
 
 
 def slowly(text: str, values: dict[str, str]) -> str:
@@ -88,12 +88,12 @@ def slowly(text: str, values: dict[str, str]) -> str:
 )
 def test_the_same_as_by_hand(text: str, value: str) -> None:
     values = {"a": value, "b": "{{ a }}", "a.b": "{{", "ab": "}}"}
-    assert render_template(text, values) == slowly(text, values)
-    assert render_template(text, {}) == text
+    assert fill_placeholders(text, values) == slowly(text, values)
+    assert fill_placeholders(text, {}) == text
 
 
 def test_names_are_told_once_in_order() -> None:
-    assert template_names("{{ b }} {{a.x}} {{ b }} {{ c }}") == ("b", "a.x", "c")
+    assert placeholder_names("{{ b }} {{a.x}} {{ b }} {{ c }}") == ("b", "a.x", "c")
 
 
 VARIABLES = {
@@ -108,7 +108,7 @@ VARIABLES = {
 
 
 def test_variables_are_strings_or_their_json() -> None:
-    values = template_values(Scenario("s", variables=VARIABLES), ask(), {})  # type: ignore[arg-type]
+    values = placeholder_values(Scenario("s", variables=VARIABLES), ask(), {})  # type: ignore[arg-type]
     assert {name: values[name] for name in values if not name.startswith("request.")} == {
         "city": "Paris",
         "days": "3",
@@ -125,7 +125,7 @@ def test_variables_are_strings_or_their_json() -> None:
 
 def test_the_request_and_its_groups_have_names() -> None:
     request = ask("one", say("assistant", "two"), "three")
-    values = template_values(Scenario("s"), request, {"city": "Rome"})
+    values = placeholder_values(Scenario("s"), request, {"city": "Rome"})
     assert values == {
         "request.model": "gpt-4o",
         "request.last_user_text": "three",
@@ -137,19 +137,19 @@ def test_the_request_and_its_groups_have_names() -> None:
 def test_captured_group_contains_no_secret_of_the_request() -> None:
     secret = "sk-abcdef-1234567890"
     request = ask("x", headers={"authorization": f"Bearer {secret}"})
-    values = template_values(Scenario("s"), request, {"key": f"it is {secret}"})
+    values = placeholder_values(Scenario("s"), request, {"key": f"it is {secret}"})
     assert secret not in values["match.key"] and values["match.key"].startswith("it is ")
 
 
 def test_a_text_is_written_so_that_it_is_filled_to_itself() -> None:
     text = "{{ city }} and {{user.name}} {"
-    assert render_template(escape_templates(text), {BRACES: OPENING}) == text
-    assert escape_templates("city") == "city"
+    assert fill_placeholders(escape_placeholders(text), {BRACES: OPENING}) == text
+    assert escape_placeholders("city") == "city"
 
 
 def test_a_variable_does_not_hide_the_request() -> None:
     shadow = Scenario("s", variables={"request": {"model": "mine", "other": "x"}})
-    values = template_values(shadow, ask(), {})
+    values = placeholder_values(shadow, ask(), {})
     assert (values["request.model"], values["request.other"]) == ("gpt-4o", "x")
 
 
@@ -180,4 +180,4 @@ def test_unknown_names() -> None:
 def test_whether_an_answer_has_templates_is_seen_in_all_of_its_texts(
     choice: ScriptedChoice, templates: bool
 ) -> None:
-    assert has_templates(ScriptedAnswer((ScriptedChoice(), choice))) is templates
+    assert has_placeholders(ScriptedAnswer((ScriptedChoice(), choice))) is templates

@@ -29,7 +29,7 @@ FIXED_NAMES = ("request.model", "request.last_user_text", "request.turn")
 _IDENTIFIER = r"[^\W\d]\w*+"
 # A variable of this name and value lets a text contain literal braces.
 BRACES, OPENING = "braces", "{{"
-_TEMPLATE = re.compile(rf"\{{\{{\s*+({_IDENTIFIER}(?:\.{_IDENTIFIER})?+)\s*+\}}\}}")
+_PLACEHOLDER = re.compile(rf"\{{\{{\s*+({_IDENTIFIER}(?:\.{_IDENTIFIER})?+)\s*+\}}\}}")
 # Two braces, the rest of the line up to the next brace, and the closing braces.
 _OPENED = re.compile(r"\{\{(?!\{)(?P<inside>[^{}\n]*+)(?P<closed>\}{0,2})")
 _NAMED = re.compile(rf"(?P<space>\s*+)(?P<name>{_IDENTIFIER})(?:\.{_IDENTIFIER})*+(?P<rest>.*)")
@@ -38,27 +38,27 @@ _PROSE = re.compile(r"[\s.,;!?].*|")
 _WORDS = re.compile(r"[\w\s.-]*")
 
 
-def render_template(
+def fill_placeholders(
     text: str, values: Mapping[str, str], transform: Callable[[str], str] = str
 ) -> str:
-    """Return a text with its templates replaced by their values, each passed through `transform`;
-    templates without a value stay."""
-    return _TEMPLATE.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
+    """Return a text with its placeholders replaced by their values, which `transform` may change;
+    placeholders without a value stay."""
+    return _PLACEHOLDER.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
 
 
-def escape_templates(text: str) -> str:
-    """Return a text from which filling makes this one literally, if a scenario has a variable
-    `braces` (BRACES) whose value is `{{` (OPENING)."""
-    return _TEMPLATE.sub(lambda m: f"{{{{ {BRACES} }}}}{m[0].removeprefix(OPENING)}", text)
+def escape_placeholders(text: str) -> str:
+    """Return a text with its placeholders escaped: filling it gives the text again if the scenario
+    has a variable BRACES with the value OPENING."""
+    return _PLACEHOLDER.sub(lambda m: f"{{{{ {BRACES} }}}}{m[0].removeprefix(OPENING)}", text)
 
 
-def template_names(text: str) -> tuple[str, ...]:
-    """Return the distinct names in a text's templates, such as `city` or `user.name`, in order."""
-    return tuple(dict.fromkeys(_TEMPLATE.findall(text)))
+def placeholder_names(text: str) -> tuple[str, ...]:
+    """Return the distinct names of a text's placeholders, such as `user.name`, in order."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(text)))
 
 
-def has_templates(answer: ScriptedAnswer) -> bool:
-    """Return True if a scripted answer has `{{` in a text, and so may contain templates."""
+def has_placeholders(answer: ScriptedAnswer) -> bool:
+    """Return True if a scripted answer has `{{` in a text, and so may contain placeholders."""
     return any(
         OPENING in text
         for choice in answer.choices
@@ -72,20 +72,20 @@ def has_templates(answer: ScriptedAnswer) -> bool:
 def unknown_names(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the template names of a text that no request can give a value: neither variables of
+    """Return the placeholder names of a text that no request can give a value: neither variables of
     the scenario, nor fixed names, nor `match.NAME` for the named regex `groups` of the step."""
     known_names = {
         *variable_values(variables),
         *FIXED_NAMES,
         *(f"match.{group}" for group in groups),
     }
-    return tuple(name for name in template_names(text) if name not in known_names)
+    return tuple(name for name in placeholder_names(text) if name not in known_names)
 
 
-def broken_templates(
+def broken_placeholders(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> list[str]:
-    """Return parts of a text that look like templates but are not, such as `{{ city` and `{{}}`.
+    """Return parts of a text that look like placeholders but are not, such as `{{ city` and `{{}}`.
 
     Other text in braces (JSON, code, templates of other languages) is not returned: in closed
     braces only a name with a value counts, and after unclosed ones a name behind a space.
@@ -93,7 +93,7 @@ def broken_templates(
     known_names = {"request", *variables, *(["match"] if groups else ())}
     broken_parts = []
     for opened in _OPENED.finditer(text):
-        if _TEMPLATE.match(text, opened.start()):
+        if _PLACEHOLDER.match(text, opened.start()):
             continue
         closed = opened["closed"]
         name_match = _NAMED.fullmatch(opened["inside"])
@@ -112,10 +112,10 @@ def broken_templates(
     return broken_parts
 
 
-def template_values(
+def placeholder_values(
     scenario: Scenario, request: CanonicalRequest, groups: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return all template values by name: the scenario's variables, the request's values, which
+    """Return all placeholder values by name: the scenario's variables, the request's values, which
     override them, and the groups that the step's regexes captured, with secrets masked."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
@@ -128,8 +128,8 @@ def template_values(
 
 
 def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
-    """Return the values of a scenario's variables by template name: each as text or JSON, and the
-    values of an object also as `name.key`."""
+    """Return the values of a scenario's variables by placeholder name: each as text or JSON, and
+    those of an object also as `name.key`."""
     values = {}
     for name, value in variables.items():
         values[name] = text_or_json(value)
@@ -139,11 +139,11 @@ def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
 
 
 class TextTooLong(Exception):
-    """The inserted values of an answer's templates are longer than the limit."""
+    """The inserted values of an answer's placeholders are longer than the limit."""
 
 
-class TemplateFiller:
-    """Fills the templates of one answer; `make_values` is called at the first template.
+class PlaceholderFiller:
+    """Fills the placeholders of one answer; `make_values` is called at the first placeholder.
 
     Its methods raise TextTooLong if the inserted values have more than `max_chars` characters
     together. It has no reference cycle, since its values hold the request, which may be megabytes.
@@ -154,7 +154,7 @@ class TemplateFiller:
         self._remaining_chars = max_chars
 
     def fill_part(self, part: AnswerPart) -> AnswerPart:
-        """Return a part with the templates of its text or JSON, and of a call's name, filled."""
+        """Return a part with the placeholders of its text or JSON, and of a call's name, filled."""
         if OPENING not in produced_text(part):
             return part
         match part:
@@ -171,15 +171,15 @@ class TemplateFiller:
                 return replace(part, text=self.fill_text(part.text))
 
     def fill_text(self, text: str) -> str:
-        """Return a text with its templates filled."""
-        return render_template(text, self._values, self._spend) if OPENING in text else text
+        """Return a text with its placeholders filled."""
+        return fill_placeholders(text, self._values, self._spend) if OPENING in text else text
 
     def fill_json(self, text: str) -> str:
-        """Return a text with its templates filled. If it is JSON before, it stays JSON, since its
-        templates are in strings, and the values are escaped for these."""
+        """Return a text with its placeholders filled. If it is JSON, they are in strings, and their
+        values are escaped, so that it stays JSON."""
         if OPENING not in text or not _is_json(text):
             return self.fill_text(text)
-        return render_template(text, self._values, lambda value: self._spend(_escape_json(value)))
+        return fill_placeholders(text, self._values, lambda value: self._spend(_escape_json(value)))
 
     @cached_property
     def _values(self) -> Mapping[str, str]:
@@ -193,9 +193,9 @@ class TemplateFiller:
         return value
 
 
-def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
-    """Return the choice to send: templates are filled, and a part with scripted chunks is the join
-    of these. The default finish reason is `tool_calls` with calls, else `stop`."""
+def fill_choice(choice: ScriptedChoice, filler: PlaceholderFiller) -> Choice:
+    """Return the choice with placeholders filled; a part with scripted chunks is their join. The
+    default finish reason is `tool_calls` if there are calls, else `stop`."""
     calls = any(isinstance(part, ToolCallPart) for part in choice.parts)
     reason: FinishReason = choice.finish_reason or ("tool_calls" if calls else "stop")
     if choice.chunks is None:
@@ -215,7 +215,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
     return Choice(parts, reason, choice.stop_sequence, tuple(chunks))
 
 
-def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
+def _with_text(filler: PlaceholderFiller, part: AnswerPart, text: str) -> AnswerPart:
     """Return the part with this text, or a call with these arguments and its name filled."""
     if isinstance(part, ToolCallPart):
         return replace(part, name=filler.fill_text(part.name), arguments=text)
