@@ -138,7 +138,7 @@ def _editable_parts(
 
 
 def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
-    """Return a `produce` with templates in its texts escaped, except in `raw` and `recorded`."""
+    """Return a `produce` with placeholders in its texts escaped, except in `raw` and `recorded`."""
     return {
         key: value if key in ("raw", "recorded") else _escape_values(value)
         for key, value in produce.items()
@@ -146,7 +146,7 @@ def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
 
 
 def _escape_values(value: Any) -> Any:
-    """Return a copy in which no text is a template."""
+    """Return a copy in which no text has a placeholder."""
     match value:
         case str():
             return escape_placeholders(value)
@@ -202,7 +202,7 @@ def expected_tools(names: Sequence[str]) -> Json:
 
 
 def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Iterable[str]) -> Conversion:
-    """Return a document with these steps, with templates in their texts escaped, and notes."""
+    """Return a document with these steps, with placeholders in their texts escaped, and notes."""
     escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
     variables = {"variables": {BRACES: OPENING}} if escaped != list(steps) else {}
     return Conversion({"name": name, "tags": [TAG], **variables, "steps": escaped}, tuple(notes))

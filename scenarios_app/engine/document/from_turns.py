@@ -209,7 +209,7 @@ def _retry_keys(turn: turns.TurnDocument) -> dict[str, Json]:
 
 
 def _escape_json(value: Json) -> Json:
-    """Return JSON that template filling turns into this JSON."""
+    """Return JSON that the filling of placeholders turns into this JSON."""
     match value:
         case str():
             return escape_placeholders(value)

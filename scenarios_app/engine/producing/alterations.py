@@ -141,7 +141,7 @@ def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterable[str]]) 
 
 
 def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
-    """Return the alteration that changes prose: texts that are no JSON."""
+    """Return the alteration that changes prose: texts neither marked as JSON nor a JSON object."""
 
     def change_texts(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
         """Yield the choice with one prose text changed, for each text that `change` yields."""

@@ -189,7 +189,7 @@ def kind_of(fault: Fault) -> FaultKind:
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
-    """Return the effect of a fault that replaces the answer, streamed or whole; else `inside`."""
+    """Return the effect of a fault if it replaces a streamed or whole answer, else `inside`."""
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
         case "error" | "silence" | "malformed" as stage:

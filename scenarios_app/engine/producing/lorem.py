@@ -17,7 +17,7 @@ REASON_MARK = "\nReason:"
 
 
 def hash_message(message: str) -> str:
-    """Return the SHA-256 of a message in hexadecimal, a part of keys for random choices."""
+    """Return the SHA-256 of a message in hexadecimal, for the keys of generated texts."""
     return hashlib.sha256(message.encode()).hexdigest()
 
 
@@ -71,7 +71,7 @@ def lorem_answer(message: str) -> ScriptedAnswer:
 
 
 def _hashed_bytes(key: str) -> Iterator[int]:
-    """Yield endless bytes hashed from a key."""
+    """Yield endless bytes hashed from a key, the same at each call."""
     seed = hashlib.sha256(key.encode()).digest()
     block = 0
     while True:

@@ -234,4 +234,5 @@ def _is_json(text: str) -> bool:
 
 
 def _escape_json(value: str) -> str:
+    """Return a text as it is written inside a JSON string, without quotes."""
     return json.dumps(value, ensure_ascii=False)[1:-1]

@@ -68,7 +68,7 @@ class Seed(msgspec.Struct, frozen=True):
         return self._derive(f"tool call {number}")[:24]
 
     def draws(self) -> Iterator[float]:
-        """Yield endless numbers from 0 up to but not including 1, the same every time."""
+        """Yield endless numbers for jitter, from 0 to below 1, the same at each call."""
         block = 0
         while True:
             digest = bytes.fromhex(self._derive(f"draws {block}"))

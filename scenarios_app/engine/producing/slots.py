@@ -1,7 +1,7 @@
 """Finds in encoded bytes what differs from one answer of a step to the next, and fills it in anew.
 
 A step is encoded twice with sample values: ids of a seed that no request has, a moment far in the
-future, and two counts of input tokens. Where these values stand in the bytes are the slots.
+future, and two counts of input tokens. The places of these values in the bytes are the slots.
 """
 
 import re
@@ -33,7 +33,7 @@ _ISO: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 class Values(NamedTuple):
-    """The values from which the slots of one answer are filled."""
+    """The values from which the slots of one answer are filled; `uid` is its id in the journal."""
 
     request: CanonicalRequest
     seed: Seed
@@ -46,7 +46,7 @@ Filler: TypeAlias = Callable[[Values], bytes]
 
 
 class SamplesDiffer(Exception):
-    """Two samples differ in more than the slots, so they are no template."""
+    """Two samples differ in more than the slots, so no response template can be made of them."""
 
 
 class Slotted:

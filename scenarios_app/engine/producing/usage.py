@@ -141,7 +141,8 @@ class Token:
 
 
 def split_tokens(text: str) -> list[Token]:
-    """Return a text as tokens of up to 12 characters; their texts joined are the text."""
+    """Return a text as tokens with invented log probabilities. They have up to 12 characters, with
+    a space before; joined they are the text."""
     return [_invent_token(piece) for piece in _TOKEN.findall(text)]
 
 
