@@ -10,7 +10,7 @@ from mockllm_site import __version__
 from mockllm_site.kit import env
 from mockllm_site.serve.freed_memory import limit_kept_memory
 
-# The modules of commands that need no settings of ours.
+# Modules of commands that need no Django settings.
 WITHOUT_SETTINGS = {
     "run": "scenarios_app.testing.run",
     "record": "scenarios_app.testing.record",
@@ -23,7 +23,7 @@ WITHOUT_SETTINGS = {
     "env": "mockllm_site.sdk_environment",
     "healthcheck": "mockllm_site.serve.healthcheck",
 }
-# Commands about scenarios: they need none of what a light server lacks.
+# Commands about scenarios, which work with the settings of a light server.
 LIGHT = (
     *("check_scenarios", "coverage", "export_scenarios", "import", "load_scenarios", "play"),
     *("schema", "skill", "verdict"),
@@ -37,12 +37,12 @@ def main() -> None:
         print(f"mockllm {__version__}")
         return
     if arguments[:1] and arguments[0] in WITHOUT_SETTINGS:
-        # Before any settings: those of the directory are the command's, not ours.
+        # Before settings are read: a `.env` in the directory belongs to the given command.
         module = import_module(WITHOUT_SETTINGS[arguments[0]])
         warnings.formatwarning = lambda message, *_, **__: f"mockllm: {message}\n"
         sys.exit(module.main(arguments[1:]))
     limit_kept_memory()
-    # What is imported stays: looking through it for garbage again and again is a sixth of a start.
+    # Imported modules stay, so collecting garbage here would only take a sixth of the start.
     gc.disable()
     try:
         env.configure(light=is_light(arguments))
@@ -51,16 +51,16 @@ def main() -> None:
             raise
         if not env.has_server():
             print(error, file=sys.stderr)
-        # Help is most wanted where a setting is wrong, or the extra `server` is missing.
+        # Help must also work with a wrong setting or without the extra `server`.
         env.use_default_settings()
         env.configure(light=not env.has_server())
-    # Only now: Django's commands read the settings as they load.
+    # Imported late: Django's commands read the settings when they are imported.
     from mockllm_site.command_line import CommandLine
 
     try:
         CommandLine(["mockllm", *arguments]).execute()
     except KeyboardInterrupt:
-        # What shells report of a program that Ctrl-C ended.
+        # The exit code that shells use for Ctrl-C.
         sys.exit(130)
 
 

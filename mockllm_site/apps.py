@@ -12,7 +12,7 @@ class SiteConfig(AppConfig):
     label = "mockllm_site"
 
     def ready(self) -> None:
-        # Imports auth's models, which are loaded only now.
+        # Imported late: it needs the models of `auth`.
         from mockllm_site import roles
 
         connection_created.connect(database.keep_in_memory_database)

@@ -11,7 +11,7 @@ from django.core.asgi import get_asgi_application  # noqa: E402  (needs the sett
 
 django = get_asgi_application()
 
-# Only now: these import models.
+# Imported after the setup, because they import models.
 from mockllm_site.pages.unknown_urls import is_unknown_url  # noqa: E402
 from mockllm_site.serve import lease  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
@@ -32,7 +32,7 @@ from scenarios_app.serving.transports.websocket_asgi import SocketApp  # noqa: E
 from scenarios_app.wire.registry import find_intended_path, is_provider_path  # noqa: E402
 
 if "daphne.server" in sys.modules:
-    # It tells an application nothing before the first request: who may not serve ends now.
+    # daphne has no lifespan: a process that may not serve ends here.
     lease.acquire_or_exit()
 
 providers = ProviderApp()
@@ -45,7 +45,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     Django."""
     match scope["type"]:
         case "http":
-            # A server may add a body's trailers to its own list while that is read.
+            # A copy: some servers append a body's trailers to their list.
             scope["headers"] = list(scope["headers"])
             if not services().started:
                 await ensure_started()

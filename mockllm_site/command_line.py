@@ -28,12 +28,12 @@ from mockllm_site.kit import env
 from mockllm_site.kit.setting_kinds import EXTRA
 from mockllm_site.serve import database
 
-# Ours that a light server's settings have no models for.
+# Our commands whose models are missing in a light server.
 NOT_LIGHT = frozenset({"chat", "export_traces", "prune", "trace_scenario"})
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 FIRST = "serve"
 WIDTH = 79
-# Commands of Django and its apps that cannot work here, with what to do instead.
+# Commands of Django and its apps that cannot work here, with the reason.
 REPLACED = {
     "collectstatic": "nothing to collect: the server sends static files from its packages",
     "generateschema": "use `mockllm spectacular`, which writes the API's OpenAPI document",
@@ -63,11 +63,11 @@ class CommandLine(ManagementUtility):
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
-        # What checks look at changes with the code: `check` tells of it, and ours begin without.
+        # Our commands skip Django's checks, which test the code; `check` runs them.
         ours = _is_ours(commands[subcommand])
         vars(command).update(
-            # From 6.1 on Django's checks open every database unless told otherwise, and would leave
-            # an empty file where a command then stops; `migrate` names those that it wants.
+            # From Django 6.1 on, checks open every database by default, which would leave an empty
+            # file if a command then fails; `migrate` chooses its databases itself.
             check=_skip_checks if ours else partial(command.check, databases=()),
             create_parser=partial(_create_parser, command.create_parser),
             execute=partial(_execute, command, command.execute),
@@ -143,11 +143,11 @@ def _execute(
     raise them. The first two arguments are positional only: `shell` has an option `command`."""
     try:
         result = execute(*args, **options)
-        # Buffered output is written here, where a full disk still gives one line.
+        # Flushed here, so that a full disk gives an error of one line.
         sys.stdout.flush()
         return result
     except SystemCheckError:
-        # A list that Django has laid out.
+        # Django has formatted this list of problems.
         raise
     except (CommandError, DeserializationError, DatabaseProblem) as error:
         if options["traceback"]:

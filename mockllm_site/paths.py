@@ -6,10 +6,10 @@ PACKAGE = Path(__file__).resolve().parent
 INSTALLED = PACKAGE / "data"
 IN_WHEEL = INSTALLED.is_dir()
 
-# In a wheel they are an app's own, which Django finds by itself, in any project.
+# In a wheel they are in an app, where Django finds them in any project.
 FIXTURES = PACKAGE.parent / ("scenarios_app/fixtures" if IN_WHEEL else "fixtures")
 SCENARIOS = INSTALLED / "scenarios" if IN_WHEEL else PACKAGE.parent / "examples" / "scenarios"
-# The folder with `docs/` and `README.md` in it.
+# The folder that has `docs/` and `README.md`.
 PROJECT = INSTALLED if IN_WHEEL else PACKAGE.parent
 
 

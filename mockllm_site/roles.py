@@ -35,7 +35,7 @@ _EDIT_CHATS = (
     *("chat_app.change_message", "chat_app.change_abcomparison"),
     *("traces_app.change_trace", "traces_app.delete_trace"),
 )
-# The permissions of each role, as `app_label.codename`.
+# Permissions of each role, as `app_label.codename`.
 ROLES = {
     EDITOR: (*_READ, *_WRITE_DRAFTS, *_PUBLISH, *_EDIT_CHATS),
     AUTHOR: (*_READ, *_WRITE_DRAFTS),
@@ -59,7 +59,7 @@ def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: An
     labels = {name.partition(".")[0] for name in ROLES[EDITOR]}
     for app in global_apps.get_app_configs():
         if app.label in labels:
-            # Django creates them with each app's own signal, of which some come later.
+            # Django creates permissions in each app's signal; some come after this one.
             create_permissions(app, verbosity=0, using=using, apps=apps)
     rows = permissions.filter(content_type__app_label__in=labels).select_related("content_type")
     by_name = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}

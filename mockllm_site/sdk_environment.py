@@ -68,7 +68,7 @@ def _as_sh(variables: Mapping[str, str], unset: Sequence[str]) -> str:
 
 def _as_dotenv(variables: Mapping[str, str], unset: Sequence[str]) -> str:
     """Return lines for an `.env` file; variables to unset become empty."""
-    # Such a file cannot remove a variable, only empty it.
+    # A dotenv file cannot unset a variable, only empty it.
     empty = [f"{name}=" for name in unset if os.environ.get(name)]
     return "\n".join([*(f"{name}={value}" for name, value in variables.items()), *empty])
 

@@ -9,11 +9,11 @@ import sys
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
 
-# Test mode is the module `settings_test`; loading this one by name gives dev.
+# Test mode is the module `settings_test`; this module in test mode means dev.
 PROD = env.mode(env.variables()) == "prod"
 
-# Every setting of the table is a variable of its name here, the address of the database apart: it
-# may hold a password.
+# Every setting of the table becomes a variable of this module, except the database's address, which
+# may contain a password.
 _VALUES = env.read_settings(prod=PROD)
 globals().update({name: value for name, value in _VALUES.items() if name != "DATABASE_URL"})
 MOCKLLM_ENV = "prod" if PROD else "dev"
@@ -27,12 +27,11 @@ DEBUG = _VALUES["DEBUG"] and not PROD
 DATABASES = {"default": _VALUES["DATABASE_URL"]}
 MOCKLLM_PORT = 8000
 MOCKLLM_CLOCK: str | None = None
-# Transports of clients inside this process, instead of a socket; named by path, so that the chat
-# imports nothing of the mock.
+# In-process transports for clients, as dotted paths, so that the chat does not import the mock.
 MOCKLLM_TRANSPORT = "scenarios_app.serving.transport.MockTransport"
 MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport"
 
-# Django's limits are just above ours, so that our errors are shown; the admin page of a scenario
+# Django's limits are just above ours, so that our errors are shown. The admin page of a scenario
 # with 300 steps posts thousands of fields.
 DATA_UPLOAD_MAX_MEMORY_SIZE = _VALUES["MOCKLLM_MAX_BODY_BYTES"] + 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
@@ -45,7 +44,7 @@ def _full_server_only(*names: str) -> tuple[str, ...]:
 
 
 INSTALLED_APPS = [
-    # Twisted takes a second to import, so only the command that needs it pays.
+    # Importing Twisted takes a second, so only `runserver` does it.
     *(_full_server_only("daphne") if "runserver" in sys.argv else ()),
     *_full_server_only(
         "unfold",
@@ -77,7 +76,7 @@ MIDDLEWARE = [
     *_full_server_only("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # What follows is for pages and logins: the control API is answered here.
+    # The control API is answered here; the rest is for pages and logins.
     "scenarios_app.control.middleware.answer_control",
     *_full_server_only(
         "django.contrib.sessions.middleware.SessionMiddleware",
@@ -95,7 +94,7 @@ ASGI_APPLICATION = "mockllm_site.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # Before those of the apps: some replace pieces of the admin's theme.
+        # Searched before the apps, because some templates replace the admin theme's.
         "DIRS": [paths.PACKAGE / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
@@ -111,7 +110,7 @@ TEMPLATES = [
 if _VALUES["MOCKLLM_LIGHT"]:
     TEMPLATES = []
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# Django refuses those of an app among them.
+# Django refuses an app's own fixture folder here.
 FIXTURE_DIRS = [] if paths.IN_WHEEL else [paths.FIXTURES]
 LANGUAGE_CODE = "en"
 FORMAT_MODULE_PATH = "mockllm_site.formats"
@@ -122,7 +121,7 @@ if not _VALUES["MOCKLLM_LIGHT"]:
     from mockllm_site.pages.theme import UNFOLD as UNFOLD
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
-# After ten wrong passwords for one name from one address that pair waits; each is logged.
+# Ten wrong passwords for a name from one address lock that pair; each is logged.
 AUTHENTICATION_BACKENDS = [
     *_full_server_only("axes.backends.AxesStandaloneBackend"),
     "django.contrib.auth.backends.ModelBackend",
@@ -136,14 +135,14 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_CALLABLE = "mockllm_site.pages.errors.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# Who tries passwords is what the log is for.
+# The log shows the names, to tell who tries passwords.
 AXES_SENSITIVE_PARAMETERS: list[str] = []
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
-# Files come straight from the packages: nothing to collect, with or without DEBUG.
+# Static files are served from the packages, without `collectstatic`.
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
@@ -152,7 +151,7 @@ if _VALUES["REDIS_URL"]:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
-            # A listener waits 5 s for each message, as long as a Redis client waits by itself.
+            # Longer than the 5 s for which a listener waits for each message.
             "CONFIG": {"hosts": [{"address": _VALUES["REDIS_URL"], "socket_timeout": 30}]},
         }
     }
@@ -168,20 +167,20 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "mockllm",
     "DESCRIPTION": "Scenarios, journal and verification of the mock server.",
     "VERSION": __version__,
-    # Its schemas are those of JSON Schema, in which scenario documents are described.
+    # OpenAPI 3.1 uses JSON Schema, in which scenario documents are described.
     "OAS_VERSION": "3.1.0",
-    # The one set of choices that has several fields' names.
+    # The only choices that occur under several field names.
     "ENUM_NAME_OVERRIDES": {"RunStatusEnum": "traces_app.models.Status"},
-    # Each API has a document of its own, held against its answers by tests; this check would build
-    # one of all together, in which their names collide.
+    # Each API has its own document, which tests compare with its answers; this check would merge
+    # all into one, in which names collide.
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }
 
-# TLS ends at the proxy in front (`serve` speaks plain HTTP and believes no forwarded header),
-# so prod asks for secure cookies and trusts https origins of its own hosts, but never redirects.
+# A proxy in front ends TLS (`serve` speaks plain HTTP and trusts no forwarded header). So prod has
+# secure cookies and trusts the https origins of its hosts, but never redirects.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
-# Whether plain HTTP is refused or redirected, and for how long browsers remember, is said where TLS
-# ends: Django would answer both by a scheme that it can't know here.
+# HSTS and redirects of plain HTTP belong to the proxy that ends TLS: Django does not know the
+# client's scheme here.
 SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if host.startswith('.') else ''}{host}"
@@ -197,7 +196,7 @@ LOGGING = {
         "secrets": {"()": "mockllm_site.log_filter.WithoutSecrets"},
         "one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"},
     },
-    # Standard output belongs to the ready line and to what commands print.
+    # Standard output is for the ready line and the output of commands.
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
@@ -210,9 +209,9 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-        # Any client can send a foreign Host header.
+        # Any client can send a wrong Host header.
         "django.security.DisallowedHost": {"filters": ["one_line"]},
-        # Wrong passwords; of the rest it tells four lines a login.
+        # Only wrong passwords; at INFO it logs four lines for each login.
         "axes": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},

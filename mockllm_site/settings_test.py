@@ -2,7 +2,7 @@
 
 from mockllm_site.kit import env
 
-# Before the star: test mode ignores both addresses, also those of the environment and `.env`.
+# Before the import below: test mode ignores both addresses, also those of `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
 
 from mockllm_site.settings import *  # noqa: E402, F403
@@ -11,8 +11,8 @@ MOCKLLM_ENV = "test"
 MOCKLLM_PORT = 5099
 MOCKLLM_CLOCK = "2025-01-01T00:00:00Z"
 
-# `memdb` is one database for all threads of the process, alive while a connection is open;
-# the `mode=memory` inside the test name is for Django's eyes, SQLite does not know the key.
+# With `memdb` all threads of the process share one database while a connection is open. Django
+# looks for `mode=memory` in the test name; SQLite ignores it.
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
@@ -21,13 +21,13 @@ DATABASES = {
         "TEST": {"NAME": "file:/mockllm_test?vfs=memdb&xmode=memory"},
     }
 }
-# A database that is new at each start is never migrated: its tables are made of the models, in a
-# fifth of the time.
+# A new in-memory database needs no migrations: creating tables from models takes a fifth of the
+# time.
 MIGRATION_MODULES = dict.fromkeys(
     (
         *("admin", "auth", "axes", "contenttypes", "sessions"),
         *("chat_app", "scenarios_app", "traces_app"),
     )
 )
-# Nothing here outlives the process: logging in may be cheap.
+# Passwords do not outlive the process, so a fast hash is enough.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

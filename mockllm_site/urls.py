@@ -19,9 +19,9 @@ urlpatterns = [
     path("chat/leaderboard/", chat_pages.leaderboard_page),
     path("journal/", journal_page),
     path("traces/<str:trace_id>/", trace_pages.trace_page),
-    # By name: its pages are imported with the first of these routes that is wanted.
+    # As a path, so that the admin's pages are imported with the first request for one.
     path("admin/", ("mockllm_site.admin_urls", "admin", "admin")),
-    # What is a provider's is so with its errors; the chat API has the rest of `api/`.
+    # Unknown provider URLs get the provider's errors; other paths below `api/` are the chat's.
     *light_patterns,
     path("api", NothingBelowApi.as_view()),
     path("api/", include("chat_app.api.urls")),

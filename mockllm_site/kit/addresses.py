@@ -25,13 +25,13 @@ class Reach(Enum):
     NEVER = auto()
 
 
-# IANA's registries of special-purpose addresses; `ipaddress` changes its mind between releases.
+# IANA's registries of special-purpose addresses. `ipaddress` differs between Python releases.
 _LOOPBACK = ("127.0.0.0/8", "::1/128")
 _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 _NEVER = (
     "0.0.0.0/8",
     "100.64.0.0/10",
-    "168.63.129.16/32",  # Azure's metadata service, in the midst of public addresses
+    "168.63.129.16/32",  # Azure's metadata service, a public address
     "169.254.0.0/16",
     "192.0.0.0/24",
     "192.0.2.0/24",
@@ -45,9 +45,9 @@ _NEVER = (
     "2001:db8::/32",
     "2002::/16",  # 6to4
     "3fff::/20",
-    "fd00:ec2::/32",  # Amazon's metadata service, in the midst of private addresses
+    "fd00:ec2::/32",  # Amazon's metadata service, a private address
 )
-# Of these the first that an address is in counts.
+# The first network that contains an address counts.
 _NETWORKS = tuple(
     (kind, ip_network(text))
     for kind, texts in (
@@ -57,9 +57,9 @@ _NETWORKS = tuple(
     )
     for text in texts
 )
-# All that is given out of IPv6; beyond it only loopback and private addresses mean anything here.
+# All global IPv6 addresses; of the others only loopback and private ones are allowed.
 _GLOBAL_6 = IPv6Network("2000::/3")
-# IPv4-mapped, and what a NAT64 resolver makes of a public address; no other has a use for either.
+# IPv4-mapped addresses, and public ones as a NAT64 resolver returns them.
 _EMBEDDING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 # ISATAP: any network, then 0:5efe or 200:5efe, then an IPv4 address.
 _ISATAP = 0x5EFE
@@ -88,7 +88,7 @@ def classify_address(address: IPv4Address | IPv6Address) -> Reach:
     return Reach.PUBLIC if address.version == 4 or address in _GLOBAL_6 else Reach.NEVER
 
 
-_PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII but the backslash, which parsers disagree on
+_PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII except backslash
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
 _PORTS = {"http": 80, "https": 443}
 
@@ -120,7 +120,7 @@ def is_plain_tls(endpoint: Endpoint) -> bool:
 def parse_base_url(base_url: str) -> httpx2.URL:
     """Return the parsed base URL. Raise AddressRefused for another scheme than HTTP(S), spaces, a
     user name, a query, a fragment, or a host that is none."""
-    # Imported late: most servers call nobody.
+    # Imported late: most servers send no requests.
     import httpx2
 
     if not _PLAIN.fullmatch(base_url):

@@ -17,7 +17,7 @@ class BoundedDict(OrderedDict[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         """Set an item as the newest; drop the oldest beyond the limit."""
-        # Each step tolerates another thread or a finaliser that changes the dict in between.
+        # Each step tolerates changes by another thread or a finalizer.
         self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self.max_items:

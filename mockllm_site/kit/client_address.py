@@ -12,7 +12,7 @@ from mockllm_site.kit.addresses import parse_ip_address
 from mockllm_site.kit.api.locality import was_forwarded
 
 LOCKED: Final = timedelta(minutes=15)
-# Behind a proxy that is not trusted all clients have one address: a long lock would be for all.
+# Behind an untrusted proxy all clients share one address, so a long lock would lock out all.
 LOCKED_BEHIND_PROXY: Final = timedelta(minutes=1)
 
 

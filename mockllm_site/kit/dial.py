@@ -46,7 +46,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         inner = await self._inner_transport()
         timeout = request.extensions["timeout"]
         addresses = await self._allowed_addresses(timeout["connect"])
-        # Each address gets its share of the time, so that one that is dead leaves some to the next.
+        # An equal share of the time for each address, so that a dead one leaves time for the rest.
         timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
         for number, address in enumerate(addresses, 1):
             try:

@@ -25,21 +25,21 @@ MODULES = {
     "test": "mockllm_site.settings_test",
 }
 LIGHT = "MOCKLLM_LIGHT"
-# The packages of the extra `server` that our code imports.
+# Packages of the extra `server` that our code imports.
 SERVER_PACKAGES = (
     *("axes", "channels", "daphne", "drf_spectacular", "markdown_it", "prometheus_client", "rich"),
     *("unfold", "whitenoise"),
 )
-# As `check --deploy` has them.
+# The minimums of Django's `check --deploy`.
 KEY_LENGTH, KEY_LETTERS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
 PREFIX = "MOCKLLM_"
-# They begin as our settings do, and are read by clients of a server, tests and child processes.
+# Variables that begin like our settings, but are read by clients, tests and child processes.
 NO_SETTINGS = {
     *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
     *("MOCKLLM_DRIFT", "MOCKLLM_HOSTS"),
 }
-# In prod a token must be hard to guess.
+# Prod refuses shorter tokens.
 MIN_PROD_TOKEN_CHARS = 16
 
 

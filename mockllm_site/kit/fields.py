@@ -9,7 +9,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.lookups import IContains
 
-# What stands between the names of a stored list.
+# Characters between the names of a stored list.
 _BETWEEN = "[], "
 
 
@@ -21,7 +21,7 @@ class JsonField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         """Return a stored value; an empty object or list is made without parsing."""
-        # Most are empty, and what makes a new one is quicker than what reads it.
+        # Most are empty; creating a dict is faster than parsing.
         if value == "{}":
             return {}
         return [] if value == "[]" else super().from_db_value(value, expression, connection)

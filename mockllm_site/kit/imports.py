@@ -7,8 +7,8 @@ from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
-# Google's SDK imports it. OpenAI's looks for it in `sys.modules` at each call and would find it
-# half imported while another thread imports it, so it is imported before any SDK.
+# A dependency of Google's SDK. OpenAI's SDK looks it up in `sys.modules` at each call and could
+# find it half imported by another thread, so it is imported before any SDK.
 _FIRST_MODULE = "httpx"
 
 _import_lock = threading.Lock()

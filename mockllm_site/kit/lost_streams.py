@@ -81,7 +81,7 @@ def close_if_lost(body: Closable) -> None:
     if pending := _pending_response.get():
         pending.bodies.append(body)
         if pending.client_left:
-            # A thread cannot be cancelled: it may have come to the view only now.
+            # Threads cannot be cancelled, so the view may run after the request has ended.
             body.close()
 
 

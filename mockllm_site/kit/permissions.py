@@ -7,7 +7,7 @@ from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-# The permissions that the admin's own pages ask for, by the last word of the route's name.
+# Permissions of the admin's pages, by the last word of the route's name.
 _ADMIN_PAGES = {
     "changelist": ("view", "change"),
     "history": ("view",),

@@ -16,7 +16,7 @@ def machine_id() -> str:
 def process_start_time(pid: int) -> int:
     """Return the start time of a process in clock ticks since boot; 0 if it does not run."""
     try:
-        # The name in parentheses may hold anything.
+        # The name in parentheses can contain any characters.
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0

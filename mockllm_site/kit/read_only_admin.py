@@ -18,7 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from mockllm_site.kit.fields import NamesField
 
 EXCERPT = 80
-# Shown for the profile of an answer until the comparison is voted on.
+# Shown instead of the profile of an answer until the vote.
 HIDDEN = "hidden until the vote"
 
 
@@ -29,7 +29,7 @@ class RecordAdmin(ModelAdmin):
     show_full_result_count = False
     editable: Sequence[str] = ()
     deletable = False
-    # Columns that URLs may not filter by, since that would reveal hidden values.
+    # Columns that URLs may not filter by, because that would reveal hidden values.
     unfilterable: Sequence[str] = ()
     formfield_overrides: Mapping[Any, Any] = MappingProxyType(
         {
@@ -85,7 +85,7 @@ class ReadOnlyInline(TabularInline):
     """Read-only rows on the page of their parent."""
 
     extra = max_num = 0
-    # Its columns say what the row is; a column links to the row's page where it has one.
+    # The columns identify a row, and link to its page if it has one.
     hide_title = True
     can_delete = False
     per_page = 50

@@ -105,7 +105,7 @@ def _all_columns(model: type[Model]) -> tuple[str, ...]:
 
 def json_text(value: Any, db: BaseDatabaseWrapper) -> str:
     """Return the JSON of a dict or list; an empty value is [] unless it is a dict."""
-    # Most of them are empty.
+    # Most values are empty.
     return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
 
 
@@ -160,6 +160,6 @@ def _adapt_uuid(value: UUID | None, db: BaseDatabaseWrapper) -> UUID | str | Non
 def _adapt_datetime(value: datetime | None, db: BaseDatabaseWrapper) -> Any:
     """Return a time as the database's driver takes it."""
     if db.vendor == "sqlite" and value is not None and value.tzinfo is db.timezone:
-        # As its backend has it, which looks up settings and zones first.
+        # What SQLite's backend returns, without its lookups of settings and zones.
         return str(value.replace(tzinfo=None))
     return db.ops.adapt_datetimefield_value(value)

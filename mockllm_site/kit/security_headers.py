@@ -12,8 +12,8 @@ STRICT = (
     "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; "
     "img-src 'self' data:; object-src 'none'"
 )
-# Alpine, which the admin's theme is built on, compiles the expressions in its attributes; the
-# theme also writes its colours into a style element. Scripts still come from files of ours alone.
+# Alpine, which the admin theme uses, compiles expressions in attributes, and the theme writes its
+# colours into a style element. Scripts still come only from our own files.
 ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'"
 
 
@@ -23,7 +23,7 @@ def security_headers(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:
-            # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
+            # Also over plain HTTP, where browsers ignore it, because a proxy in front may end TLS.
             response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")
         if response.headers.get("Content-Type", "").startswith("text/html"):
             policy = ADMIN if request.path.startswith("/admin/") else STRICT

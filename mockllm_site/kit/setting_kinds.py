@@ -20,8 +20,8 @@ DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
 EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
 PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
 ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
-# Large pages, in a new file, take long texts in few pieces; and what is deleted is not written over
-# where that takes a write of its own, as some builds of SQLite would have it (decision 0034).
+# In a new file, large pages store long texts in few pieces. FAST overwrites deleted content only if
+# that needs no extra write; some builds of SQLite always do (decision 0034).
 SQLITE = (
     "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; "
     "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=FAST"
@@ -126,11 +126,11 @@ def parse_database(name: str, value: str) -> dict[str, Any]:
     SQLite is set up for many readers beside one writer."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
-        # An address of an unknown kind is a warning there and an error here.
+        # django-environ only warns of an unknown kind of address; here it is an error.
         with warnings.catch_warnings(action="ignore"):
             config: dict[str, Any] = environ.Env.db_url_config(address)
     except (ValueError, KeyError, environ.ImproperlyConfigured):
-        # What went wrong may quote a part of the password.
+        # The original message may quote a part of the password.
         raise SettingError(f"{name}: {DATABASES}") from None
     match config.get("ENGINE"):
         case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":

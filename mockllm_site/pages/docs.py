@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = "/docs/"
 CACHE_SECONDS: Final = 300
-# Pages outside of `docs/`, with their names on the documentation site.
+# Pages outside `docs/`, with their names on the documentation site.
 BESIDE: Final = {
     "README.md": "overview",
     "CONTRIBUTING.md": "contributing",
@@ -135,7 +135,7 @@ def render_page(name: str) -> DocsPage:
             if "right" in str(token.attrs.pop("style", "")):
                 token.attrSet("class", "number")
             if not tokens[place + 1].content:
-                # An empty corner cell is not the heading of a column.
+                # An empty corner cell heads no column.
                 token.tag = tokens[place + 2].tag = "td"
         elif token.type == "inline":
             _rewrite_links(token, _project_path(file))
@@ -181,7 +181,7 @@ def translate_link(source: str, target: str) -> str:
 @cache
 def _markdown_parser() -> "MarkdownIt":
     """Return the parser: CommonMark with tables, which scroll, and without HTML."""
-    # Imported late: the import takes 0.1 s, and only readers of the docs need it.
+    # Imported late: the import takes 0.1 s, and only the docs need it.
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -194,7 +194,7 @@ def _markdown_parser() -> "MarkdownIt":
     return markdown
 
 
-# Docs pages by the admin page that they explain, below `/admin/`; the first match counts.
+# Docs pages for paths below `/admin/`; the first match counts.
 EXPLAINED_BY: Final = (
     (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
     (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),

@@ -35,7 +35,7 @@ LINKS = (
     ("/readyz", "Readiness check: can this server take requests?"),
     ("/metrics", "Metrics for Prometheus"),
 )
-# How many scenarios with unused steps are listed.
+# Maximum number of listed scenarios with unused steps.
 MAX_UNUSED_SHOWN = 8
 # Links in the header of every page.
 PAGES = (

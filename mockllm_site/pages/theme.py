@@ -6,13 +6,13 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.text import format_lazy
 
-# The modules whose functions say who may follow a link, and whether its page is shown.
+# Modules with the functions that show links and check their permissions.
 _SITE = "scenarios_app.admin.site"
 _CHAT = "chat_app.admin"
-# How the names of our routes begin.
+# The prefix of our route names.
 _OURS = "scenarios_app_"
 
-# Links by group: title, icon, route, the function for its permission, and that for its page.
+# Links by group: title, icon, route, and the functions for permission and display.
 _SCRIPTS = (
     ("Scenarios", "theater_comedy", "scenario_changelist", "may_see_scenarios", "is_scenario_page"),
     ("Try it", "science", "scenario_try", "may_see_scenarios", "is_try_page"),

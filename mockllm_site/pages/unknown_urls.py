@@ -11,14 +11,14 @@ from scenarios_app.serving.transports.asgi_scope import Scope, path_of
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
-# Paths below these belong to this site, which reports unknown ones itself.
+# Path prefixes of this site, which reports unknown paths itself.
 OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
-# Pages of this site, and what browsers, crawlers and health checks look for on any server.
+# Pages of this site, and paths that browsers, crawlers and health checks request.
 NO_API = frozenset(
     {"", "livez", "healthz", "readyz", "metrics"}
     | {".well-known", "favicon.ico", "health", "robots.txt"}
 )
-# The chat API has the paths below this that no provider's client means.
+# Other paths below this belong to the chat API, unless a provider's client means them.
 CHAT_API = "api"
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _HEADERS = (b"accept", b"access-control-request-method")
@@ -50,7 +50,7 @@ def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:
     preflight."""
     if "text/html" in accept or is_provider_path(path):
         return False
-    # A CORS preflight names the method of the request that follows.
+    # A CORS preflight names the method of the next request.
     method = preflight if method == "OPTIONS" else method
     intended = find_intended_path(method, path)
     if intended is not None and _first_segment(intended.lead) not in OURS - {CHAT_API}:

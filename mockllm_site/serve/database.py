@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
-# By name; nobody else closes these.
+# Connections by database name; they are never closed.
 _keepers: dict[str, BaseDatabaseWrapper] = {}
 
 
@@ -18,7 +18,7 @@ def keep_in_memory_database(*, connection: BaseDatabaseWrapper, **_: object) -> 
     handler of Django's `connection_created`; skips the test runner's database."""
     name = str(connection.settings_dict["NAME"])
     if is_in_memory(connection) and "mode=memory" not in name and name not in _keepers:
-        # Before it connects: that calls this again.
+        # Set before connecting, because `ensure_connection` calls this function again.
         keeper = _keepers[name] = connection.copy()
         keeper.ensure_connection()
 

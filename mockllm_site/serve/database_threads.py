@@ -20,7 +20,7 @@ from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Sen
 T = TypeVar("T")
 P = ParamSpec("P")
 
-# These have to answer while every one of the threads waits for a database that says nothing.
+# Paths that must answer even if all other threads wait for the database.
 PROBES: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
 CLOSED_SECONDS: Final = 5.0
 
@@ -64,7 +64,7 @@ class RequestExecutor(Executor):
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Run work in the request's thread, which the first work chooses."""
         if self._chosen is None:
-            # The first of those that are equally idle, so that few requests keep few connections.
+            # `min` takes the first of equally idle threads, so few requests open few connections.
             self._chosen = min(self._threads, key=lambda thread: thread.waiting)
         return self._chosen.submit(work, *args, **kwargs)
 
@@ -115,5 +115,5 @@ def _roll_back_at_request_start(**_: object) -> None:
 
 connection_created.connect(_keep_connection)
 request_started.connect(_roll_back_at_request_start)
-# A forked child has its parent's executors, but not the threads in them.
+# A forked child inherits the executors, but not their threads.
 os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -28,7 +28,7 @@ DEMO = "demo"
 PROFILES = "profiles"
 TEST_MODE = "test_mode"
 AUTO = "auto"
-# Said of a fixture of the chat in a light server.
+# Added to the error for a chat fixture in a light server.
 NEEDS_CHAT = " A light server has no chat: use `serve` without --light, or `light=False`."
 
 
@@ -103,10 +103,10 @@ def load_test_mode() -> None:
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
     """Load the fixtures `demo` and `auto` into a new database of a full server in dev; deleted rows
     stay deleted."""
-    # The first scenario that is ever stored makes this row, and nothing deletes it.
+    # This row exists once a scenario was ever stored; it is never deleted.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return
-    # A start that is cut short here begins anew.
+    # If the start is interrupted here, the next one begins again.
     with transaction.atomic():
         if demo:
             load_fixtures([DEMO] if chat.has_profiles() else [DEMO, PROFILES])
@@ -126,7 +126,7 @@ def create_admin() -> None:
     chosen = password or secrets.token_urlsafe(12)
     users.create_superuser(ADMIN, password=chosen)
     if not password:
-        # The only time that it is to be seen.
+        # The password is shown only here.
         print(f"created the user {ADMIN}, password {chosen}", file=sys.stderr, flush=True)
 
 

@@ -7,11 +7,11 @@ After a few large requests the process would keep most of their memory.
 import ctypes
 import sys
 
-# Larger blocks are mapped one by one, and unmapped when they are freed.
+# Larger blocks get a mapping of their own, which is unmapped when they are freed.
 MAX_HEAP_BLOCK_BYTES = 524_288
-# Freed memory at the end of a heap is returned from this size on.
+# Free memory at the end of a heap is returned to the system above this size.
 MIN_TRIMMED_BYTES = 1_048_576
-# Names of <malloc.h>.
+# Constants of <malloc.h>.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -20,7 +20,7 @@ def limit_kept_memory() -> None:
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)
-    # musl has no such function, and keeps no such memory.
+    # musl has no `mallopt`, and does not keep freed memory.
     if hasattr(libc, "mallopt"):
         libc.mallopt(M_MMAP_THRESHOLD, MAX_HEAP_BLOCK_BYTES)
         libc.mallopt(M_TRIM_THRESHOLD, MIN_TRIMMED_BYTES)

@@ -16,7 +16,7 @@ from django.conf import settings as django_settings
 
 from mockllm_site.kit import env
 
-# Before anything of the apps is imported: their models need settings.
+# Settings must be configured before the apps' models are imported.
 _is_own = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
 if _is_own:
     os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
@@ -64,6 +64,6 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
         if documents:
             load(load_documents({"scenarios": documents}))
 
-    # In a thread: a transport may be made while an event loop runs, where Django uses no database.
+    # In a thread: a transport may be created inside an event loop, where Django refuses queries.
     with _lock:
         run_through(running_connection(), prepare_and_load)

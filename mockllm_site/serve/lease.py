@@ -67,7 +67,7 @@ class Lease:
             shares=shares,
         )
         self._now, self._wait = now, wait
-        # The beat of each other process, and since when that is so.
+        # For each other process: its last beat, and when this process first saw it.
         self._beats: dict[str, tuple[int, float]] = {}
         self._ended = Event()
         self._thread: Thread | None = None
@@ -128,7 +128,7 @@ class Lease:
         """Register this process, or return the processes that it cannot serve beside."""
         with transaction.atomic():
             Installation.name()
-            # Who enters waits for who enters.
+            # The row lock lets one process enter at a time.
             Installation.objects.select_for_update().get(pk=1)
             others = ServerProcess.objects.exclude(pk=self._row.pk)
             if self._row.shares:

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
-# When a signal's time for draining is over, as the monotonic clock has it.
+# The monotonic time at which draining ends; None until a signal arrives.
 _drained_at: float | None = None
 
 
@@ -39,7 +39,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             _drain_on_signals()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
-            # Answers may take what is left of the time for draining; their provider may be us.
+            # Chat answers get the rest of the drain time; their provider may be this server.
             left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
             await sync_to_async(stop)(max(left, 0.0))
             await services().release_loop()
@@ -54,7 +54,7 @@ async def ensure_started() -> None:
         try:
             await start()
         except Exception:
-            # Requests get an error in the shape that belongs to the path.
+            # Requests then get an error in the envelope of their path.
             log.exception("the services could not be started")
 
 
@@ -81,7 +81,7 @@ def stop(seconds: float) -> None:
 
 
 def _metrics_text() -> str:
-    # Imported late: most servers have no Redis, over which others ask for it.
+    # Imported late: only servers with Redis need it, to answer metrics queries of other processes.
     from mockllm_site.pages.metrics import labelled_metrics
 
     return labelled_metrics()
@@ -102,7 +102,7 @@ def _drain_on_signals() -> None:
             try:
                 signal.signal(number, _drain_before(theirs))
             except ValueError:
-                # A server in a thread of its own gets no signals.
+                # Signals can only be handled in the main thread.
                 return
 
 
@@ -111,7 +111,7 @@ def _drain_before(theirs: Handler) -> Handler:
 
     def handle(number: int, frame: FrameType | None) -> None:
         global _drained_at
-        # Who says it again has waited long enough.
+        # A second signal ends the wait.
         seconds = settings.MOCKLLM_DRAIN_SECONDS if _drained_at is None else 0.0
         _drained_at = time.monotonic() + seconds
         services().drain(seconds)

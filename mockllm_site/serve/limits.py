@@ -36,7 +36,7 @@ from scenarios_app.wire.registry import is_provider_path
 BUSY = "The server is reading other large requests; try again."
 log = logging.getLogger(__name__)
 
-# For files, databases, tools, calls to providers, and connections that are told to come again.
+# Descriptors for files, databases, tools, provider calls and refused connections.
 RESERVE = 256
 
 
@@ -82,7 +82,7 @@ class _CountedBody:
         message = await self._receive()
         self.size += len(message.get("body", b""))
         if self.size > self._most:
-            # For the application the client is gone; the answer it gets is ours.
+            # The application sees a disconnect; this module sends the response.
             return {"type": "http.disconnect"}
         if not message.get("more_body", False):
             await self._reading.aclose()
@@ -109,7 +109,7 @@ async def _refuse(
     headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     if status == 503:
         headers.append((b"retry-after", b"1"))
-    # Not to a client that is still sending, which it would reach as a reset.
+    # Not while the client still sends: it would see a reset instead of the response.
     if close:
         headers.append(CLOSE)
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -214,7 +214,7 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return None
             except OSError:
-                # No descriptor left after all.
+                # No file descriptor is left.
                 return self._pause_accepting()
             task = self._loop.create_task(self._connect(connection))
             self._taking.add(task)

@@ -33,12 +33,12 @@ from scenarios_app.serving.transports.websocket_protocol import WebSocketProtoco
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
-# How long the head of a request may take, and how long a body may say nothing.
+# Time limit of a request's head, and of a pause within its body.
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 25.0
-# How long a client may take none of the bytes that are written to it.
+# Time limit for a client that reads none of the written bytes.
 UNREAD_SECONDS = 60.0
-# How long a client may let itself be waited for where no more connections are taken.
+# The same time limits while no more connections are accepted.
 CROWDED_SECONDS = 3.0
 
 
@@ -55,17 +55,17 @@ class GuardedProtocol(SerialProtocol):
     """One connection with limits. `limits` are set once, before the first connection."""
 
     limits: ClassVar[Limits]
-    # Bytes of a head that is not whole yet, or of a body in chunks since the last that was content;
-    # and since when the client is waited for: None while it is the client that waits.
+    # Bytes of an incomplete head, or of a chunked body since its last content; and since when this
+    # server waits for the client (None while it does not).
     _head = 0
     _in_head = True
     _refused = False
     _waiting_since: float | None = None
-    # Since when nothing is asked: no answer is on its way.
+    # Since when no request is being answered.
     _idle_since: float | None = None
-    # Whether this head is parsed again without the protocol that it offers.
+    # True if this head is parsed again without its upgrade.
     _declined = False
-    # Bytes that were written and not taken at the last `_is_unread`, and since when none are taken.
+    # Unread bytes at the last `_is_unread`, and since when the client reads none.
     _unread = 0
     _unread_since = 0.0
 
@@ -92,20 +92,20 @@ class GuardedProtocol(SerialProtocol):
         if self._head > self.limits.head_bytes and not self._is_between_requests:
             self._refuse(431, "The request's headers or trailers are too large.")
         elif not self._in_head and self._waiting_since is not None and self._waits_for_room():
-            # The application says when there is room for the rest: it reads then.
+            # The application resumes reading when it reads the rest.
             self.flow.pause_reading()
 
     def _begin(self, plain: PlainHead) -> None:
         """Begin to answer a request that was read without the parser."""
         if self._is_between_requests:
-            # All of the request is there, as after `on_message_complete`.
+            # The request is complete, as after `on_message_complete`.
             self._in_head, self._waiting_since, self._idle_since = False, None, None
         super()._begin(plain)
 
     def on_message_begin(self) -> None:
         """Start the time limit of a request's head."""
         super().on_message_begin()
-        # What came before it in the same packet may have been answered by now.
+        # An earlier request in the same packet may have been answered meanwhile.
         self._idle_since = None
         if not self._in_head:
             self._in_head, self._head = True, 0
@@ -116,7 +116,7 @@ class GuardedProtocol(SerialProtocol):
         if self._in_head:
             super().on_header(name, value.rstrip(BLANKS))
         else:
-            # A trailer. None is used, so that it cannot pass for a header.
+            # A trailer. Trailers are ignored, so that none can act as a header.
             self._head += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
@@ -140,7 +140,7 @@ class GuardedProtocol(SerialProtocol):
         self._waiting_since = None
         super().on_message_complete()
         if self.cycle is not None and self.cycle.response_complete:
-            # It was answered before its body had come to an end.
+            # The response was sent before the body was complete.
             self._idle_since = time.monotonic()
 
     def _declines_upgrade(self) -> bool:
@@ -151,7 +151,7 @@ class GuardedProtocol(SerialProtocol):
 
     def _should_upgrade(self) -> bool:
         """Return True for a GET below the limit of connections that uvicorn upgrades."""
-        # A WebSocket begins with a GET, and one connection too many gets an HTTP response.
+        # Only a GET starts a WebSocket; a connection beyond the limit gets an HTTP response.
         is_get = self.parser.get_method() == b"GET" and not self._beyond
         return is_get and super()._should_upgrade()
 
@@ -169,7 +169,7 @@ class GuardedProtocol(SerialProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Open a WebSocket of a provider here; leave any other to the application."""
-        # What comes now is for the protocol that takes over.
+        # Further bytes belong to the new protocol.
         self._refused = True
         if not self._open_websocket():
             super().handle_websocket_upgrade()
@@ -252,7 +252,7 @@ class GuardedProtocol(SerialProtocol):
         if since is None or self.flow.read_paused:
             return
         if crowded and now - since > CROWDED_SECONDS:
-            # At once, without an answer: others wait for its descriptor.
+            # Closed without a response, because other clients need the descriptor.
             self.transport.abort()
             return
         if self._refused:
@@ -286,7 +286,7 @@ class GuardedProtocol(SerialProtocol):
         client that still sends would see a reset in place of the error."""
         cycle = self.cycle
         if cycle is not None and not self._in_head:
-            # For the application its client is gone.
+            # The application sees a disconnect.
             cycle.disconnected = True
             cycle.message_event.set()
             if cycle.response_started:

@@ -13,12 +13,12 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from scenarios_app.serving.transports.asgi_scope import announced_length
 from scenarios_app.serving.transports.uvicorn_protocol import HEAD_END, UvicornProtocol
 
-# A connection that holds more bytes is not read.
+# A connection with more held bytes is not read.
 MAX_HELD_BYTES = 65_536
-# All connections together; the one that goes beyond is closed.
+# Limit for all connections together; the connection that exceeds it is closed.
 MAX_ALL_HELD_BYTES = 16_777_216
-# A body in chunks is parsed in pieces that end where it may end. After so many of them others have
-# their turn.
+# A chunked body is parsed in pieces that end where the body may end. After this many pieces the
+# event loop runs other tasks.
 PIECES_PER_TURN = 64
 
 
@@ -38,16 +38,16 @@ class SerialProtocol(UvicornProtocol):
 
     flow: HoldingFlow
     _held: bytearray
-    # Bytes that all connections hold, as of what each of them last counted of its own.
+    # Held bytes of all connections, as last counted by each.
     _all_held: ClassVar[int] = 0
     _counted = 0
-    # The turn in which what is held is parsed on.
+    # The scheduled call that parses held bytes.
     _turn: asyncio.Handle | None = None
-    # Bytes to come of a body whose length is known.
+    # Missing bytes of a body with a known length.
     _body_left = 0
-    # The last three bytes that were parsed of a head or body that goes on.
+    # The last three parsed bytes of an unfinished head or body.
     _tail = b""
-    # Whether a request came to its end in this turn.
+    # True if a request was completed in this turn.
     _whole = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -23,18 +23,16 @@ from mockllm_site.serve.protocol import GuardedProtocol, Limits, close_stalled_c
 from scenarios_app.serving.services import pipeline_now
 
 LOCAL_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-# The server looks up ten times a second.
+# uvicorn ticks ten times a second.
 TICKS_PER_LOOK = 5
-# A head that is whole is measured without its first line and separators; this is for those.
+# Allowance for the request line and separators, which the size of a complete head lacks.
 REQUEST_LINE = 16_384
-# What uvicorn waits beyond our own deadline, at which the last streams are ended properly.
+# uvicorn waits this much longer than our deadline, at which the last streams are ended.
 BEYOND_SECONDS = 2.0
-# What answers get, after a second signal, to end properly: they look up in this time.
+# After a second signal, answers have this time to end properly.
 HURRY_SECONDS = 0.5
-# When Python looks for garbage: once so many more objects that hold others have come than gone,
-# after so many such looks through the young also through those that stayed, and after so many of
-# these through all. As Python has it, 700 come within a turn of the loop, and once a second all
-# were looked through, which stopped thousands of open streams for a twentieth of one.
+# Thresholds of Python's garbage collector. With the default (700) it ran in every turn of the event
+# loop, and a full collection each second stopped thousands of open streams for 50 ms.
 GARBAGE = (2_000, 10, 100)
 
 
@@ -75,7 +73,7 @@ class Parent:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        # Then its end shows at once, also where nobody has waited for it yet.
+        # Then a parent that ended before this line is noticed too.
         self._started_us = os.getppid() == pid
 
     @property
@@ -125,8 +123,8 @@ class Server(uvicorn.Server):
         if self._stop.asked:
             self.should_exit = True
         else:
-            # What is there now stays: looking through it again and again for garbage would take
-            # a tenth of a second each time, for all who wait just then.
+            # Exclude the existing objects from collection: scanning them takes a tenth of a second
+            # each time, during which no request is answered.
             gc.collect()
             gc.freeze()
             gc.set_threshold(*GARBAGE)
@@ -159,7 +157,7 @@ class Server(uvicorn.Server):
             acceptor.stop()
         await super().shutdown(sockets=sockets)
         if self.force_exit:
-            # In a hurry or not: runs have ends to be stored, and the journal rows.
+            # Also after a second signal: ends of runs and journal rows must be stored.
             await self.lifespan.shutdown()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -175,7 +173,7 @@ class Server(uvicorn.Server):
 
     def _abort_connections(self) -> None:
         """Abort all connections, and let the server end without waiting."""
-        # Where nothing is left to be waited for, the end has begun already.
+        # Without connections and tasks, the shutdown has already begun.
         self.force_exit = bool(self.server_state.connections or self.server_state.tasks)
         for connection in tuple(self.server_state.connections):
             if connection.transport is not None:
@@ -186,7 +184,7 @@ def bind(host: str, port: int) -> socket.socket:
     """Return a listening socket: its port is known before the server runs. Raises StartFailed."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # `localhost` may be both: the older address is the one that clients try first.
+        # `localhost` can be IPv4 and IPv6; clients try IPv4 first.
         family, kind, protocol, _, address = min(addresses, key=lambda a: a[0] != socket.AF_INET)
         bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -200,7 +198,7 @@ def bind(host: str, port: int) -> socket.socket:
 def announce_ready(host: str, bound: socket.socket) -> None:
     """Write the address to MOCKLLM_READY_FILE, and print the ready line; raises StartFailed."""
     port = bound.getsockname()[1]
-    # Clients on this machine reach a server on every address by this one.
+    # For a server on all addresses, clients on this machine use the loopback address.
     write_ready_file(f"{_format_url(LOCAL_HOSTS.get(host, host), port)}\n")
     print(f"mockllm ready on {_format_url(host, port)}", flush=True)
 
@@ -239,12 +237,12 @@ def run(
     cap = connection_cap(wanted)
     GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
     GuardedProtocol.running = (pipeline_now,)
-    # Its type says a whole number; the server itself takes any.
+    # uvicorn declares int, but accepts a float.
     seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + BEYOND_SECONDS
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
-        # The same for the servers of all tests, with or without the extra `server`.
+        # Servers of tests use the same loop with and without the extra `server`.
         loop="asyncio" if settings.MOCKLLM_LIGHT else "auto",
         log_config=None,
         access_log=False,

@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 LOOK_SECONDS: Final = 0.5
-# Before another one takes the place of one that never got ready.
+# Pause before a worker that failed to start is replaced.
 PAUSE_SECONDS: Final = 1.0
-# What a worker gets beyond its time for draining before it is killed: tools end, rows are written.
+# Time after draining in which tools end and rows are written, before the worker is killed.
 END_SECONDS: Final = 30.0
 READY: Final = b"r"
 
-# Serves in a forked child, up to its end, and calls what it is given once it is ready.
+# Serves in a forked child until it ends; calls its argument once it is ready.
 Serve: TypeAlias = Callable[[Callable[[], None]], None]
 
 
@@ -62,7 +62,7 @@ class Workers:
         self._workers: dict[int, _Worker] = {}
         self._selector = selectors.DefaultSelector()
         self._signalled = self._up = self._ending = self._failed = False
-        # When those that are missing are started, and when those that do not end are killed.
+        # When missing workers are started, and when workers that do not end are killed.
         self._start_at = self._kill_at = float("inf")
 
     def run(self) -> None:
@@ -111,7 +111,7 @@ class Workers:
     def _fork_worker(self) -> None:
         """Start a worker; it reports through a pipe when it serves."""
         read, write = os.pipe()
-        # A signal in between would find neither the parent's way to end nor the child's.
+        # Blocked until both sides have set up their handling of signals.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid == 0:
@@ -125,7 +125,7 @@ class Workers:
         """Serve in the forked child, then exit the process."""
         code = 1
         try:
-            # What is typed at the terminal is for the parent, which tells its children once.
+            # Ctrl-C then reaches only the parent, which signals its children once.
             os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             for number in SIGNALS:

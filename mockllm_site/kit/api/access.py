@@ -83,9 +83,9 @@ class ClientView(JsonView):
     may see all clients if it has the permission."""
 
     authentication_classes = (ChatAccess,)
-    # The first says to the OpenAPI document that on loopback nothing is needed.
+    # AllowAny makes the OpenAPI document say that loopback needs no login.
     permission_classes = (AllowAny, MayChat)
-    # What a login needs to see what is not its own, where that can be asked for.
+    # The permission that a login needs to see other clients' data.
     sees_with = SEES_TRACES
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from mockllm_site.kit.testcase import OpenTestTransaction
 
 log = logging.getLogger(__name__)
 
-# Below these every error is JSON of one shape.
+# Below these paths every error is JSON of one form.
 PREFIXES = ("/control/", "/api/")
 LIGHT_SERVER = (
     "this is a light server; start `mockllm serve` for the chat, the admin, pages and API documents"
@@ -69,7 +69,7 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             headers = {} if wait is None else {"Retry-After": str(ceil(wait))}
             return error_response(429, str(error.detail), headers=headers)
         case APIException():
-            # Views give a 401 this attribute, for its header.
+            # REST framework's views set this attribute on a 401.
             asks = getattr(error, "auth_header", None)
             headers = {"WWW-Authenticate": asks} if asks else {}
             return error_response(error.status_code, str(error.detail), headers=headers)

@@ -24,7 +24,7 @@ def call_views_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
             if not request.path_info.startswith(prefix):
                 return get_response(request)
             match = resolve(request.path_info)
-            # A coroutine goes back to the event loop once, and not through the rest of the list.
+            # A coroutine is awaited on the event loop once; then the other middleware runs here.
             coroutine = iscoroutinefunction(match.func)
             view = async_to_sync(match.func) if coroutine else match.func
             request.resolver_match = match

@@ -19,16 +19,16 @@ from django.http import HttpRequest
 from mockllm_site.kit.addresses import parse_ip_address
 
 OPEN_MODES = ("dev", "test")
-# In the environment, so that processes that a server starts to share its socket know it too.
+# An environment variable, so that child processes that share the socket have it too.
 VARIABLE = "MOCKLLM_LISTENING_ON"
-# Headers that proxies, content delivery networks and tunnels add, and no client by itself.
+# Headers that only proxies, content delivery networks and tunnels add.
 FORWARDED = re.compile(
     r"HTTP_(FORWARDED|VIA|CDN_LOOP|\w*CLIENT_?IP|\w*CONNECT(ING|ION)_IP(V6)?"
     r"|X_(REAL_IP|FORWARDED|PROXYUSER_IP|APPENGINE_USER_IP|AMZ_CF_ID|ARR_LOG_ID)"
     r"|X_(FORWARDED|ORIGINAL|ENVOY|AZURE|VERCEL)_\w+|CF_\w+|CLOUDFRONT_\w+|TAILSCALE_\w+)"
 )
-# What Django's test client calls the server: its requests come over no socket, and no server
-# answers to this name unless Django's test environment, which adds it, is set up.
+# The host of Django's test client, whose requests use no socket. Only Django's test environment
+# allows this host.
 TEST_CLIENT = "testserver"
 FOREIGN = "The request comes from a page of another origin."
 _PORT = re.compile(r":[0-9]{1,5}$")

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from mockllm_site.kit.api.shapes import Shape
 
 F = TypeVar("F", bound=Callable[..., Any])
-# A shape, or a piece of JSON Schema.
+# A Shape class, or a JSON Schema.
 Form: TypeAlias = type[Shape] | dict[str, Any]
 
 JSON: Final = "application/json"
@@ -33,7 +33,7 @@ class Operation:
     tag: str | None = None
 
 
-# Those that the library was not told of yet.
+# Operations that drf-spectacular does not know yet.
 operations: Final[list[Operation]] = []
 
 

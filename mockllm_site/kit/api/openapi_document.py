@@ -48,7 +48,7 @@ class _ShapeSchema(OpenApiSerializerExtension):
     def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
         schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
         if type(self.target).__doc__ is None:
-            # The library takes a base class's docstring, which is not about this object.
+            # drf-spectacular takes it from a base class.
             schema.pop("description", None)
         return {**schema, "additionalProperties": False, **self.target.keywords}
 
@@ -108,7 +108,7 @@ def build_document(patterns: Sequence[Any]) -> Document:
         _register_operation(operations.pop())
     generator: Any = SchemaGenerator(patterns=list(patterns))
     schema = generator.get_schema(request=None, public=True)
-    # Through its renderer: what is lazy or a type of its own becomes plain JSON.
+    # Rendered and parsed, so that lazy texts and special types become plain JSON.
     plain: Document = json.loads(OpenApiJsonRenderer().render(schema))
     for path in plain["paths"].values():
         for operation in path.values():

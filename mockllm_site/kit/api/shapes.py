@@ -15,7 +15,7 @@ _MISSING = {"required": "missing", "null": "cannot be null"}
 class Shape(serializers.Serializer[Any]):
     """A serializer of an object that refuses unknown keys; `keywords` extend its JSON Schema."""
 
-    # Those of JSON Schema for what `validate` wants of the whole.
+    # JSON Schema keywords for what `validate` checks.
     keywords: ClassVar[Mapping[str, Any]] = {}
 
     @cached_property

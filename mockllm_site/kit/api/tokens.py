@@ -16,5 +16,5 @@ def bearer_of(request: HttpRequest) -> str | None:
 
 def matches_token(sent: str, token: str) -> bool:
     """Compare a sent token with the configured one in constant time; False if that is empty."""
-    # Headers come as Latin-1, also those of another encoding.
+    # Headers are decoded as Latin-1, whatever their encoding.
     return bool(token) and hmac.compare_digest(sent.encode("latin-1", "replace"), token.encode())

@@ -30,7 +30,7 @@ def decode(body: bytes) -> Any:
         value = json.loads(
             body.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
         )
-        # No number beyond what JSON has, and no half of a surrogate pair.
+        # Refuses numbers that JSON does not have, and lone surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
         raise ApiError(400, f"Expected UTF-8 text, byte {error.start + 1} is not.") from None
@@ -74,11 +74,11 @@ class JsonAlways(BaseContentNegotiation):
 class JsonView(APIView):
     """A base view with JSON. `read_body` and `query` refuse unknown keys and wrong types."""
 
-    # All that authentication let in.
+    # Every authenticated client.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
-    # For the OpenAPI document; bodies are read by `read_json`.
+    # Only for the OpenAPI document; `read_json` reads the bodies.
     parser_classes = (JSONParser,)
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "delete")
 
@@ -109,7 +109,7 @@ class JsonView(APIView):
                 request.content_type or "", "Send JSON, with Content-Type: application/json."
             )
         max_bytes = settings.MOCKLLM_MAX_BODY_BYTES
-        # A chunked body has no length in advance.
+        # A chunked body has no Content-Length.
         body = request.read(max_bytes + 1)
         if len(body) > max_bytes:
             raise ApiError(413, f"The body is larger than {max_bytes} bytes.")
@@ -155,9 +155,8 @@ class AsyncJsonView(JsonView):
         try:
             self.initial(request, *self.args, **self.kwargs)
         finally:
-            # A stream may go on for long, and would keep the connection of a thread of its own,
-            # where a server has no threads for all. In that of a test case it is the case's own,
-            # in its transaction.
+            # A long stream must not hold the connection of its thread, if the server has one thread
+            # per request. In tests the connection is the test's own, inside its transaction.
             for connection in connections.all(initialized_only=True):
                 if not connection.in_atomic_block:
                     connection.close_if_unusable_or_obsolete()
@@ -178,7 +177,7 @@ def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[
     """Return two routes of a view: the documented one, and an undocumented one that differs by the
     slash at the end."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    # A class of its own: `as_view(schema=None)` would import the library that describes views.
+    # A subclass, because `as_view(schema=None)` would import drf-spectacular.
     undocumented: Any = type(
         view.__name__, (view,), {"schema": None, "__module__": view.__module__}
     )

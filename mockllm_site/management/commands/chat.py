@@ -32,7 +32,7 @@ class Command(BaseCommand):
         answers = Console(file=sys.stdout)
         asides = answers if answers.is_terminal else Console(file=sys.stderr)
         try:
-            # As the start of a server does.
+            # Like the start of a server.
             database.prepare()
             starting.load_test_mode()
             starting.load_demo()
@@ -44,7 +44,7 @@ class Command(BaseCommand):
                     )
                 )
                 for line in _input_lines():
-                    # The first Ctrl-C cancels the answer, the next one the wait for its end.
+                    # The first Ctrl-C cancels the answer, a second one the wait for its end.
                     run_interruptibly(runner, talk.send_and_print(line))
                 talk.print_id()
         except ChatError as error:
@@ -60,7 +60,7 @@ def _input_lines() -> Iterator[str]:
     if sys.stdin.isatty():
         lines = read_lines()
     else:
-        # Bytes that are no text become a message that is refused, and not a traceback.
+        # Invalid UTF-8 becomes a message that is refused, instead of a traceback.
         sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
         lines = (line.rstrip("\n") for line in sys.stdin)
     return (line for line in lines if line.strip())

@@ -9,7 +9,7 @@ from django.db import connection
 
 from mockllm_site.serve.database import is_in_memory
 
-# What asks for less than all tables, or for none.
+# Options that ask for some tables, or for none.
 PARTS = ("app_label", "check_unapplied", "fake", "plan", "prune")
 
 
@@ -18,7 +18,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate; an in-memory database gets its tables from the models."""
-        # No app has migrations there.
+        # In-memory tables are created without migrations.
         if not is_in_memory():
             super().handle(*args, **options)
         elif any(options[part] for part in PARTS):

@@ -14,7 +14,7 @@ from chat_app.models import Conversation
 from traces_app.leases import end_dead_runs
 from traces_app.models import Status, Trace
 
-# Small transactions: other writers wait for one of these at most.
+# Transactions are small, so that other writers wait for one of these at most.
 BATCH = 100
 
 
@@ -36,7 +36,7 @@ def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
     traces = old.exclude(conversation__in=conversations)
     if dry_run:
         return Pruned(conversations.count(), traces.count())
-    # The traces first: they are told from those that go with their conversations.
+    # Traces first: their query needs the conversations, whose traces are deleted with them.
     gone = _delete(traces)
     return Pruned(_delete(conversations), gone)
 
@@ -48,7 +48,7 @@ def _delete(rows: QuerySet[Any]) -> int:
     gone = 0
     for start in range(0, len(keys), BATCH):
         with transaction.atomic():
-            # Asked again: one may have become younger since. From then on nobody writes to them.
+            # Queried again, because a row may be newer now; from here on it is locked.
             batch = rows.filter(pk__in=keys[start : start + BATCH]).order_by("pk")
             old = list(batch.select_for_update(of=("self",)).values_list("pk", flat=True))
             _, counts = rows.model.objects.filter(pk__in=old).delete()

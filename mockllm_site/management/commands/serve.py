@@ -105,7 +105,7 @@ class Command(BaseCommand):
         except (starting.CannotLoad, server.StartFailed, lease.LeaseRefused) as error:
             raise CommandError(str(error)) from error
         finally:
-            # A start that fails is no unclean end.
+            # A failed start is not an unclean end.
             lease.release()
 
 
@@ -118,7 +118,7 @@ def _serve_in_workers(
         own_parent = server.Parent(os.getppid())
         server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
 
-    # Nothing of this process goes on in its children: no thread, no connection.
+    # Child processes must inherit no thread and no connection.
     lease.release()
     connections.close_all()
     Workers(

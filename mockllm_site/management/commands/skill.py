@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from mockllm_site import paths
 
 PAGE: Final = paths.PROJECT / "docs" / "skill.md"
-# Where each agent looks for the skills of a project.
+# The folders in which agents look for a project's skills.
 FOLDERS: Final = {
     "claude": ".claude/skills",
     "codex": ".agents/skills",
@@ -25,7 +25,7 @@ scripted server. Use it to write or repair such tests, and to explain unmatched 
 ---
 
 """
-# The last line of an installed skill, with a hash of the text before it.
+# The last line of an installed skill, with a hash of the text above it.
 SEAL: Final = "\n<!-- mockllm skill {} -->\n"
 SEAL_CHARS: Final = len(SEAL.format("0" * 16))
 
