@@ -135,8 +135,8 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
         value = _variable_text(setting.name)
         if prod and setting.parse is parse_token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
             raise SettingError(
-                f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod asks "
-                "for"
+                f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod "
+                "requires"
             )
         values[setting.name] = setting.parse(setting.name, value or setting.default_in(prod=prod))
     return values
@@ -155,5 +155,5 @@ def check_secret_key(name: str) -> None:
     insecure = value.startswith("django-insecure-")
     if insecure or len(value) < KEY_LENGTH or len(set(value)) < KEY_LETTERS:
         raise SettingError(
-            f"{name}: too weak for prod, which asks for {KEY_LENGTH} random characters; {NEW_KEY}"
+            f"{name}: too weak for prod, which requires {KEY_LENGTH} random characters; {NEW_KEY}"
         )

@@ -73,6 +73,6 @@ async def _database_problem() -> str | None:
     except TimeoutError:
         return f"no answer within {DATABASE_SECONDS:g} s"
     except Exception as error:
-        log.warning("health: the database does not take a row (%s)", error)
+        log.warning("health: the database cannot be written (%s)", error)
         return type(error).__name__
     return None

@@ -144,13 +144,15 @@ class Lease:
         while not self._ended.wait(RENEW_SECONDS):
             try:
                 if not self.renew():
-                    log.error("another process has taken this one for dead and serves: it ends")
+                    log.error(
+                        "another process took this one for dead and serves now: this process ends"
+                    )
                     os.kill(os.getpid(), signal.SIGTERM)
                     break
                 works = True
             except DatabaseError:
                 if works:
-                    log.exception("this process cannot show that it lives; it goes on trying")
+                    log.exception("this process cannot renew its lease; it keeps trying")
                 works = False
                 connection.close()
         try:

@@ -116,7 +116,7 @@ async def _refuse(
     await send({"type": "http.response.body", "body": body})
 
 
-MESSAGE = "This server has as many connections as it takes; try again."
+MESSAGE = "This server has reached its maximum number of connections; try again."
 RETRY_MS = 1000
 CLOSE = (b"connection", b"close")
 
@@ -146,7 +146,7 @@ def connection_cap(wanted: int) -> int:
         return wanted
     cap = max(soft - RESERVE, 1)
     log.warning(
-        "this process may open %d files, so it takes %d connections at once instead of %d: "
+        "this process may open %d files, so it accepts %d connections instead of %d: "
         "raise the limit (ulimit -n %d) or lower MOCKLLM_MAX_CONNECTIONS",
         *(soft, cap, wanted, needed),
     )

@@ -261,11 +261,11 @@ class GuardedProtocol(SerialProtocol):
         if self._in_head:
             if now - since > HEAD_SECONDS:
                 if self._head:
-                    self._refuse(408, "The request's headers did not come to an end.")
+                    self._refuse(408, "The request's headers were not complete in time.")
                 else:
                     self.transport.close()
         elif now - since > BODY_SECONDS:
-            self._refuse(408, "The request's body did not come to an end.")
+            self._refuse(408, "The request's body was not complete in time.")
 
     def _is_unread(self, now: float) -> bool:
         """Return True if the client has read none of the written bytes for too long."""

@@ -37,8 +37,8 @@ GARBAGE = (2_000, 10, 100)
 
 
 OPEN = (
-    "listening on %s: all who reach it may use the providers' routes; the control API, the chat, "
-    "traces and /metrics ask for a token or a login"
+    "listening on %s: everyone may use the providers' routes; the control API, the chat, "
+    "traces and /metrics require a token or a login"
 )
 
 log = logging.getLogger(__name__)

@@ -165,9 +165,7 @@ class Workers:
                 self._failed = True
                 log.error("worker %d ended %s", worker.pid, _describe_exit(code))
         elif self._up:
-            log.error(
-                "worker %d ended %s; another one takes its place", worker.pid, _describe_exit(code)
-            )
+            log.error("worker %d ended %s and is replaced", worker.pid, _describe_exit(code))
             pause = 0.0 if worker.ready else PAUSE_SECONDS
             self._start_at = min(self._start_at, time.monotonic() + pause)
         else:

@@ -160,5 +160,5 @@ class TestCassette:
         lines = [line for one in self._recording["drift"] for line in one["text"].splitlines()]
         if not lines:
             return []
-        renew = "--mockllm-record=all records it anew, new adds to it"
-        return [f"{self.label} is not what is asked today ({renew}):", *lines]
+        renew = "--mockllm-record=all records it again, new adds to it"
+        return [f"{self.label} differs from today's requests ({renew}):", *lines]

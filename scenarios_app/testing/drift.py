@@ -46,8 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--json", action="store_true", help="JSON in place of text")
     add("--junit", metavar="FILE", help="write JUnit XML there as well")
     parser.epilog = (
-        "After --, a command that asks: pytest, or any other. It is answered from the cassettes "
-        "alone; what it says goes to standard error."
+        "After --, the command whose requests are compared, such as pytest. Only the cassettes "
+        "answer it; its output goes to standard error."
     )
 
 
@@ -138,7 +138,7 @@ def _drifts_of_tests(
             if (file := _file_of(label, files)) is not None:
                 drifts_by_file.setdefault(file, []).extend(one["drift"])
                 notes += _unreached_notes(one, file)
-    notes += [f"{file}: no test asked for it" for file in files if file not in drifts_by_file]
+    notes += [f"{file}: no test used it" for file in files if file not in drifts_by_file]
     return {file: drifts_by_file.get(file, []) for file in files}, notes
 
 
@@ -175,7 +175,7 @@ def _group_by_file(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> Dr
 
 def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
     """Return a note for each step that was not requested after an earlier drift."""
-    after = "not asked after what drifted"
+    after = "not reached after a drift"
     steps = [name.rpartition("/") for name in body["unreached"]]
     return [f"{file or cassette}, step {step}: {after}" for cassette, _, step in steps]
 

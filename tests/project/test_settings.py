@@ -103,7 +103,7 @@ def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:
         *(
             (
                 {"MOCKLLM_ENV": "prod", "SECRET_KEY": weak},
-                "mockllm: SECRET_KEY: too weak for prod, which asks for 50 random characters; "
+                "mockllm: SECRET_KEY: too weak for prod, which requires 50 random characters; "
                 f"{env.NEW_KEY}",
             )
             for weak in ("s", SECRET[:49], "x" * 60, f"django-insecure-{SECRET}")
@@ -111,7 +111,7 @@ def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:
         *(
             (
                 {"MOCKLLM_ENV": "prod", "SECRET_KEY": SECRET, name: "x" * 15},
-                f"mockllm: {name}: shorter than 16 characters, which prod asks for",
+                f"mockllm: {name}: shorter than 16 characters, which prod requires",
             )
             for name in ("MOCKLLM_CONTROL_TOKEN", "MOCKLLM_METRICS_TOKEN", "CHAT_TOKEN")
         ),

@@ -134,7 +134,7 @@ def test_a_changed_prompt_is_named_and_nothing_else(
     change = 'messages[0].content changed from "You are terse." to "You are kind."'
     result.stdout.fnmatch_lines(
         [
-            "cassettes/test_one/test_it.json is not what is asked today*",
+            "cassettes/test_one/test_it.json differs from today's requests*",
             "changed: POST /v1/chat/completions (step 1)",
             f"  {change.replace('[', '[[]')}",
         ]

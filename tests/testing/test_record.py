@@ -164,7 +164,7 @@ def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: 
         "cassettes/test_agent/test_the_weather.json",
         "  changed: POST /v1/chat/completions (step 1)",
         f'    messages[0].content changed from "{was}" to "{now}"',
-        "cassettes/test_agent/test_the_weather.json, step 2: not asked after what drifted",
+        "cassettes/test_agent/test_the_weather.json, step 2: not reached after a drift",
     ]
 
 
