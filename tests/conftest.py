@@ -31,11 +31,11 @@ from tests.support.live_server import Live, LiveServer, run_apart
 pytest_plugins = ["pytester", "tests.support.selection"]
 
 hypothesis_profiles.load()
-# In the order of the apps, whichever pages a test imports first.
+# All at once, so that the order of registration does not depend on the first test.
 admin.autodiscover()
 
 ENDED_SECONDS = 30.0
-# Where processes are started for tests.
+# Modules that start processes; tests of modules that import one get the marker `process`.
 STARTERS = {
     "subprocess",
     "scenarios_app.testing.server",
@@ -53,22 +53,22 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """The database of the session, which nobody uses any more when it is dropped."""
     with pytest.MonkeyPatch.context() as patch:
         if ON_POSTGRES:
-            # Nobody else changes it, and who looks out for that does so between tests too.
+            # No other process writes to the test database, and polling would go on between tests.
             patch.setattr("scenarios_app.catalog.can_be_shared", lambda: False)
-            # And nobody serves beside it: it need not show that it lives.
+            # No other process serves, so no lease needs to be renewed.
             patch.setattr("mockllm_site.serve.lease.can_be_shared", lambda: False)
         yield
     services().stop()
     close_connection()
     close_connections()
-    # That of the thread in which event loops of the suite's own use the database.
+    # The connections of the thread that runs database calls of event loops.
     asyncio.run(sync_to_async(connections.close_all)())
 
 
 @pytest.fixture(scope="session")
 def whole_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
     """One server for all tests of this process that want one."""
-    # Only now: it makes Django's application, which wants the settings.
+    # Imported late: it creates Django's application, which needs the settings.
     from mockllm_site.asgi import application
 
     unblock, block = django_db_blocker.unblock, django_db_blocker.block

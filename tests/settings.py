@@ -18,9 +18,9 @@ if ON_POSTGRES:
     DATABASES = {
         "default": {
             **Env.db_url_config(POSTGRES),
-            # No test looks at what a power cut leaves.
+            # No test checks what a power failure leaves.
             "OPTIONS": {"options": "-c synchronous_commit=off"},
-            # Its own for each process: the server may have other runs at the same moment.
+            # One database for each process: the server may have other runs at the same time.
             "TEST": {"NAME": f"mockllm_suite_{os.getpid()}"},
         }
     }

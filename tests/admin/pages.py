@@ -104,7 +104,7 @@ class _Reader(HTMLParser):
             case "fieldset":
                 self._disabled = max(self._disabled - 1, 0)
             case "textarea" if self._area:
-                # A browser leaves out the line break that follows the tag.
+                # Browsers ignore the line break after the tag.
                 self.values[self._area] = self.values[self._area].removeprefix("\n")
                 self._area = ""
 

@@ -40,7 +40,7 @@ def test_unposted_failure_fields_are_emptied(root: Client) -> None:
     fault = {"fault_kind": "stall", "fault_hold_ms": 5, "fault_extra": {"message": "late"}}
     scenario = a_scenario("one", {**failing, "failures_extra": {"code": "busy"}, **fault})
     posted = fields_at(root, page_of(scenario))
-    # A browser leaves out what is disabled.
+    # Browsers do not post disabled fields.
     remaining = {
         name: posted[name] for name in posted if not any(part in name for part in FAILURES)
     }

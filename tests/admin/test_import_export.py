@@ -239,7 +239,7 @@ def test_preview_warns_of_a_broken_template(root: Client) -> None:
     broken = {"name": "one", "steps": [{"produce": {"text": "Go to {{ city"}}]}
     warning = "one: step 1: “{{ city” is not filled in: placeholders look like {{ name }}"
     assert warning in map(str, preview(root, broken).context["warnings"])
-    # A scenario that will be switched off is checked too.
+    # A scenario that the import will disable is checked too.
     warning = warning.replace("one", "one (2)", 1)
     assert warning in map(str, preview(root, broken, "rename").context["warnings"])
 

@@ -9,7 +9,7 @@ from scenarios_app.admin.editor.layout import SCENARIO, STEP, Group, fields_of
 from scenarios_app.engine.conditions.texts import compile_regex
 from scenarios_app.models import Scenario, Step
 
-# The place among the steps is where the row is.
+# The position of the row is the step's order.
 ELSEWHERE = {"id", "scenario", "order"}
 
 

@@ -103,7 +103,7 @@ def test_publishing_under_a_taken_name_is_refused(editor: Client) -> None:
 
 def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
-    # As a fixture can hold it.
+    # A fixture can contain such a row.
     draft.steps.filter(order=2).update(answer_text="")
     response = publish(editor, draft)
     assert [f"{line.where}: {line.message}" for line in response.context["wrong"]] == [

@@ -204,7 +204,7 @@ def test_server_key_is_sent_to_its_provider_and_not_shown(
     begun = recording()
     assert begun is not None and begun.keys == {"anthropic": "sk-ant-of-the-server"}
     assert "with this server’s key" in page and "sk-ant-of-the-server" not in page
-    # The operator's upstream of openai is another host.
+    # The operator has set another upstream for openai.
     services().pipeline.recordings.clear()
     posted = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
     answer = chooser.post(RECORD, posted, follow=True)

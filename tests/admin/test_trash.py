@@ -126,7 +126,7 @@ def test_deleted_scenarios_are_kept_for_the_retention(
     assert [one.name for one in trash.trash_entries()] == ["young"]
     assert editor.get(f"{TRASH}{keys[0]}/").status_code == 404
     assert restore(editor, keys[0]).status_code == 404
-    # The next deletion forgets what is older.
+    # The next deletion drops what is older.
     delete(editor, a_scenario("other", {}))
     assert not Scenario.history.filter(id=keys[0]).exists()
     assert not Step.history.filter(scenario_id=keys[0]).exists()

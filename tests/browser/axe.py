@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 
 VERSION = "4.14.1"
-# Asked for with CI's services; elsewhere it is left out where npm cannot be had.
+# Required in CI; elsewhere skipped if npm is missing.
 REQUIRED = "REQUIRE_SERVICES"
 FOLDER = Path(__file__).resolve().parents[2] / ".axe"
 RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then(({violations: all}) => all.map(
@@ -50,7 +50,7 @@ def _fetch(file: Path) -> None:
     with tarfile.open(archive) as files:
         member = files.extractfile("package/axe.min.js")
         assert member is not None
-        # At once, so that another worker never reads half of it.
+        # Renamed when complete, so that no other worker reads half of it.
         half = file.with_suffix(f".{os.getpid()}")
         half.write_bytes(member.read())
     half.replace(file)

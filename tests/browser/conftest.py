@@ -17,13 +17,13 @@ from tests.support.required_services import chromium
 # Containers have neither a sandbox nor much shared memory.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
-# What htmx says of a request that is on its way when its page is left.
+# htmx events of a request that was running when its page was left.
 ABORTED = {"htmx:afterRequest", "htmx:sendAbort"}
 
-# How long a page may take on a busy machine, the first imports of a process included.
+# Time limit of a page on a busy machine, including a process's first imports.
 expect.set_options(timeout=30_000)
 
-# The name of a superuser, where a role is asked for.
+# The role that stands for a superuser.
 OPERATOR = "operator"
 
 OpenPage: TypeAlias = Callable[..., Page]
@@ -50,7 +50,7 @@ def browser() -> Iterator[Browser]:
     in which no other test could have its own. Each test has contexts of its own."""
     path = chromium()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # In a thread with a loop Django would refuse to query.
+        # Playwright runs an event loop in this thread, where Django refuses queries.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser

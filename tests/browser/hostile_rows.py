@@ -22,13 +22,13 @@ from tests.browser.payloads import ALL, PAYLOADS
 from tests.support.live_server import run_apart
 from traces_app.models import ModelCall, Trace, TraceEvent
 
-# Whose conversations the playground lists.
+# The client whose conversations the playground lists.
 CLIENT = "hostile"
 DRAFT = "/admin/scenarios_app/draft/"
-# So many steps have their fields on the page at once.
+# Up to this many steps, a page has all fields at once.
 STEPS = 10
 NAME = ALL[:200].strip()
-# Those that a document may have as names, and those that fit into the chat's columns.
+# Payloads that are valid names, and those that fit into the chat's columns.
 NAMES = tuple(text for text in PAYLOADS if text.isprintable() and len(text) <= 200)
 SHORT = tuple(text for text in PAYLOADS if len(text) < 100)
 QUESTION = json.dumps({"model": ALL, "messages": [{"role": "user", "content": ALL}]})

@@ -4,11 +4,11 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-# Of a text to what is behind it (WCAG 2.2, 1.4.3).
+# Contrast of a text and its background (WCAG 2.2, 1.4.3).
 LEAST_CONTRAST = 4.5
 
-# Colours come in any notation, so a canvas turns them into bytes. What is behind a text is what its
-# ancestors paint over one another. Icons and what is disabled need no contrast.
+# A canvas converts colours of any notation to bytes. The background is what a text's ancestors
+# paint over each other. Icons and disabled elements need no contrast.
 CONTRASTS = """() => {
   const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const known = new Map();
@@ -77,7 +77,7 @@ STILL = """() => {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }"""
 
-# Whether what has the focus, or what is around it, looks otherwise without it.
+# True if the focused element, or one around it, looks different without focus.
 FOCUS = """() => {
   const active = document.activeElement;
   const around = [];

@@ -2,7 +2,7 @@
 becomes an element bears `data-hostile`, and what is fetched comes from a host that is not there."""
 
 PAYLOADS = (
-    # Elements, alone and out of whatever may be around them.
+    # Elements, alone and after closing tags of what may surround them.
     "<script data-hostile>hit(1)</script>",
     "</script><script data-hostile>hit(2)</script>",
     '"><script data-hostile>hit(3)</script>',
@@ -38,7 +38,7 @@ PAYLOADS = (
     # Styles.
     "<style data-hostile>* { display: none }</style>",
     '</style><style data-hostile>@import "http://evil.example/x.css";</style>',
-    # Languages that templates and scripts speak.
+    # Expressions of template and script languages.
     '<div data-hostile x-data x-init="hit(33)" x-html="hit(33)"></div>',
     '" x-data x-init="hit(34)" data-hostile="',
     "{{ constructor.constructor('hit(35)')() }}",
@@ -47,14 +47,14 @@ PAYLOADS = (
     '"}]}</script><img data-hostile src=x onerror=hit(38)>\\',
     "\\u003cimg data-hostile src=x onerror=hit(39)\\u003e",
     "&lt;img data-hostile src=x onerror=hit(40)&gt;&#60;b data-hostile&#62;",
-    # Characters that are not seen, or turn others round.
+    # Invisible characters, and characters that reverse others.
     "\u202egnp.exe\u202c\u200b\u2066\ufeff\u2028<b data-hostile>",
     "\\u0000%00\x01\x1b[31m\x7f<b data-hostile>",
     "W" * 2_000 + "<b data-hostile>",
 )
 ALL = " ".join(PAYLOADS)
 
-# What readers of Markdown and sanitizers were taken in by; some of it is shown as what it means.
+# Known attacks on Markdown parsers and sanitizers; some are shown as valid Markdown.
 MARKDOWN = (
     "[x](data:text/html;base64,PHNjcmlwdD5oaXQoNDYpPC9zY3JpcHQ+) <data:text/html,hit(46)>",
     "[x](&#x4A;avaScript&colon;hit(47)) [y](java&Tab;script:hit(47)) [z](\\x01javascript:hit(47))",
@@ -63,7 +63,7 @@ MARKDOWN = (
     "```html onload=hit(50)\n<img data-hostile src=x onerror=hit(50)>\n```",
     "| <img data-hostile src=x onerror=hit(51)> |\n| - |\n| [x](javascript:hit(51)) |",
     "# <a data-hostile id=api href=javascript:hit(52)>x</a>\n- [ ] <input data-hostile>",
-    # MathML, SVG and what parsers read anew when it is moved.
+    # MathML, SVG, and elements that are parsed again when they are moved.
     "<math data-hostile><mtext><table><mglyph><style><img src=x onerror=hit(53)>",
     '<math data-hostile href="javascript:hit(54)"><mi xlink:href="javascript:hit(54)">x</math>',
     "<svg data-hostile></p><style><g title='</style><img data-hostile src=x onerror=hit(55)>'>",

@@ -30,7 +30,7 @@ STEPS = (
     {"name": "sun", "match_user": "sun", "answer_tool_calls": [{"name": "f"}]},
 )
 MOST_TABS = 6
-# A test each, so that none takes long.
+# Divided into tests, so that none takes long.
 PARTS = 4
 # The suite checks the two that differ most; `make test-long` checks all.
 THEMES_AND_WIDTHS = [

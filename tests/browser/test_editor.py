@@ -240,7 +240,7 @@ def test_stored_and_new_steps_are_dragged(admin: Admin) -> None:
     new.get_by_label("Last user message").last.fill("new")
     new.get_by_label("Answer text").fill("new")
     new.locator("summary").first.click()
-    # What was written is checked, so no note comes or goes that would move the rows.
+    # Wait for the check, whose note would move the rows.
     expect(page.locator("#checked")).to_have_text("No warnings")
     drag(page, row(page, 3), 0)
     expect(row(page, 0).locator(".sc-number").first).to_have_text("1")
@@ -276,7 +276,7 @@ def drag(page: Page, what: Locator, to: int) -> None:
     """By its handle to another place; a hand, too, lets go only when the row is there."""
     moved = what.element_handle()
     handle = what.locator(".sc-handle")
-    # Waits until the handle is in sight, stands still, and nothing lies over it.
+    # Waits until the handle is visible, still and uncovered.
     handle.hover(position={"x": 5, "y": 5})
     start, end = handle.bounding_box(), row(page, to).locator("summary").first.bounding_box()
     assert moved and start and end
@@ -285,7 +285,7 @@ def drag(page: Page, what: Locator, to: int) -> None:
     page.mouse.move(x, start["y"] + (-5 if up else 15), steps=5)
     for nudge in range(100):
         if place_of(moved) == to:
-            # A row that slides under the hand changes places with it once more.
+            # A row that slides under the pointer is swapped again.
             page.wait_for_function("document.getAnimations().length === 0")
             if place_of(moved) == to:
                 break
@@ -364,7 +364,7 @@ def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
     assert list(stored[0]["arguments"]) == ["b", "a"]
     admin.go(page_of(scenario))
     step = open_row(page, 0)
-    # A script would round that number, so what is stored stays JSON.
+    # JavaScript would round this number, so the stored value stays JSON.
     expect(step.get_by_label("Tool calls")).to_be_visible()
     step.get_by_label("Tool calls").fill('[{"name": "only", "arguments": {}}]')
     admin.save()

@@ -14,7 +14,7 @@ from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser
 
-# What is on a page: elements that a payload became, addresses that run, and every text.
+# The page's content: elements made by a payload, addresses that run code, and every text.
 LOOK = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const leads = ["href", "src", "action", "formaction"];
@@ -118,7 +118,7 @@ def test_markdown_of_a_model_runs_nothing_and_fetches_nothing(
     corpus = (*MARKDOWN, *PAYLOADS)
     said = {"text": "{{ one }}", "reasoning": "{{ one }}"}
     call = {"name": "echo", "arguments": {"text": "{{ one }}"}}
-    # A blank line between: each is a block of its own.
+    # With blank lines, each is a separate block.
     variables = {"one": "\n\n".join(corpus)}
     steps = [{"produce": {**said, "tool_calls": [call]}}, {"produce": said}]
     live.load({"name": "talk", "variables": variables, "steps": steps})
@@ -128,7 +128,7 @@ def test_markdown_of_a_model_runs_nothing_and_fetches_nothing(
     page.keyboard.press("Enter")
     answer = page.locator("article.assistant[data-status=complete]")
     expect(answer.locator(".text")).to_have_count(2)
-    # It is read as Markdown, and so are the links that may be.
+    # The text is rendered as Markdown, with allowed links.
     expect(answer.locator(".text table").first).to_be_attached()
     expect(answer.locator(".text a[href^='http']").first).to_be_attached()
     for _ in range(2):

@@ -10,7 +10,7 @@ from tests.browser.measuring import focus_is_seen, hold_still
 
 pytestmark = pytest.mark.browser
 
-# More than there are places to stop at on a page.
+# More than any page has focusable elements.
 STOPS = 150
 
 

@@ -38,7 +38,7 @@ def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
     call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
     reply = {"match_user": "rain", "match_tool_result": "sunny", "answer_text": "Yes."}
     steps = ({"consume": False, **call}, {"consume": False, **reply})
-    # So many that the rows come without their fields.
+    # Enough steps that the rows are loaded without their fields.
     scenario = a_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
     page = admin.page
     notes = page.locator("#notes")

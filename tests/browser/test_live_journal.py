@@ -31,7 +31,7 @@ def open_journal(admin: Admin, query: str = "") -> None:
 
 
 def test_request_appears_in_the_journal_within_a_second(admin: Admin) -> None:
-    # How soon is a matter of how often the journal is looked at.
+    # The delay depends on how often the journal is polled.
     assert LOOK_SECONDS < 1
     admin.live.load(scenario({"text": "Hi."}))
     page = admin.page
@@ -55,7 +55,7 @@ def test_all_journal_columns_are_visible(admin: Admin) -> None:
         messages = [{"role": "user", "content": "How are you today? " * 9}]
         httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": messages})
     open_journal(admin)
-    # Rows are drawn anew when the page has joined: where a cell is, is asked in one go.
+    # Rows are replaced when the page has joined, so find the cell in one call.
     place = admin.page.wait_for_function(
         """title => {
             const cell = document.querySelector(`#result_list tbody [title="${title}"]`);
@@ -126,7 +126,7 @@ def test_five_requests_are_visible_on_a_phone(log_in: Callable[..., Admin]) -> N
         ask(admin.live, text=f"Question {number}, " * 20, model="claude-sonnet-5-5")
     open_journal(admin)
     expect(admin.page.locator(ROWS)).to_have_count(6)
-    # Measured in one go, because the list is drawn anew while requests come in.
+    # Measured in one call, because requests replace the list.
     rows = admin.page.locator(ROWS)
     boxes = rows.evaluate_all(
         "rows => rows.map((row) => row.getBoundingClientRect()).map(({ y, height }) => [y, height])"

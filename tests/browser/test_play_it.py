@@ -44,7 +44,7 @@ def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     saved = TrialConversation.objects.get(scenario=Draft.objects.get().name).content
     assert len(saved["turns"]) == 4
-    # What the page has no field for is still there.
+    # Keys without a field on the page are kept.
     assert saved["turns"][0]["expect"]["tool_calls"][0]["arguments"] == {"number": "4711"}
 
 

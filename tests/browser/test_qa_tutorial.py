@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 TUTORIAL = (Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "qa.md").read_text(
     encoding="utf-8"
 )
-# What stands in bold there is named by it: the rest of this file takes its names from here.
+# Bold text in the tutorial names elements of the page; this file uses these names.
 BOLD = set(re.findall(r"\*\*([^*]+)\*\*", TUTORIAL))
 QUESTION, REPLY = "I want a refund, please.", "You get your money back within 14 days."
 

@@ -37,7 +37,7 @@ def test_readme_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin)
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert dump(document_of(Scenario.objects.get())) == dump(in_the_readme())
     for live, ask in ((admin.live, ask_openai), (Live(admin.live.server), ask_anthropic)):
-        # Twice in one session: nothing is used up.
+        # Twice in one session: no step is consumed.
         ask(live)
         ask(live)
         assert [one.step for one in live.requests()] == ["2", "1", "2", "1"]

@@ -37,7 +37,7 @@ def test_five_scenarios_fit_on_a_phone(log_in: Callable[..., Admin]) -> None:
     admin.page.wait_for_load_state("networkidle")
     assert admin.page.evaluate(WHOLE_ROWS) >= 5
     assert admin.page.evaluate("document.documentElement.scrollWidth") == 420
-    # What stands in two lines can still be used.
+    # Controls in a wrapped row still work.
     admin.page.get_by_role("switch").first.uncheck()
     expect(admin.page.get_by_text("Saved.")).to_be_visible()
 
@@ -74,7 +74,7 @@ def test_chosen_file_is_named_and_previewed(admin: Admin) -> None:
     page.wait_for_load_state("networkidle")
     document = b'{"name": "from a file", "steps": [{"produce": {"text": "Go to {{ city"}}]}'
     file = FilePayload(name="chosen.json", mimeType="application/json", buffer=document)
-    # Whatever the page's scripts complain of fails this test (`open_page`).
+    # Errors in the page's scripts fail this test (`open_page`).
     page.locator("input[type=file]").set_input_files(files=[file])
     assert page.locator("#import_form input[type=text]").input_value() == "chosen.json"
     page.get_by_role("button", name="Show what would change").click()

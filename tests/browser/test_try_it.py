@@ -51,7 +51,7 @@ def stream_events(live: Live) -> list[str]:
     body = {"model": "gpt-4o", "messages": messages, "stream": True}
     headers = {"Authorization": f"Bearer {live.key}"}
     url = f"{live.openai_base_url}/chat/completions"
-    # As the page writes it: the answer's id is a hash of the body.
+    # Encoded as by the page, because the answer's id is a hash of the body.
     return httpx2.post(url, content=json.dumps(body), headers=headers).text.strip().split("\n\n")
 
 
@@ -67,7 +67,7 @@ def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     expect(wins.locator("h3")).to_have_text("weather, step sun answers")
     summary = misses.locator("summary")
     expect(summary).to_have_text("weather, step rain 1 of 3 failed Message")
-    # It is folded until somebody asks.
+    # Folded at first.
     summary.click()
     expected = f'got "{QUESTION}"'
     assert conditions(wins) == [
@@ -81,7 +81,7 @@ def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     ]
     assert state(live) == before and not ServedRequest.objects.exists()
     text = page.locator(".sc-bytes[open] pre").first.inner_text()
-    # Then it is asked in earnest: those bytes are sent, and the step is used up.
+    # A real request gets the same bytes, and consumes the step.
     assert [line.split(" ms ", 1)[1] for line in text.split("\n") if line] == stream_events(live)
     assert state(live)["counters"] == {"suns": 1}
 

@@ -39,7 +39,7 @@ class Counted:
         what.click()
 
     def choose(self, what: Locator, label: str) -> None:
-        # One opens it, one takes the choice.
+        # One click opens the list, one chooses.
         self.clicks += 2
         what.select_option(label=label)
 
@@ -115,7 +115,7 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert walk.clicks <= MOST_CLICKS_TO_A_SCENARIO
 
-    # Asked as a client asks, which tries again after the 429.
+    # Like a client, which retries after the 429.
     user = {"role": "user", "content": QUESTION}
     assert ask(live, user).status_code == 429
     for stream in (False, True):
@@ -143,7 +143,7 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     admin.go()
     expect(first_steps).to_have_count(0)
 
-    # Taken back, and copied.
+    # Restored from the trash, and copied.
     menu(page, "Scenarios").click()
     page.locator("#result_list").get_by_role("link", name="paris").first.click()
     page.get_by_role("link", name="History").click()
@@ -152,7 +152,7 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     page.get_by_role("button", name="Duplicate").click()
     page.wait_for_load_state()
 
-    # Sorted into a group, and tagged.
+    # Moved into a group, and tagged.
     menu(page, "Scenarios").click()
     run_action_on_all(page, "Move to a group")
     page.get_by_label("Group").fill("forecast")
@@ -273,7 +273,7 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
 def test_operator_completes_the_first_hour(
     log_in: Callable[..., Admin], live: Live, settings: Any
 ) -> None:
-    # There the known providers can be chosen.
+    # In dev the known providers can be chosen.
     settings.MOCKLLM_ENV = "dev"
     a_scenario("rain", {"match_user": "Rain", "answer_text": "It rains."})
     trace = Api(live.base_url, "walker").send("Rain?").trace_id
@@ -281,7 +281,7 @@ def test_operator_completes_the_first_hour(
     assert say(live, "Who are you?").status_code == 404
     page = log_in(OPERATOR).page
 
-    # Somebody new gets an account and a role.
+    # A new user gets an account and a role.
     menu(page, "Users").click()
     page.get_by_role("link", name="New user").first.click()
     page.get_by_label("Username").fill("newcomer")
@@ -296,7 +296,7 @@ def test_operator_completes_the_first_hour(
     newcomer = User.objects.get(username="newcomer")
     assert newcomer.is_staff and [group.name for group in newcomer.groups.all()] == [EDITOR]
 
-    # A session: why it failed, its real answers recorded, all forgotten.
+    # A session: why it failed, recording of real answers, and the reset.
     menu(page, "Sessions").click()
     page.get_by_role("link", name=live.session).click()
     verdict = page.locator("#verdict")
@@ -312,7 +312,7 @@ def test_operator_completes_the_first_hour(
     page.get_by_role("button", name="Reset this session").click()
     expect(page.get_by_text("is reset.")).to_be_visible()
 
-    # What the chat keeps.
+    # The stored data of the chat.
     menu(page, "Traces").click()
     row = page.locator("#result_list tbody tr", has_text="Rain?")
     row.get_by_role("link").first.click()

@@ -21,7 +21,7 @@ class Own:
         runs = os.getuid() != 0 or shutil.which("runuser") is not None
         require(bool(found) and runs, "there is no PostgreSQL to start")
         self._bin = found[-1].parent
-        # Not below a test's own folder, which is root's alone.
+        # Not in the test's folder, which only root may enter.
         self._folder = tempfile.mkdtemp(prefix="mockllm-postgres-")
         self._data = f"{self._folder}/data"
         if os.getuid() == 0:

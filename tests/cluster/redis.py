@@ -38,7 +38,7 @@ class Own:
             *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
             *("--dir", str(folder), "--save", "", "--daemonize", "no"),
             *("--appendonly", "yes" if persists else "no"),
-            # By default it delays writes while the disk is busy, for up to two seconds.
+            # By default Redis delays writes while the disk is busy, for up to two seconds.
             *("--appendfsync", "always"),
         ]
         self.process = self.start()

@@ -99,7 +99,7 @@ class Run:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder: Path = tmp_path_factory.mktemp("workers")
-    # Imported anew in each worker, as a killed one's successor is.
+    # Imported in each worker, as in the successor of a killed one.
     with shared(folder, SLOWLY, workers=2, warm=False) as server:
         yield server
 
@@ -158,7 +158,7 @@ def test_a_run_is_cancelled_by_either_worker(server: Serving) -> None:
         async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
             for run in runs:
                 said = {"client_id": run.client_id, "trace_id": run.trace_id}
-                # A connection of its own, so that any worker may take it.
+                # A separate connection, so that any worker may accept it.
                 headers = {"Connection": "close"}
                 answer = await client.post("/api/cancel_stream", json=said, headers=headers)
                 assert answer.json() == {"status": "cancelled", "trace_id": run.trace_id}

@@ -17,7 +17,7 @@ from tools.soak.client import Client
 from tools.soak.servers import listening, once
 
 STEPS = 980
-# What the journal keeps of a body by itself, so that its room is used up soon.
+# The journal's limit for one body, so that its room is soon used up.
 LONG = "x" * 65_536
 
 

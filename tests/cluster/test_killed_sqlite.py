@@ -22,7 +22,7 @@ from tests.support import migrated_database
 from tools.soak.servers import listening
 
 PASSWORD = "a password of a test"
-# A page has the fields of ten.
+# Up to ten steps, a page has all fields.
 STEPS = 8
 SECONDS, FIRST_SECONDS = 60.0, 90.0
 KEY = {"Authorization": "Bearer sk-writer"}
@@ -131,7 +131,7 @@ def check_database(path: Path, known: Acknowledged) -> None:
             texts = database.execute(
                 "SELECT answer_text FROM scenarios_app_step WHERE scenario_id = ?", [key]
             ).fetchall()
-            # The request that was under way may have been stored, and is then stored whole.
+            # The running request may have been stored, and then completely.
             assert int(generation) in (told, told + 1)
             assert texts == [(generation,)] * STEPS
         rows = database.execute("SELECT id, status FROM chat_app_message").fetchall()
@@ -148,7 +148,7 @@ def check_next_start(server: Serving, known: Acknowledged) -> None:
             generation = int(found["description"])
             assert generation in (told, told + 1)
             assert [step["produce"]["text"] for step in found["steps"]] == [f"{generation}"] * STEPS
-            # The writers go on from there.
+            # The writers continue from this generation.
             setattr(known, name, generation)
         listed = client.get("/api/list_conversations", params={"client_id": "reader"}).json()
         for one in listed["conversations"][:4]:

@@ -80,7 +80,7 @@ def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
     with pytest.raises(LeaseRefused):
         lease().acquire()
     process.kill()
-    # It is dead before its parent has heard of that.
+    # The process is dead, but its parent has not collected it.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     clock = Clock()
     lease(clock).acquire()

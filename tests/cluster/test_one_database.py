@@ -61,7 +61,7 @@ def test_another_server_is_refused_at_its_start(tmp_path: Path, name: str) -> No
     with serving(tmp_path, warm=True, **DEV):
         code, err = ended(name, tmp_path)
     assert LINE in err
-    # uvicorn ends with codes of its own: 3, and 0 where a worker could not start.
+    # uvicorn has its own exit codes: 3, and 0 if a worker could not start.
     assert code == {"uvicorn": 3, "uvicorn, two workers": 0, "daphne": 1}[name]
 
 

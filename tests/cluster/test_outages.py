@@ -13,7 +13,7 @@ from tools.soak.once import fight
 from tools.soak.outages import Outages
 from tools.soak.servers import once, shared
 
-# More steps than are asked for until the engines are back: 2,000 take less than four seconds.
+# More steps than requests until the engines are back: 2,000 take less than four seconds.
 CLIENTS, STEPS = 8, 6_000
 
 
@@ -51,7 +51,7 @@ def test_a_redis_that_is_killed_serves_nothing_twice_when_it_is_back(tmp_path: P
         engine.stop()
     assert not found.twice and not found.wrong and found.gone == 0, found.told
     assert found.statuses[503] > 0 and code == 0
-    # What was consumed for a client that got a 503 in its place is nobody's.
+    # A step consumed for a client that got a 503 instead is in no answer.
     assert found.answers.total() <= found.consumed
     assert "lost" not in server.said
 

@@ -82,7 +82,7 @@ async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: 
     await state.arrive("own")
     engine.stop()
     one, another = await state.arrive("a"), await state.arrive("a")
-    # Its ids are nobody else's, and what it may have consumed has to be asked for.
+    # Its ids are unique, and consumed steps must be checked in Redis.
     assert one.ordinal < 0 and one.ordinal != another.ordinal
     assert ("weather", "k1") not in one.consumed and one.documents == {}
     assert (await state.arrive("own")).documents == {"mine": {"name": "mine"}}
@@ -111,12 +111,12 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     if clock is not None:
         monkeypatch.setattr(shared_connections.time, "time", lambda: clock)
     engine.start()
-    # The connection that it had is found to be dead.
+    # Its old connection turns out to be dead.
     assert (await state.arrive("a")).ordinal < 0
     await asyncio.sleep(shared_connections.PAUSE_SECONDS)
     assert (await state.arrive("a")).ordinal == 1
     assert state._connections.lost == 1 and "appendonly" in caplog.text
-    # What was named before by a moment is never named so again, and the Redis is the same one.
+    # No clock value is used again, and it is the same Redis.
     assert state._connections.moment > before
     assert other._connections.name() == name
     await other.arrive("a")

@@ -36,7 +36,7 @@ def test_runs_go_on_and_sessions_keep_their_place(tmp_path: Path, away: int) -> 
         engine.stop()
     assert code == 0
     assert "Traceback" not in server.said
-    # One line a process and outage.
+    # One line for each process and outage.
     line = "Changes by other processes are not received: Redis does not answer"
     assert 1 <= server.said.count(line) <= 2
 
@@ -45,7 +45,7 @@ async def _attack(server: Serving, engine: redis.Own, away: int) -> None:
     client = Client(server.port, session="keeps-its-place")
     said = [await client.ask("next") for _ in range(10)]
     runs, tasks = await begun(server)
-    # The server has closed a connection that was idle for so long.
+    # The server has closed the idle connection.
     await client.closed()
     await asyncio.to_thread(engine.stop)
     until = time.monotonic() + away

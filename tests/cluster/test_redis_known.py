@@ -110,11 +110,11 @@ async def test_own_scenarios_that_may_have_changed_are_asked_for(changed: str | 
 async def test_answers_may_come_out_of_order() -> None:
     state, _ = told(
         arrival(keys="ab"),
-        # What was asked for before the others were known.
+        # An answer to a request from before the others were known.
         arrival(start=1, keys="bc"),
-        # What comes after some that nobody has told of.
+        # An answer that begins after steps that this process does not know.
         arrival(start=5, keys="z"),
-        # A list that has ended since.
+        # A list of an earlier epoch.
         arrival(epoch=6, keys="xyz"),
     )
     known = [keys(await state.arrive(SESSION)) for _ in range(4)]
@@ -130,7 +130,7 @@ async def test_a_later_list_takes_the_place_of_the_one_before() -> None:
 async def test_while_redis_is_away_who_is_known_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     state, _ = told(arrival(keys="a", revision=6, own=OWN), away())
     await state.arrive(SESSION)
-    # More bits than a number in JSON can have are not asked for.
+    # Ordinals use no more bits than a JSON number has.
     monkeypatch.setattr(random, "getrandbits", lambda bits: bits)
     assert await state.arrive(SESSION) == Arrival(-54, frozenset(), 6, OWN)
 

@@ -18,7 +18,7 @@ from tests.state.outside import postgres_database
 from tools.soak.client import Client
 from tools.soak.servers import shared
 
-# Two servers begin for it, of two processes each.
+# Two servers start, with two processes each.
 pytestmark = pytest.mark.timeout(300)
 
 SECONDS = 60.0

@@ -46,7 +46,7 @@ class Control:
         """Send a request; `body` is raw bytes or a JSON value."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         url = f"/control/{path}" + (f"?{urlencode(query)}" if query else "")
-        # Without a body the client would leave its type out.
+        # Without a body, Django's client would omit the content type.
         extra: dict[str, Any] = {"CONTENT_TYPE": content_type} if body == b"" else {}
         sent = b"" if body is None else data
         response = self.client.generic(method, url, sent, content_type, headers=headers, **extra)
@@ -85,7 +85,7 @@ def _routes() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
         # Names may hold a slash; ids do not.
         pattern = re.escape(path).replace(r"\{name\}", ".+").replace(r"\{id\}", "[^/]+")
         found.append((re.compile(f"{pattern}/?"), operations))
-    # The longest first: a step's path would do as a name.
+    # Longest first, because a step's path also looks like a name.
     return sorted(found, key=lambda route: len(route[0].pattern), reverse=True)
 
 

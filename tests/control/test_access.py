@@ -127,7 +127,7 @@ def test_the_scheme_may_be_written_in_any_way(bound: Any, given: str) -> None:
 
 def test_a_token_may_hold_any_character(bound: Any) -> None:
     client = bound("0.0.0.0", token="pässwörd")
-    # A header's bytes arrive as Latin-1, whatever they were meant to be.
+    # A header's bytes are decoded as Latin-1, whatever their encoding.
     given = "Bearer " + "pässwörd".encode().decode("latin-1")
     assert client.get("/control/requests", HTTP_AUTHORIZATION=given).status_code == 200
 
@@ -185,7 +185,7 @@ def test_bound_address_wins_over_address_of_connection(
 
 
 def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    # So that what the test says is gone after it.
+    # monkeypatch removes the variable after the test.
     monkeypatch.setenv(VARIABLE, "")
     for address, is_ours in (("127.0.0.1", True), ("0.0.0.0", False)):
         set_listening_address(address)
@@ -195,7 +195,7 @@ def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> N
 def test_api_is_closed_without_a_known_address(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    # Outside Django's test environment its client's name for the server means nothing.
+    # Without Django's test environment, the test client's host name is unknown.
     settings.ALLOWED_HOSTS = ["localhost"]
     monkeypatch.delenv(VARIABLE, raising=False)
     request = RequestFactory().get("/control/requests", headers={"host": "localhost"})

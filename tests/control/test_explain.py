@@ -201,7 +201,7 @@ def test_fault_is_explained_with_its_bytes(control: Control) -> None:
 
 
 def test_a_cut_body_that_is_no_text_comes_in_base64(control: Control) -> None:
-    # Half of the body ends inside of the character.
+    # Half of the body ends within the character.
     raw = {"raw": {"body": "☃"}, "fault": {"kind": "truncate"}}
     control.post("scenarios", scenario("half", {"produce": raw}))
     sent = explain(control, question())["sent"]

@@ -27,7 +27,7 @@ def test_losses_of_too_many_sessions_are_counted_in_total_only() -> None:
     losses = DroppedRows(max_sessions=2)
     for name in ("a", "b", "c"):
         losses.add(name)
-    # Any session may be the one whose count is not kept.
+    # Any session can be among those only counted in the sum.
     assert [losses.of(name) for name in ("a", "b", "c", "unknown", None)] == [1, 1, 1, 1, 3]
 
 

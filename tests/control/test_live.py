@@ -88,7 +88,7 @@ def test_an_encoded_slash_belongs_to_the_name(http_client: httpx2.Client) -> Non
 def test_a_page_of_another_name_gets_nothing(live: Live, http_client: httpx2.Client) -> None:
     response = http_client.get("/control/requests", headers={"host": "evil.example"})
     assert error_of(response) == (400, "VALIDATION_ERROR", None)
-    # Two of them: whatever is made of that, it is no name of ours.
+    # Two Host headers: no combination of them is a name of ours.
     connection = http.client.HTTPConnection("127.0.0.1", live.port, timeout=60)
     connection.putrequest("GET", "/control/requests", skip_host=True)
     connection.putheader("host", "localhost")

@@ -70,7 +70,7 @@ async def test_several_listeners_share_one_journal_query(
     looks.clear()
     row = await in_database(lambda: served(model="one"))
     assert [await heard(socket, 1) for socket in sockets] == [["one"]] * 20
-    # One look found it, and not one for each.
+    # One query for all pages, not one for each.
     assert looks.count(None) == 0
     assert len([after for after in looks if after is not None and after < row.pk]) < 20
     for socket in sockets:

@@ -40,7 +40,7 @@ async def _say_on(trace: UUID) -> dict[str, Any]:
     recorder.record(trace, _event(2, "Good"))
     recorder.record_call(trace, ModelCall(trace_id=trace, number=1, output_tokens=1))
     writing = asyncio.create_task(recorder.flush())
-    # From here on the batch is on its way.
+    # The batch is being written from here on.
     await asyncio.sleep(0)
     recorder.record(trace, _event(3, " day"))
     recorder.record_call(trace, ModelCall(trace_id=trace, number=1, output_tokens=2))

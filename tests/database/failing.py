@@ -34,7 +34,7 @@ def serve(*, rows: int) -> None:
 
 def _limit(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     with connection.cursor() as cursor:
-        # Whoever finds it locked is told so at once.
+        # A locked database is an error at once.
         cursor.execute("PRAGMA busy_timeout = 0")
         if FULL.exists():
             cursor.execute("PRAGMA page_count")

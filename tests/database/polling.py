@@ -17,7 +17,7 @@ from scenarios_app.engine.document import load_documents
 from scenarios_app.store.documents import load
 from tests.database.writer import tell
 
-# While it is there, SQLite breaks off whatever reads the table that it names.
+# While this file exists, SQLite interrupts readers of the table that it names.
 BROKEN = Path("broken")
 SEEN_SECONDS = 30.0
 
@@ -32,7 +32,7 @@ def serve(name: str) -> None:
     connection_created.connect(_watch)
     catalog.start()
     if connection.vendor == "sqlite":
-        # With the second look the first one is through: what there is by now counts as seen.
+        # After the second poll the first one is complete: the state now counts as seen.
         _looks.get(), _looks.get()
     tell(names=_names())
     while line := sys.stdin.readline():

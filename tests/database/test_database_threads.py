@@ -24,8 +24,8 @@ from tests.serving.processes.serve_process import Serving, serving, written
 from tests.state.outside import postgres_database
 
 READS = ("/control/scenarios", "/control/requests", "/api/list_conversations?client_id=a", "/")
-# Beside those of requests: the journal's, the catalog's, the runs', that of the start, and that of
-# the lease, which is opened with the first beat, a second or two later.
+# Besides those of requests: connections of the journal, the catalog, the runs, the start and the
+# lease, which opens its own with the first beat, a second or two later.
 OTHERS = 5
 MOST = 20
 
@@ -63,7 +63,7 @@ def test_reads_at_once_share_connections(served: Serving, database: str) -> None
 def test_a_database_that_started_anew_is_found_again(served: Serving, database: str) -> None:
     assert statuses(served.port, *READS, times=8) == {200: 32}
     close_all(database)
-    # Nobody asked while it was away, so nobody hears of it.
+    # No request came during the outage, so none fails.
     assert statuses(served.port, *READS, times=8) == {200: 32}
 
 
@@ -155,7 +155,7 @@ async def test_abandoned_work_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
     go_on.set()
     assert first.result(30)
     thread.submit(here).result(30)
-    # The last one is counted off just after its result is there.
+    # The counter is decremented just after the result is set.
     while thread.waiting:
         await asyncio.sleep(0)
 

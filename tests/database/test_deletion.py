@@ -9,7 +9,7 @@ Asked = tuple[str, dict[str, str]]
 TO_MESSAGE = 'INSERT INTO "chat_app_message"'
 TO_EVENT = 'INSERT INTO "traces_app_traceevent"'
 OF_CONVERSATION = 'DELETE FROM "chat_app_conversation"'
-# What of a run is deleted first.
+# The first deletion of a run's rows.
 OF_EVENTS = 'DELETE FROM "traces_app_traceevent"'
 
 

@@ -38,7 +38,7 @@ async def test_by_work_of_a_run(
 ) -> None:
     await in_database(begun)
     assert await in_database(write)
-    # Others can write and see it.
+    # Other connections can see and write it.
     assert await sync_to_async(User.objects.filter(username="next").exists)()
     await sync_to_async(User.objects.create)(username="other")
     assert "a transaction was left open" in caplog.text

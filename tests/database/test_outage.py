@@ -13,8 +13,8 @@ def test_a_database_that_is_away_for_seconds_costs_no_row(tmp_path: Path) -> Non
     assert len(found.answered) == found.sent == BEFORE + DURING + AFTER
     assert (found.complete, found.lost) == (True, 0)
     assert found.journal == found.answered
-    # It was away indeed: nobody was in, and what was answered waited; the last may be on its way.
+    # The database was away: no request was in it, and answers waited; the last may be running.
     assert found.inside == 0
     assert found.waiting >= (DURING - 1) * ENTRY_BYTES
-    # The mock still takes requests; who needs the database learns that it is away.
+    # The mock still answers; requests that need the database get an error.
     assert (found.ready, found.healthy, found.database) == (200, 503, "OperationalError")

@@ -50,7 +50,7 @@ class Two:
 
     def cut_off(self, what: str, *, at: str, **arguments: Any) -> dict[str, Any]:
         """Have it done by the one, whose connection the server closes when it comes to a table."""
-        # On a connection of its own: in a transaction, a look at who waits stays as it was.
+        # On a separate connection: within a transaction, the list of waiting locks does not change.
         with psycopg.connect(self._address) as locking:
             locking.execute(f'LOCK TABLE "{at}" IN ACCESS EXCLUSIVE MODE')
             _ask(self._one, what, arguments)

@@ -49,7 +49,7 @@ def serve(*, migrate: bool) -> None:
     while line := sys.stdin.readline():
         asked = json.loads(line)
         gate.before = asked["hold"]
-        # As at the beginning of each request.
+        # As at the start of each request.
         close_old_connections()
         tell(**_done(DOING[asked["what"]], asked["arguments"]))
 

@@ -8,7 +8,7 @@ import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
-# Only now: the tables of the control API want Django's settings.
+# Imported late: the tables of the control API need Django's settings.
 from tests.docs import llms, repository, site, tables  # noqa: E402
 
 tables.main()

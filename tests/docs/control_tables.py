@@ -12,7 +12,7 @@ from scenarios_app.control.openapi import document
 from tests.docs.document_tables import many, table
 
 _COMPONENT = "#/components/schemas/"
-# What the API takes and another page tells of.
+# Values that another page describes.
 ELSEWHERE: Mapping[str, str] = {
     "Document": "[a document](reference/scenario-format.md#several-scenarios)",
     "ScenarioDocument": "[a scenario](reference/scenario-format.md#a-scenario)",
@@ -86,7 +86,7 @@ def errors_table() -> str:
 def _holds(schema: Mapping[str, Any]) -> str:
     match schema:
         case {"anyOf": [form, {"const": ""}]}:
-            # An empty one is as if not given, as the page says of all.
+            # An empty value counts as not given, as the page says.
             return _holds(form)
         case {"oneOf": forms} | {"anyOf": forms} | {"allOf": forms}:
             told = dict.fromkeys(_holds(one) for one in forms if one.get("type") != "null")
@@ -121,6 +121,6 @@ def _shown(route: str) -> str:
 
 
 def _meaning(text: str) -> str:
-    # What follows lists the values of a choice once more.
+    # The rest repeats the values of a choice.
     text = text.partition("\n\n* ")[0]
     return " ".join(text.split()).rstrip(".")

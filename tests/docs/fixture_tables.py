@@ -12,7 +12,7 @@ from scenarios_app.models.columns import column_of
 from scenarios_app.models.fields import LinesField
 from tests.docs.document_tables import table
 
-# Columns that together make one key of the document, and those that are no key of it.
+# Columns that form one key of the document, and those that form none.
 TOGETHER: Mapping[str, str] = {
     "match_model": "`match.model`",
     "match_model_mode": "how `match_model` compares",
@@ -34,7 +34,7 @@ def columns_table(model: str) -> str:
     """The columns of a model of scenarios that a fixture may set."""
     row = apps.get_model(model)
     columns = [one for one in row._meta.local_fields if one.editable and not one.primary_key]
-    # What a row is found by comes first.
+    # The columns that identify a row come first.
     columns.sort(key=lambda column: column.name not in ("name", "order", "scenario"))
     rows: list[tuple[str, ...]] = [
         (f"`{one.name}`", holds(one), _default(one), _key(row, one.name)) for one in columns
@@ -68,7 +68,7 @@ def holds(field: Any) -> str:
 
 
 def _limit(field: Any, kind: type[Any]) -> float | None:
-    # Those of the database's own type are longer than anybody wants to read.
+    # Limits of the database's type are too long to show.
     limits = [one.limit_value for one in field._validators if isinstance(one, kind)]
     return float(limits[0]) if limits else None
 

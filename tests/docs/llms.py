@@ -11,7 +11,7 @@ from tests.docs.blocks import ROOT
 from tests.docs.site import CONFIGURATION, PAGES
 
 _SOURCES = {built: source for source, built in PAGES.items()}
-# A changelog and reasons of the past help no one to use it.
+# Changelog and decisions do not help to use the product.
 LEFT_OUT = {"changelog.md", "requirements.md", "decisions/README.md", "contributing.md"}
 
 

@@ -31,7 +31,7 @@ PORT, TEST_PORT = "8000", "5099"
 URL = "MOCKLLM_URL"
 # Plugins of our own suite, which are slow to start.
 WITHOUT = "-p no:schemathesis -p no:hypothesispytest -p no:django"
-# A server that its block starts in the background ends with it.
+# A block that starts a server in the background also ends it.
 _STARTS = re.compile(r"\bmake run\b|\bserve\b(?!.*&$)", re.MULTILINE)
 _ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
 # Keep-alive comments of an event stream.
@@ -69,7 +69,7 @@ class Server:
         if ready is None:
             self.stop()
             raise AssertionError(f"{command} did not start:\n{self._log.read_text()}")
-        # A server on every address is reached by this one.
+        # A server on all addresses is called at the loopback address.
         self.address = ready.removeprefix(f"{READY}http://").strip().replace("0.0.0.0", "127.0.0.1")
 
     def stop(self) -> None:
@@ -142,7 +142,7 @@ class Newcomer:
             # The suite does not run itself: make only prints its commands.
             more = {"MAKEFLAGS": "n"} if make else {}
             if "pytest" in block.text:
-                # A reader's tests know no server and start their own.
+                # A reader's tests have no running server and start their own.
                 more[URL] = ""
                 more["PYTEST_ADDOPTS"] = WITHOUT
             self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)

@@ -10,7 +10,7 @@ from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
 from tests.support import migrated_database
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
-# Readers follow these without anything that the page does not say.
+# Pages that readers follow without other instructions.
 UNAIDED = "docs/how-to/"
 # `make test-agents`, `make test-npm` and `make test-frameworks` run these.
 ON_DEMAND = ("docs/agents/", "docs/how-to/vitest.md", "docs/frameworks.md")

@@ -78,7 +78,7 @@ def test_example_of_a_requirement_prints_its_expected_output(
         text=True,
         timeout=200,
     )
-    # Requirement 000 is answered by default, which each session is told once.
+    # Requirement 000 gets default answers, which are logged once per session.
     default = "the default answer of test-mode was sent"
     complaints = [line for line in done.stderr.splitlines() if default not in line]
     assert (done.returncode, done.stdout, complaints) == (0, output, [])

@@ -22,7 +22,7 @@ from tests.engine.asking import (
     when,
 )
 
-# Words that are parts of one another, differ in case, and whose case folds in odd ways.
+# Words that contain each other, differ in case, or have unusual case folding.
 WORDS = st.sampled_from(
     ["a", "A", "b", "ab", "aab", "abab", "Straße", "STRASSE", "ß", "K", "k", "\u212a", "é", "É"]
 )

@@ -21,7 +21,7 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-# Names as gateways, clouds and frameworks have them.
+# Names that gateways, clouds and frameworks use.
 SECRET_NAMES = words(
     """
     Authorization Proxy-Authorization X-Api-Key api-key x-goog-api-key Cookie Set-Cookie key apikey

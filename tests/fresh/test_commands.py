@@ -8,7 +8,7 @@ import pytest
 from tests.fresh.processes import answer_of, dev, mockllm
 from tests.support import fork_server, migrated_database
 
-# Started, answered and ended by tests of their own.
+# Commands that other tests run.
 TESTED_ELSEWHERE = {
     "torture": "tests/proof/test_command.py",
     "mutants": "tests/proof/test_mutants_command.py",

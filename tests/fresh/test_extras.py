@@ -18,7 +18,7 @@ from tests.support.required_services import require
 pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL_SECONDS = 300
-# The most packages and megabytes of each extra: files without bytecode, mockllm itself included.
+# Maximum packages and megabytes of each extra, without bytecode, with mockllm itself.
 LIMITS = {"": (31, 60), "mcp": (46, 80), "server": (66, 125), "chat": (90, 160), "all": (96, 175)}
 SIZE = """
 import json
@@ -29,7 +29,7 @@ files = [
 size = sum(file.stat().st_size for file in files if file.is_file())
 print(json.dumps([len(list(distributions())), size / 1e6]))
 """
-# All that a test asks of a light server besides plain answers.
+# Everything that tests use of a light server besides plain answers.
 FEATURES = """
 import json
 import httpx2

@@ -10,7 +10,7 @@ import pytest
 from tests.fresh.processes import answer_of, run
 
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
-# A receiver that keeps up what its own module holds: without the module there is nothing to keep.
+# Receivers that only update their own module, and are not needed without it.
 OF_THEIR_MODULE = {
     "scenarios_app.conf": "forgets the settings that it has looked up",
     "mockllm_site.serve.database_threads": "keeps the connections of threads that it starts",

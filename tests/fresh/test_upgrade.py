@@ -8,7 +8,7 @@ import pytest
 from tests.fresh.processes import dev, mockllm
 from tests.support import fork_server
 
-# Rows as fixtures stored them until then: raw, without history.
+# Rows as older versions stored fixtures: raw, without history.
 BEFORE = """
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import label_for_field
 
 IDENTIFIER = re.compile(r"[a-z][A-Z]|_")
-# Words of the field that look like names of classes.
+# Brand names that look like class names.
 BRANDS = ("OpenAI",)
 
 

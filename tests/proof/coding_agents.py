@@ -44,14 +44,14 @@ class CodingAgent(SweptClient):
 
     @property
     def options(self) -> tuple[str, ...]:
-        # Without the answers about titles and models; parallel runs would share a folder.
+        # Without the answers about titles and models. Parallel runs would share a folder.
         return ("--steps", "notes", "--jobs", "1")
 
     def command(self, *more: str) -> list[str]:
         return ["sh", str(HERE / "clients" / SCRIPT), *more, *self.words]
 
     def surroundings(self, empty: Path) -> tuple[Path, dict[str, str]]:
-        # An agent trusts a repository.
+        # Agents trust a git repository.
         subprocess.run(["git", "init", "--quiet", empty / "project"], check=True)
         home = empty / "home"
         home.mkdir()
@@ -68,6 +68,6 @@ CODING_AGENTS = (
     coding_agent("claude", "Claude Code", "@anthropic-ai/claude-code"),
     coding_agent("codex", "Codex", "@openai/codex"),
     coding_agent("gemini", "Gemini CLI", "@google/gemini-cli"),
-    # Else a request for a title comes before or after the first one, as chance has it.
+    # Without a title, a request for one comes before or after the first, at random.
     coding_agent("opencode", "opencode", "opencode-ai", "--title", "Notes"),
 )

@@ -95,7 +95,7 @@ def test_interrupted_sweep_prints_what_is_known_and_leaves_no_process(
     own = ["--scenario", dinner, "--kinds", "server_error,timeout,slow_start,stall"]
     runs = tmp_path / "runs"
     with started(*own, "--json", "r.json", *agent(), folder=tmp_path, RUNS=str(runs)) as process:
-        # Two clean ones, a finished one and one more.
+        # Two clean runs, a finished run and a running one.
         wait_for(lambda: runs.exists() and runs.read_text().count("run") >= 4)
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)

@@ -67,7 +67,7 @@ REFUND: dict[str, Any] = {
         },
     ],
 }
-# Three of these say too little.
+# Three of these tests check too little.
 TESTS = """
 import pytest
 from pay import post, refund

@@ -8,7 +8,7 @@ import pytest
 from scenarios_app.verdict.fault_kinds import KINDS
 from tests.proof.dinner import agent, mockllm, outcomes_of
 
-# The words of the agent, the cell in which the bug shows, its outcome, and a part of the reason.
+# The agent's arguments; the cell that shows the bug, its outcome, and a part of the reason.
 BUGS = {
     "never retries": ("server_error@1", "failed_loudly", "names it: 500"),
     "swallows errors never retries": ("reset@1", "failed_silently", "nothing says why"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "shop_agent"
-# Of each test: the trouble that shows its agent's bug, and how.
+# By test: the cell that shows the agent's bug, and its outcome.
 BUGS = {
     "test_summary_is_short": ("max_tokens@1", "wrong"),
     "test_translation_is_the_models": ("refusal@1", "wrong"),

@@ -379,7 +379,7 @@ def _yaml(value: Any) -> bytes:
     try:
         return yaml.dump(value, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)).encode()
     except UnicodeEncodeError:
-        # JSON is YAML, and can spell a half of a surrogate pair.
+        # JSON is YAML, and can contain lone surrogates.
         return json.dumps(value).encode()
 
 

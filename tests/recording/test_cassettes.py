@@ -15,7 +15,7 @@ from tests.replay.__main__ import main
 from tests.replay.replaying import Cassette, cassettes_of, replay
 
 OURS = Path(__file__).parents[1] / "data" / "cassettes"
-# Real ones of other projects, where they lie beside this one.
+# Cassettes of other projects, if they are beside this checkout.
 FOREIGN = Path(__file__).parents[3] / "shared" / "data" / "cassettes"
 
 
@@ -41,11 +41,11 @@ def test_a_cassette_is_a_scenario_that_can_be_read_and_edited(http: httpx.Client
     first, second = document["steps"]
     (call,) = first["produce"]["tool_calls"]
     assert (call["name"], call["arguments"]) == ("get_weather", {"city": "Paris"})
-    # A text that looks like a template says what it said.
+    # A recorded text with braces stays literal.
     assert second["produce"]["text"] == "It is sunny {{ braces }} today }}."
     text = json.dumps(document)
     assert "secret-cookie-value" not in text and "set-cookie" not in text
-    # Edited, and put into a session of its own, it answers from its parts.
+    # Edited and loaded into its own session, it answers from its parts.
     second["produce"]["text"] = "It rains."
     edited = {**document, "name": "edited"}
     headers = {"x-mockllm-session": "edits", "x-mockllm-scenario": "edited"}

@@ -232,7 +232,7 @@ ASKED: dict[str, Any] = {
 
 @pytest.mark.parametrize("url", ASKED)
 def test_recorded_requests_tell_what_tools_gave_back(url: str) -> None:
-    # The second request repeats what the first one said: still each result was given once.
+    # The second request repeats the first one's calls, but each result was sent once.
     asked = [Interaction(request(url, ASKED[url]), response({"error": {}}, 500)) for _ in range(2)]
     tools = RecordedTools(load_documents(to_document("one", asked).document))
     (offered,) = tools.offered

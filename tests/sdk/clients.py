@@ -17,7 +17,7 @@ MODELS = {
     "gemini": "gemini-2.5-flash",
     "ollama": "llama3.2",
 }
-# The beta part of Anthropic's client is asked what could differ there.
+# Anthropic's beta client is tested only where it can differ.
 PROVIDERS = [name for name in MODELS if name != "anthropic beta"]
 
 

@@ -12,7 +12,7 @@ OWNERS = {
     "gemini": "gemini",
     "ollama": "ollama",
 }
-# What the first answer and the second expect of their questions; clients that think are asked to.
+# Expectations of the first and second step on their requests; clients that think must ask for it.
 EXPECTED: dict[str, list[dict[str, Any]]] = {
     "openai": [{"tools": ["get_weather", "get_time"], "temperature": 0.2}, {}],
     "responses": [{"tools": ["get_weather", "get_time"], "temperature": 0.2}, {}],
@@ -27,7 +27,7 @@ def paris(provider: str) -> dict[str, Any]:
     """A conversation of three turns: two tools at once, an answer from their results, goodbye."""
     both, then = ({"expect": expected} if expected else {} for expected in EXPECTED[provider])
     thought = [{"text": "Both are needed.", "signature": "sig-paris"}]
-    # Ollama's client sends no ids back, nor OpenAI's chat what was thought.
+    # Ollama's client returns no ids; OpenAI's chat client returns no reasoning.
     ids = [{} if provider == "ollama" else {"tool_call_id": id} for id in ("call_w", "call_t")]
     asking = {
         "text": "Let me look.",

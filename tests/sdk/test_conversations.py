@@ -20,7 +20,7 @@ AGENTS = {
     "agent__task_status": "ok",
     "agent__final_report": "read",
 }
-# Whose thoughts are sent back with what was signed of them.
+# Providers whose reasoning is sent back with its signature.
 SIGNING = ("anthropic", "anthropic beta", "gemini")
 each_way = pytest.mark.parametrize("way", SYNC_OR_ASYNC)
 each_delivery = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])

@@ -71,13 +71,13 @@ RESPONSES = Breaks(
     silent=OPENAI.silent,
     stalled=OPENAI.stalled,
     refused=OPENAI.refused,
-    # Nothing is raised: the error is an event as any other.
+    # No exception: the error is an event like others.
     told=lambda heard: (heard.error, *(getattr(heard.items[-1], name) for name in EVENT)),
     error=(None, "error", OVER, "fell_over"),
 )
 ANTHROPIC = Breaks(
     closed=Raised(anthropic.APIConnectionError, httpx2.RemoteProtocolError),
-    # Of a stream the transport's own errors, which the SDK wraps in none of its classes.
+    # In a stream, errors of the transport, which the SDK does not wrap.
     cut=Raised(httpx2.RemoteProtocolError),
     silent=anthropic.APITimeoutError,
     stalled=httpx2.ReadTimeout,
@@ -174,7 +174,7 @@ def test_a_stall_that_outlasts_the_clients_patience(
     live: Live, client: Client, breaks: Breaks
 ) -> None:
     load_fault(live, "stall", hold_ms=60_000)
-    # Not so little that the pieces before it could take as long.
+    # Longer than the pieces before it can take.
     client.wait(1.5)
     heard = client.hear()
     assert heard.text.split() == ["one", "two"]
@@ -203,7 +203,7 @@ def test_no_answer_at_all_is_a_closed_connection(
     assert [row.outcome for row in live.requests()] == ["fault", "fault"]
 
 
-# The class, what the client reads of it, and the header by which it is told to retry.
+# The exception class, its attributes, and the header that asks for a retry.
 OWN_ERRORS: dict[str, dict[str, tuple[Any, ...]]] = {
     "openai": {
         "overloaded": (openai.InternalServerError, 503, "server_is_overloaded", "overloaded", None),

@@ -14,7 +14,7 @@ from tests.sdk.talks import SYNC_OR_ASYNC
 from tests.serving.modes import CATCH_ALL, marked
 from tests.support.live_server import Live
 
-# Five words and its echo, so that the pace of test mode takes no time.
+# Answered by five words and the echo, so that the pace of test mode costs little time.
 SHORT = "Who are you?"
 TOOLS = [{"name": "get_weather", "args": {"city": "Paris"}}, {"name": "now", "args": {}}]
 MIXED: dict[str, Any] = {

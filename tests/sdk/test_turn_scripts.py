@@ -11,9 +11,9 @@ from tests.support.live_server import Live
 
 SCRIPTS = {document["id"]: document for document in examples()}
 CLOSED = {"message": "This account is closed."}
-# What a client makes of a body that is scripted whole.
+# A client's parsed form of a scripted raw body.
 BODIES: dict[str, Any] = {"openai": CLOSED, "responses": CLOSED, "anthropic": {"error": CLOSED}}
-# Those of the others try nothing again unless they are told to.
+# Clients of other providers retry only if told to.
 retrying = pytest.mark.parametrize("provider", BODIES)
 
 

@@ -171,8 +171,8 @@ def _odd_cases() -> list[Case]:
             headers={"origin": "https://a.example", "access-control-request-method": "POST"},
         ),
     ]
-    # No two of them in one session: its number of requests is part of every id. A 404 may name
-    # the host, which is another for every door.
+    # Each has its own session, because the number of requests is part of every id. A 404 can name
+    # the host, which differs between transports.
     return [
         replace(c, headers={"host": "localhost", **c.headers, "x-mockllm-session": c.name})
         for c in odd

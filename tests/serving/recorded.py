@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from tests.support.requirement_samples import HANDED, OURS
 
 Row: TypeAlias = dict[str, Any]
-# Values of any shape, at which a path ends.
+# Keys whose values have any form; paths end there.
 FREE = frozenset({"args", "input", "response"})
 BESIDE = frozenset({"text", "thought", "functionCall", "thoughtSignature"})
 WIRES = {"anthropic": "Anthropic", "gemini": "Gemini"}

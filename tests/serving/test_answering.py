@@ -178,7 +178,7 @@ async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> 
     answer = await playing.pipeline.answer(call)
     answer.immediate_body()
     getattr(answer, end)(**how)
-    # It ends once, however often it is told so.
+    # Only the first end counts.
     answer.finish()
     answer.abort()
     (entry,) = playing.journal

@@ -49,7 +49,7 @@ async def test_free_steps_are_claimed_in_batches() -> None:
     steps = [step(key=f"{number}") for number in range(CLAIM_BATCH + 10)]
     found = await chosen(state, *steps, others=CLAIM_BATCH + 5)
     assert found.step and found.step.key == f"{CLAIM_BATCH + 5}"
-    # One by itself, as many as go at once, and one by itself again before the rest.
+    # One step alone, then a batch, then one alone again before the rest.
     assert state.at_once == [CLAIM_BATCH, 8]
 
 

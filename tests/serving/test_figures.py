@@ -130,7 +130,7 @@ def test_open_streams_are_told_with_their_limit(figures: Figures) -> None:
 
 
 def test_the_journals_losses_are_told(figures: Figures, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nothing takes from the queue.
+    # The queue is not read.
     monkeypatch.setattr(figures.journal, "start", lambda: None)
     for _ in range(3):
         figures.journal.record(entry(request_body=b"", response_body=()))

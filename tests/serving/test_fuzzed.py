@@ -64,7 +64,7 @@ async def assert_answered(call: Call) -> None:
     if status >= 400:
         error = json.loads(body)
         if target is None:
-            # The path may look like a provider's, whose envelope it then is.
+            # A path that looks like a provider's gets the provider's envelope.
             error.pop("message", None)
         providers = [target.wire.provider] if target else PROVIDERS
         assert "" in {envelope_complaint(one, error) for one in providers}, body

@@ -82,7 +82,7 @@ class ChatInTestCase(TestCase):
         answer = self.client.post(
             "/api/get_chat_response_stream", CHAT, content_type="application/json"
         )
-        # It waited 20 s for the database before.
+        # Before, it waited 20 s for the database.
         assert time.monotonic() - started < 10
         assert answer.status_code == 503
         assert "transaction=True" in answer.json()["message"]

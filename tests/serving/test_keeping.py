@@ -49,7 +49,7 @@ async def test_a_tools_loop_matches_on_what_was_said_before() -> None:
     body = {"previous_response_id": first["id"], "input": [result]}
     second = await ask(here, **body)
     assert second["output"][0]["content"][0]["text"] == "Sunny."
-    # Nothing of it was sent again: it is known from the answers before.
+    # The client did not send the earlier messages again: stored answers supply them.
     third = await ask(here, previous_response_id=second["id"], input="And?")
     assert third["output"][0]["content"][0]["text"] == "Sunny."
     assert (await ask(here, input="And?"))["output"][0]["content"][0]["text"] == "Hello."
@@ -86,7 +86,7 @@ async def test_the_history_counts_as_messages(monkeypatch: pytest.MonkeyPatch) -
     assert status == 400 and b"more than 4 messages" in sent
 
 
-# A whole answer that is malformed was never produced, so there is none that could be kept.
+# A malformed whole answer was never produced, so it cannot be stored.
 LOST = [(kind, True) for kind in ("disconnect", "truncate", "malformed_chunk", "stall")]
 LOST += [(kind, False) for kind in ("disconnect", "truncate", "stall")]
 

@@ -79,7 +79,7 @@ async def test_request_bodies_of_running_answers_share_their_memory(
     assert rows[0].request_text.encode() == calls[0].body
     assert rows[2].request_text.encode() == calls[2].body[:SMALL_BODY_BYTES]
     assert {row.request_bytes for row in rows} == {len(calls[0].body)}
-    # All of it is free again.
+    # All of the memory is free again.
     _ = await here.ask(calls[0])
     _ = await here.ask(chat("x" * 240_000))
     assert [len(entry.request_body) for entry in here.journal[3:]] == [

@@ -70,7 +70,7 @@ async def test_they_are_the_bytes_and_times_of_answers_made_beforehand(
     assert isinstance(long.frames, LongFrames) and isinstance(short.frames, tuple)
     assert list(merged(long.frames)) == list(merged(short.frames))
     assert (long.status, long.cut, long.seconds) == (short.status, short.cut, short.seconds)
-    # Going through them again gives the same.
+    # A second iteration gives the same.
     assert long.body == short.body
 
 
@@ -104,7 +104,7 @@ async def test_a_client_that_reads_little_has_little_made_for_it(
     assert max(map(len, taken)) < 2 * PIECE_BYTES
     assert sum(map(len, taken)) <= made < sum(map(len, taken)) + 2 * PIECE_BYTES
     await pieces.aclose()
-    # The journal has what had left made once more, and keeps the beginning of that.
+    # The journal renders the sent part again, and stores its beginning.
     assert made < 2 * sum(map(len, taken)) + 4 * PIECE_BYTES
 
 

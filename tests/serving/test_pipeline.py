@@ -155,7 +155,7 @@ async def test_the_journal_has_one_entry_of_each_call() -> None:
 async def test_the_journal_keeps_the_beginning_of_a_long_stream_and_its_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # However busy the machine is, no two frames are due together.
+    # On a busy machine, too, no two frames are due together.
     monkeypatch.setattr(playback, "PIECE_BYTES", 1)
     step = says("word " * 100)
     step["produce"]["pacing"] = {"chunk_ms": 1}
@@ -195,7 +195,7 @@ async def test_only_a_step_that_names_the_path_overrides_a_computed_answer() -> 
     )
     call = Call("GET", "/v1/models", {}, {"authorization": "Bearer k"}, b"")
     assert (await playing.ask(call))[2] == b"mine"
-    # The step is consumed, and the computed answer is back.
+    # The step is consumed, so the computed answer follows.
     assert json.loads((await playing.ask(call))[2])["object"] == "list"
 
 
@@ -242,7 +242,7 @@ async def test_beyond_the_stream_cap_the_answer_is_503_until_one_ends() -> None:
     _ = [piece async for piece in running.pieces()]
     assert (await playing.ask(chat(stream=True)))[0] == 200
     assert playing.pipeline.streams.open == 0
-    # The refused one took no number of the session's.
+    # The refused request has no number in the session.
     assert (await playing.state.read(key_session(KEY))).ordinal == 3
 
 

@@ -50,7 +50,7 @@ async def test_large_due_data_is_sent_in_parts_with_pauses_for_others() -> None:
     assert clock.slept == [0, 0]
     full = await played(stream(*[Frame(0, b"x" * PIECE_BYTES)] * 2), clock=clock)
     assert [len(piece) for _, piece in full] == [PIECE_BYTES] * 2
-    # Nobody waits after the last piece.
+    # There is no wait after the last piece.
     assert clock.slept == [0, 0, 0]
 
 

@@ -213,7 +213,7 @@ async def test_request_that_the_wire_refuses_is_replayed() -> None:
     here = Playing(cassette((asked(odd), recorded)))
     status, _, body = await here.ask(call(odd))
     assert (status, body) == (400, recorded.body)
-    # Then it is used up, and the wire's own refusal comes.
+    # Then the step is consumed, and the wire refuses the request itself.
     status, _, body = await here.ask(call(odd))
     assert status == 400 and body != recorded.body
 

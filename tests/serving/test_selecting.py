@@ -53,7 +53,7 @@ async def test_the_loser_of_a_race_goes_on_to_the_next_candidate() -> None:
     consume = playing.state.consume
 
     async def losing(session: str, step: StepRef) -> bool:
-        # Somebody else is faster, once.
+        # Another request is faster, once.
         if step.label == "1":
             await consume(session, step)
         return await consume(session, step)

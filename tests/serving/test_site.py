@@ -186,7 +186,7 @@ async def test_a_process_starts_and_ends_with_its_server(
     assert (await server.tell("startup"))["type"] == "lifespan.startup.complete"
     assert here.ready
     installed[signal.SIGTERM](signal.SIGTERM, None)
-    # The server hears of it too, and running answers know their end.
+    # The server gets the signal too, and running answers get their deadline.
     assert heard == [signal.SIGTERM] and not here.ready
     assert (await server.tell("shutdown"))["type"] == "lifespan.shutdown.complete"
     await server.task

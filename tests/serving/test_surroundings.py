@@ -15,7 +15,7 @@ from tests.serving.modes import CATCH_ALL, asking
 from tests.serving.openai_others import SCENARIOS, calls
 from tests.serving.pipelines import FROZEN, Playing, scenario
 
-# 2100-01-01: after the last second that 32 bits can count.
+# 2100-01-01, beyond the range of 32-bit seconds.
 LATER = 4_102_444_800
 CALLS: dict[str, Call] = calls() | {
     f"{wire}-{name}-{'stream' if stream else 'whole'}": asking(
@@ -25,7 +25,7 @@ CALLS: dict[str, Call] = calls() | {
     for name, model in (("said", "spoken"), ("tools", "others"), ("limited", "limited others"))
     for stream in (True, False)
 }
-# A clock, in either of the two ways in which providers show one.
+# The clock in both forms that providers use.
 SHOWN = re.compile(rb"\b(1735689600|4102444800)\b|\b(2025|2100)(?=-01-01T00:0)")
 CLOCKLESS = ("gemini-", "embeddings-", "moderations-")
 
@@ -44,7 +44,7 @@ def time_zone(zone: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", zone)
         time.tzset()
-        # What it has worked out already is kept, and would be the same anywhere.
+        # Cached values would be the same in any surroundings.
         anthropic_errors._rate_limits.cache_clear()
         yield
     time.tzset()

@@ -18,7 +18,7 @@ from tests.serving.transports.guarded import connection
 from tests.serving.transports.test_asgi_door import Client
 
 ROOT = Path(__file__).resolve().parents[2]
-# Around the pipeline, where this test has other things in their place.
+# Modules around the pipeline that this test replaces.
 AROUND = {
     "mockllm_site/asgi",
     "scenarios_app/catalog/__init__",
@@ -26,13 +26,13 @@ AROUND = {
     "scenarios_app/serving/metrics",
     "scenarios_app/serving/services",
 }
-# What is planned piece by piece, and has its place counted.
+# Modules that only streams need.
 ONLY_STREAMS = {
     "scenarios_app/engine/producing/plan",
     "scenarios_app/wire/base",
     "scenarios_app/wire/openai/chat_stream",
 }
-# What a stream tells if it is asked to.
+# Used by a stream only on request.
 ONLY_WHOLE = {"scenarios_app/wire/openai/dialects/usages"}
 WEATHER = scenario(
     "weather", says("Sunny.", match={"messages": [{"role": "user", "contains": "weather"}]})

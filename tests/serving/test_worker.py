@@ -67,7 +67,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
     assert asyncio.run(run_in_thread(divmod, 7, 2)) == (3, 1)
     child = os.fork()
     if not child:
-        # Where the thread is missing, this ends the wait for it.
+        # Ends the wait if the thread is missing.
         signal.alarm(10)
         os._exit(0 if asyncio.run(run_in_thread(divmod, 7, 2)) == (3, 1) else 1)
     assert os.waitpid(child, 0)[1] == 0
@@ -183,7 +183,7 @@ async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(bo
         call = Call("POST", "/v1/chat/completions", {}, {"authorization": "Bearer k"}, body)
         status, _, _ = await here.ask(call)
         del call
-        # The thread lets go of what it has done when it does the next.
+        # The thread releases its last work when it does the next.
         await run_in_thread(int)
         assert (status, sys.getrefcount(body)) == (400, before)
     finally:
@@ -211,7 +211,7 @@ async def test_echoed_body_is_freed_without_the_garbage_collector(
     try:
         status, _, _ = await here.ask(call)
         del call
-        # The thread holds its last work until the next.
+        # The thread releases its last work when it does the next.
         await run_in_thread(int)
         # The journal keeps a beginning, which is a copy.
         assert (status, sys.getrefcount(body)) == (200, before)

@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.simulate.conversation import Agent, AgentFailed
 from scenarios_app.testing.simulate.agents import agent_command
 
-# More than a pipe holds.
+# Larger than a pipe's buffer.
 LONG = "x" * 300_000
 NOWHERE = "http://127.0.0.1:9"
 

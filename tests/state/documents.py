@@ -8,7 +8,7 @@ from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_
 
 T = TypeVar("T")
 
-# What columns, forms and databases are known to stumble over.
+# Texts that columns, forms and databases often treat differently.
 ODD = ["", " ", " a ", "a,b", "a\nb", "a\r\nb", "\0", "é€𝄞", "null", "0", "[]", "x" * 300]
 
 texts = st.one_of(
@@ -64,7 +64,7 @@ messages = texts | st.builds(
         which=st.sampled_from(["last", "first", "any", 0, 3]),
     ),
 )
-# The forms that have columns turn up as often as all others together.
+# Forms with columns occur as often as all others together.
 plain_messages = st.builds(
     lambda role, test, more: {"role": role, **test, **more},
     st.sampled_from(["system", "user", "tool", "assistant"]),

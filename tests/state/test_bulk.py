@@ -17,7 +17,7 @@ ODD: list[dict[str, Any]] = [
     {"match_user": "%s ? :x {{ y }}", "expect_temperature": 0.5, "match_stream": False},
     {"name": "ünïcode ✓", "turn": 3, "match_tools": ["a", "b"], "consume": False},
 ]
-# What one write has of its own.
+# Columns that differ between two writes.
 OWN = {"history_id", "key", "history_date", "id", "scenario", "scenario_id", "updated_at"}
 
 

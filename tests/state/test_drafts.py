@@ -94,7 +94,7 @@ def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> N
     found = plan_publication(draft)
     Draft.objects.all().delete()
     Scenario.objects.all().delete()
-    # Twice: what is there is found again.
+    # Twice: the second time, existing rows are found.
     for _ in range(2):
         call_command("loaddata", str(file), verbosity=0)
     assert sorted(Draft.objects.values_list("name", "published__name")) == [

@@ -15,7 +15,7 @@ from scenarios_app.store import document_of
 from scenarios_app.store.documents import fixture_json
 from tests.state import cases
 
-# Those of scenarios; profiles are no documents.
+# Fixtures of scenarios; profiles are not documents.
 NAMES = sorted({path.stem for path in FIXTURES.glob("*.json")} - {"profiles"})
 REMAKE = (
     "made by: manage.py export_scenarios --from examples/scenarios/{0}.json"

@@ -11,7 +11,7 @@ from django.db import connection
 
 from tests.state.outside import run
 
-# What editors could do before that.
+# Editors' permissions before the migration.
 OLD = {
     *(f"scenarios_app.{verb}_scenario" for verb in ("add", "change", "delete", "view")),
     *(f"scenarios_app.{verb}_step" for verb in ("add", "change", "delete", "view")),
@@ -21,7 +21,7 @@ OLD = {
     *("traces_app.view_trace", "traces_app.view_traceevent", "traces_app.view_modelcall"),
     "scenarios_app.view_servedrequest",
 }
-# What editors may do since something can be written on records.
+# Editors' permissions since notes on records exist.
 NEW = {
     *("chat_app.change_message", "chat_app.change_abcomparison"),
     *("traces_app.change_trace", "traces_app.delete_trace"),

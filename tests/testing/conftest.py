@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-# A run inside a test forgets what it has imported; of these there would be two, and SDKs take long.
+# pytester forgets imported modules; these SDKs take long to import and must exist only once.
 import anthropic  # noqa: F401
 import google.genai  # noqa: F401
 import httpcore2  # noqa: F401
@@ -14,7 +14,7 @@ import pytest
 from tests.support import fork_server
 
 Run: TypeAlias = Callable[..., pytest.RunResult]
-# What a user's project need not have.
+# Plugins that a user's project may not have.
 WITHOUT = ("-p", "no:django", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:timeout")
 
 

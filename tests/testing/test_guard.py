@@ -5,9 +5,9 @@ import pytest
 
 from tests.testing.conftest import Run
 
-# Every SDK is imported; a busy machine is no fault of theirs.
+# Every SDK is imported, which takes long on a busy machine.
 pytestmark = pytest.mark.timeout(600)
-# Notes each name that would be resolved, and has no network.
+# Records each name to be resolved, without network access.
 RESOLVER = """
 import socket
 
@@ -380,7 +380,7 @@ def test_request_through_a_proxy_is_stopped_before_its_handshake(
         "ignore::ResourceWarning",
     )
     result = run("-o", "asyncio_mode=auto", *ignored, **files)
-    # Each test passes up to its verdict, which has the explanation.
+    # Each test body passes; the verdict fails it and has the explanation.
     result.assert_outcomes(failed=3)
     verdicts = [line for line in result.outlines if line.startswith("mockllm: stopped a request")]
     assert len(verdicts) == 3

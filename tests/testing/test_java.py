@@ -13,7 +13,7 @@ from tests.support.required_services import require
 
 EXAMPLE = Path("examples", "java", "WeatherTest.java").resolve()
 API = "org/junit/jupiter/api"
-# What the example uses of JUnit.
+# The parts of JUnit that the example uses.
 STAND_INS = {
     "AfterEach": "public @interface AfterEach {}",
     "BeforeEach": "public @interface BeforeEach {}",

@@ -68,7 +68,7 @@ async def test_over_http_a_client_gets_what_was_recorded(tmp_path: Path) -> None
                 await client.call_tool("get", {"n": number}) for number in (0, 1, 7)
             ]
             assert (good.content[0].text, good.is_error) == ("18", False)
-            # Clients put the mark before it.
+            # Clients add the prefix.
             assert (bad.content[0].text, bad.is_error) == ("no such city", True)
             assert unknown.is_error and "was not recorded" in unknown.content[0].text
             with pytest.raises(MCPError) as ended:
@@ -140,7 +140,7 @@ def test_input_end_waits_neither_for_recorded_timeouts_nor_for_cancelled_calls(
 ) -> None:
     never, slow = {"fault": "timeout"}, {"text": "18", "ms": 500_000}
     cancelled = rpc("notifications/cancelled", {"requestId": 2})
-    # Either would be waited for longer than the test waits for the process.
+    # Each would take longer than the test's time limit for the process.
     answers = piped([get(0, 1), get(1, 2), cancelled], written(tmp_path, never, slow), "--pace")
     assert {id: one["error"]["code"] for id, one in answers.items()} == {1: CONNECTION_CLOSED}
 
@@ -206,7 +206,7 @@ def test_hostile_lines_are_answered_or_dropped_and_the_next_call_is_served(tmp_p
         while not answers or answers[-1].get("id") != 99:
             line = process.stdout.readline()
             assert line, "it has ended"
-            # Nothing large is repeated.
+            # No large text is repeated.
             assert len(line) < 10_000
             answers.append(json.loads(line))
         out, err = process.communicate()

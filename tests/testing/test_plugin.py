@@ -5,7 +5,7 @@ import pytest
 from tests.docs.blocks import blocks_of
 from tests.testing.conftest import Run
 
-# Every SDK is imported; a busy machine is no fault of theirs.
+# Every SDK is imported, which takes long on a busy machine.
 pytestmark = pytest.mark.timeout(300)
 SDKS = """
 import unittest

@@ -13,7 +13,7 @@ from scenarios_app.testing.process import ServerOptions, server_process
 from tests.support import fork_server
 from tests.testing.conftest import Run
 
-# A busy machine is no fault of theirs.
+# Long, for busy machines.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 SAYS = {"name": "up", "steps": [{"consume": False, "produce": {"text": "From upstream."}}]}
 CANARIES = {"OPENAI_API_KEY": "sk-canary-0123456789ab", "ANTHROPIC_API_KEY": "sk-ant-canary-98765"}
@@ -116,7 +116,7 @@ def test_a_suite_is_recorded_once_and_answered_from_its_files(
         for key in CANARIES.values():
             assert key not in text and key[-12:] not in text
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    # Nobody is there any more, nor named: what leaves this machine now would fail.
+    # The upstream is gone and no key is set: any request to it would fail.
     monkeypatch.setenv("MOCKLLM_UPSTREAMS", "openai=http://127.0.0.1:1")
     for name in CANARIES:
         monkeypatch.delenv(name)
@@ -217,7 +217,7 @@ def test_workers_write_their_cassettes_side_by_side(
     for name in ("MOCKLLM_URL", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "executable", fork_server.python())
-    # No other plugin of this environment is loaded in each of its processes.
+    # Workers load no other plugins of this environment.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "scenarios_app.testing.plugin,xdist.plugin")
     many = TESTS.replace('["a/b", "a_b"]', "[str(n) for n in range(6)]")

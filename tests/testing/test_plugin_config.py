@@ -7,7 +7,7 @@ import pytest
 
 from tests.testing.conftest import Run
 
-# A busy machine is no fault of theirs.
+# Long, for busy machines.
 pytestmark = pytest.mark.timeout(300)
 CONFIGURED = """
 import pytest

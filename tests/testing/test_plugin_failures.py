@@ -7,7 +7,7 @@ import pytest
 
 from tests.testing.conftest import Run
 
-# A busy machine is no fault of theirs.
+# Long, for busy machines.
 pytestmark = pytest.mark.timeout(300)
 WRONG = """
 import os
@@ -89,7 +89,7 @@ def test_error_is_reported_at_its_test(
     monkeypatch.setenv("OPENAI_API_KEY", "mine")
     pytester.makefile(".json", broken='{"name": "broken", "steps": [{"prodce": {}}]}')
     result = run("-rA", test_wrong=WRONG)
-    # A verdict comes when a test has passed, so that its own failure is never in its shadow.
+    # The verdict only fails tests that passed, so a test's own failure is always shown.
     result.assert_outcomes(passed=3, failed=5, errors=4)
     out = result.stdout
     out.fnmatch_lines_random(
@@ -111,7 +111,7 @@ def test_error_is_reported_at_its_test(
         out.fnmatch_lines([f"PASSED test_wrong.py::{passed}"])
     for failed in ("test_unserved", "test_unmatched", "test_unsaid"):
         out.fnmatch_lines([f"FAILED test_wrong.py::{failed} - *"])
-    # The test's own line, and none of ours.
+    # The line of the test, none of our code.
     out.fnmatch_lines(['>       mockllm.on("never").reply("x", latncy_ms=3)'])
     out.no_fnmatch_line("*def send(*")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.testing.conftest import Run
 
-# SDKs are imported; a busy machine is no fault of theirs.
+# SDKs are imported, which takes long on a busy machine.
 pytestmark = pytest.mark.timeout(300)
 
 JUDGED = """
@@ -83,7 +83,7 @@ def test_a_fixture_that_asks_as_it_ends(late, mockllm):
 def test_the_test_itself_fails_and_never_for_more_than_one_reason(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Room for each reason on its line, and not for all of it, as CI has.
+    # Wide enough for the reasons, but not for whole messages, which CI shows.
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.delenv("CI", raising=False)
     result = run("-rA", "-o", "asyncio_mode=auto", test_judged=JUDGED)
@@ -104,6 +104,6 @@ def test_the_test_itself_fails_and_never_for_more_than_one_reason(
         *("test_coroutine", "test_judged", "test_not_expected")
     }
     assert all(text.startswith("Failed: mockllm: FAILED: ") for text in failures.values())
-    # Told of each test that was judged, and below the failure of the one that failed by itself.
+    # Reported for each judged test, and below the failure of the one that failed itself.
     never = "never served: 01 on('never'), step 1"
     assert out.lines.count(never) == len(failures) + 1

@@ -10,7 +10,7 @@ import pytest
 from tests.support import fork_server
 from tests.testing.test_plugin_config import WATCHED
 
-# A busy machine is no fault of theirs.
+# Long, for busy machines.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
 WORKERS, TESTS = 2, 24
@@ -43,7 +43,7 @@ def spread(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     for name in ("MOCKLLM_URL", "MOCKLLM_CONTROL_TOKEN", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SEEN", str(pytester.path / "seen"))
-    # No other plugin of this environment is loaded in each of its processes.
+    # Workers load no other plugins of this environment.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "scenarios_app.testing.plugin,xdist.plugin")
     return pytester

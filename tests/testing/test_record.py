@@ -16,7 +16,7 @@ from scenarios_app.testing.process import ServerOptions, server_process
 from tests.project import processes
 from tests.support import fork_server
 
-# A busy machine is no fault of theirs.
+# Long, for busy machines.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 KEY = "sk-canary-0123456789abcdef"
 SAYS = {
@@ -30,7 +30,7 @@ SAYS = {
         {"consume": False, "produce": {"text": "From upstream, word by word."}},
     ],
 }
-# Every byte of each answer, as the clients get it.
+# Hashes all bytes of each answer that the clients get.
 ASKS = """
 import asyncio, hashlib, sys
 import anthropic, openai
@@ -66,7 +66,7 @@ for body in seen:
 """
 NUMBER = 7
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "recorded"
-# Python reads this module at its start: each address that is connected to is written down.
+# Python imports this module at its start; it records every address that is connected to.
 WATCHES = """
 import os, sys
 
@@ -120,13 +120,13 @@ def test_the_replay_is_the_same_bytes_and_no_socket_leaves(folder: Path, upstrea
     assert len(json.loads(text)["steps"]) == NUMBER == len(said.splitlines())
     assert KEY not in text and KEY[-12:] not in text
     watched = {"PYTHONPATH": str(folder / "watch"), "CONNECTED": str(folder / "connected")}
-    # Each process is started anew: what watches it comes with its start.
+    # Each process is new, so that it imports the recorder of addresses.
     command = (processes.COMMAND, "record", "--", sys.executable, "ask.py", "tool")
     done = processes.run(*command, cwd=folder, variables=watched)
     assert (done.returncode, done.stdout) == (0, said), done.stderr
     assert cassette.read_text() == text
     addresses = set((folder / "connected").read_text().splitlines())
-    # The server of the replay, which the program and the command ask.
+    # The replay server, which the program and the command call.
     assert len(addresses) == 1 and next(iter(addresses)).startswith("('127.0.0.1', ")
     assert upstream.rpartition(":")[2] not in next(iter(addresses))
 
@@ -226,5 +226,5 @@ def test_a_report_that_is_none_and_a_command_that_fails_otherwise(
     done = mockllm(folder, "drift", "cassette.json", "--report", "r.json")
     assert done.returncode == 2 and "expected what --mockllm-report" in done.stderr
     done = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "-c", "exit(4)")
-    # Nothing was asked: every step is gone.
+    # No request was sent, so every step is removed.
     assert done.returncode == 1 and done.stdout.count("removed:") == NUMBER

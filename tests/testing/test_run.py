@@ -47,7 +47,7 @@ def run(
     folder: Path, *arguments: str, command: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     """The command and its server start warm unless another command is given."""
-    # Settings of the command's are nothing to the server.
+    # The command's settings must not affect the server.
     variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
     command = command or (fork_server.python(), "-P", "-m", "mockllm_site")
     return processes.run(*command, "run", *arguments, cwd=folder, variables=variables)

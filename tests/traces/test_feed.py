@@ -62,7 +62,7 @@ async def test_a_follower_that_sleeps_is_woken_once_for_all_that_came() -> None:
     following = asyncio.create_task(all_of(feed))
     await asleep(feed)
     feed.publish(0)
-    # Nobody waits any more: the next hundred wake nobody.
+    # No reader waits now, so the next hundred events wake none.
     assert feed._waiting == set()
     for number in range(1, 101):
         feed.publish(number, last=number == 100)

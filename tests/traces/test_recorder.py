@@ -109,7 +109,7 @@ async def test_the_end_writes_what_is_pending_and_the_terminal_event_at_once() -
     assert await rows(trace.calls.count) == 1
     ended = await rows(lambda: Trace.objects.get(pk=trace.pk))
     assert (ended.status, ended.model_calls) == (Status.COMPLETED, 1)
-    # What else belongs to the end is stored before it can be seen.
+    # Other parts of the end are stored before the status is visible.
     assert stored == [0]
 
 
@@ -140,7 +140,7 @@ async def test_an_end_that_fails_half_way_leaves_no_trace_of_itself() -> None:
     with pytest.raises(OperationalError):
         await finish_run(trace.pk, pending, **ending(2, store=refuse))
     assert (await current_status(trace), await rows(lambda: seqs(trace))) == (Status.RUNNING, [])
-    # Nothing of it is lost: the next try has it all.
+    # The next attempt stores all of it.
     assert await finish_run(trace.pk, pending, **ending(2, status=Status.FAILED))
     assert await rows(lambda: seqs(trace)) == [1, 2]
 
@@ -153,7 +153,7 @@ async def test_taken_records_are_in_no_batch() -> None:
     await asyncio.sleep(0)
     recorder.record(trace.pk, event(2))
     pending = await recorder.take_pending(trace.pk)
-    # The batch that was being written is through by now.
+    # The running batch is stored by now.
     assert writing.done() and await rows(lambda: seqs(trace)) == [1]
     await recorder.flush()
     assert await rows(lambda: seqs(trace)) == [1]

@@ -18,7 +18,7 @@ from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
-# What each scenario of the demo is asked, message by message.
+# The user's messages for each scenario of the demo.
 TALKS = {
     "greeting": ["hello"],
     "weather": ["What is the weather in Paris?"],

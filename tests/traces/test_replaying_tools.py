@@ -15,8 +15,8 @@ from tests.support import fork_server
 from tests.support.live_server import Live
 
 QUESTION = "Use them all"
-# What differs between two runs of the same; a trace has the names of tools, not what descriptions
-# of them add to the estimate.
+# Fields that differ between two equal runs. A trace has only the names of tools, so the estimate
+# lacks their descriptions.
 NEW = {
     "estimated_tokens",
     *("trace_id", "conversation_id", "message_id", "user_message_id", "answered_by"),
@@ -108,7 +108,7 @@ def test_a_run_is_the_same_without_the_server_of_its_tools(
     Scenario.objects.all().delete()
     live.load(document)
     settings.MCP_SERVERS = replaying(tmp_path, document)
-    # Twice: what was recorded is not used up.
+    # Twice: recorded results are not consumed.
     for _ in range(2):
         again = api.get(f"trace/{api.send(QUESTION).trace_id}").json()
         assert ordered(again) == ordered(recorded)

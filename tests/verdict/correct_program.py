@@ -74,7 +74,7 @@ def main(url: str, sdk: str, clients: str, attempts: str, *keys: str) -> None:
         calls = [call(sdk, url, key, int(attempts)) for _ in range(int(clients))]
         with ThreadPoolExecutor(len(calls)) as threads:
             print(sum(threads.map(is_successful, calls)))
-        # One client, as most programs have it.
+        # One shared client, as in most programs.
         async_calls = [async_call(sdk, url, f"{key}-async", int(attempts))] * int(clients)
         print(asyncio.run(gather(async_calls)))
 

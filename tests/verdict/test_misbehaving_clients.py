@@ -178,7 +178,7 @@ def test_parallel_sdk_calls_are_not_reported_as_a_loop(live: Live, attempts: int
 
     with ThreadPoolExecutor(6) as threads:
         assert any(list(threads.map(send_request, range(6))))
-    # A busy machine may handle them one after another, and then nobody can tell.
+    # A busy machine may handle them in sequence, which makes the finding undecided.
     assert rules(live) in ([], ["retries-undecided"])
 
 

@@ -123,7 +123,7 @@ def test_status_and_header_decide_whether_a_failure_is_retryable(
 
 
 def test_ten_thousand_failures_of_one_request_are_judged_fast() -> None:
-    # A thousand times that would be hours if each were held against all others.
+    # Comparing each with all others would take hours for a thousand times as many.
     failures = [exchange(number * 0.01, 500) for number in range(10_000)]
     assert len(pairs(*failures, exchange(100))) == 10_000
     assert [len(run) for run in find_undecided_runs(failures)] == [10_000]
@@ -147,16 +147,16 @@ def hasty_retries(*exchanges: JudgedExchange) -> list[str]:
 def test_sdk_calls_without_pauses_are_a_loop() -> None:
     first, second, third = call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)
     assert hasty_retries(*first, *second, *third) == ["at-1.02"]
-    # Twice in a row may be meant.
+    # Two calls in a row can be intended.
     assert hasty_retries(*first, *second) == []
-    # So may a call after a pause.
+    # A call after a pause can be intended too.
     assert hasty_retries(*first, *second, *call(1.1, 500, 200)) == []
 
 
 def test_single_attempt_calls_are_a_loop_if_the_last_one_succeeds() -> None:
     failing = [*call(0, 500), *call(0.01, 500)]
     assert hasty_retries(*failing, *call(0.02, 200)) == ["at-0.02"]
-    # Three clients may have failed side by side, or gone on to succeed.
+    # Three clients may have failed in parallel, or succeeded later.
     assert hasty_retries(*failing, *call(0.02, 500)) == []
     assert hasty_retries(*failing, *call(0.02, 200), *call(0.03, 200)) == []
 
@@ -166,7 +166,7 @@ def test_calls_of_several_clients_are_not_a_loop() -> None:
     calls = [call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)]
     others = [replace(one, request_headers={**one.request_headers, **sync}) for one in calls[1]]
     assert hasty_retries(*calls[0], *others, *calls[2]) == []
-    # Each began before the one before it was through.
+    # Each began before the previous one ended.
     assert hasty_retries(*call(0, 500, 500), *call(0.01, 500, 500), *call(0.02, 500, 200)) == []
     overlapping = [*call(0, 500, 500), *call(0.501, 500, 500), *call(1.002, 500, 200)]
     assert hasty_retries(*overlapping) == []
@@ -177,5 +177,5 @@ def test_loop_that_ignores_retry_after_is_reported_as_early_retries() -> None:
     calls = [*call(0, 429, **fields), *call(0.01, 429, **fields), *call(0.02, 200)]
     assert early_retries(*calls) == ["at-0.01", "at-0.02"]
     assert hasty_retries(*calls) == []
-    # A test may call twice in a row.
+    # A test can call twice in a row.
     assert early_retries(*call(0, 429, **fields), *call(0.01, 200)) == []

@@ -41,7 +41,7 @@ def test_retry_that_waited_is_not_blamed_for_the_later_failure_of_another_client
     other = numbered(exchange(0.3, 429, response_headers=wait), 0)
     again = numbered(exchange(0.5), 1)
     assert sightings(RETRY_AFTER_IGNORED, first, other, again) == []
-    # The other's next try has no failure left that it could have waited for.
+    # The other's next attempt has no earlier failure to wait for.
     hasty = numbered(exchange(0.51), 1)
     assert sightings(RETRY_AFTER_IGNORED, first, other, again, hasty) == ["at-0.51"]
 

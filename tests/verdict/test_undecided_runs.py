@@ -62,7 +62,7 @@ def test_note_is_one_whole_line_of_the_text() -> None:
 def test_run_that_one_client_may_send_is_not_noted() -> None:
     # The second waited as requested, and gave up.
     assert rules(limited(0), limited(1.1)) == []
-    # Twice in a row may be meant.
+    # Two calls in a row can be intended.
     assert rules(*burst(0, 500, times=2)) == []
     assert rules(*burst(0, 401, times=1)) == []
 
@@ -126,7 +126,7 @@ def test_second_client_does_not_hide_a_loop_at_another_time() -> None:
 def test_overlap_hides_what_is_near_it() -> None:
     loop = [*burst(9, 500, times=2), exchange(9.02)]
     assert rules(exchange(0, 500), exchange(0.001, 500), *loop) == []
-    # It lasts until the slowest of its requests has ended.
+    # A burst lasts until the slowest of its requests ends.
     slow = exchange(0, 500, ended_at=55.0)
     assert rules(slow, exchange(30, 500), *burst(60, 500, times=2), exchange(60.02)) == []
 

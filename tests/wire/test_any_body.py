@@ -25,7 +25,7 @@ from tests.wire.typed import JSON, SCALARS, relaxed
 CONTEXT = ComputeContext(
     {"claude-a": "anthropic", "gemini-a": "gemini", "m": "ollama"}, 1_763_760_000, "f00d"
 )
-# Their keys tell whose path it is where two providers have the same one.
+# The API key tells which provider a shared path belongs to.
 HEADERS = {
     "anthropic": {"x-api-key": "k", "anthropic-version": "2023-06-01"},
     "gemini": {"x-goog-api-key": "k"},

@@ -67,7 +67,7 @@ def values_of(type_: Any) -> st.SearchStrategy[Any]:
 def _objects_of(type_: Any) -> st.SearchStrategy[dict[str, Any]]:
     hints = get_type_hints(type_, include_extras=True)
     fields = {name: values_of(hint) for name, hint in hints.items()}
-    # Under postponed annotations `__required_keys__` is empty: the marks themselves tell.
+    # With postponed annotations `__required_keys__` is empty, so read the marks themselves.
     needed = {name for name, hint in hints.items() if get_origin(hint) is Required}
     return st.fixed_dictionaries(
         {name: fields[name] for name in hints if name in needed},

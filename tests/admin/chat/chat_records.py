@@ -16,7 +16,7 @@ from tests.admin.pages import fields_at
 from traces_app.models import Trace
 
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
-# What is posted, and what is stored of it.
+# Posted fields, and the stored values.
 WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
     Conversation: (
         {"title": "Trip", "tags": "smoke, Köln ,", "archived": "on"},

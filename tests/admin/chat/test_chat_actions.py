@@ -95,7 +95,7 @@ def test_tags_are_filtered_and_searched_by(root: Client, name: str) -> None:
     assert ids_found(q="smoke") == [0, 1]
     assert ids_found(q="SMOKE") == [0, 1]
     assert ids_found(q="Köln") == [0]
-    # What a list is stored with is no part of its names.
+    # The characters around names in a stored list match nothing.
     for mark in ("[", "]", ",", "[]"):
         assert ids_found(q=mark) == [], mark
     html = root.get(LISTS[name]).content.decode()

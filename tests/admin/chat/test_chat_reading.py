@@ -20,7 +20,7 @@ from traces_app.models import Status, Trace, TraceEvent
 pytestmark = pytest.mark.django_db
 
 RECORDED = [name for name in LISTS if name != "chat_app.modelprofile"]
-# What is part of a conversation goes with it.
+# Rows that are deleted with their conversation.
 KEPT = ["chat_app.message", "chat_app.contextstate", "chat_app.abcomparison"]
 
 

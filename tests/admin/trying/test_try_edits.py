@@ -40,7 +40,7 @@ def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
     posted = fields(html, "try_form")
     again = root.post(TRY, posted | {"user": "More snow?"})
     assert summary_of(again) == ("climate", "1", "It snows.")
-    # What is being written has taken the place of what is stored.
+    # The edited scenario replaces the stored one.
     assert root.post(TRY, posted | {"user": "rain"}).context["answer"] == "none"
 
 

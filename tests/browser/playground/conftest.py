@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from tests.browser.conftest import OpenPage
 from tests.support.live_server import Live
 
-# What goes on for as long as a test looks at it.
+# An answer that lasts longer than any test.
 SLOW = {"text": "word " * 400, "pacing": {"words_per_second": 20, "words_per_chunk": 1}}
 
 

@@ -73,7 +73,7 @@ def test_ch_nt5_stopping_an_ended_answer_changes_nothing(refused: Playground) ->
     expect(refused.answer("running").locator(".text")).to_contain_text("word")
 
     def first_somebody_else(route: Any) -> None:
-        # Somebody was faster, in another tab.
+        # Another tab was faster.
         headers = {"content-type": "application/json"}
         refused.page.request.post(route.request.url, data=route.request.post_data, headers=headers)
         route.continue_()

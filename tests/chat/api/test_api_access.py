@@ -23,10 +23,10 @@ pytestmark = pytest.mark.django_db
 TOKEN = "the-chat-token-of-this-test"
 THINGS = Things(str(uuid4()), str(uuid4()), str(uuid4()), str(uuid4()))
 ROUTES = [route for route in routes() if "stream" not in route]
-# Asked by POST, and changing nothing.
+# POST requests that change nothing.
 READING_POSTS = {"POST load_conversation", "POST trace/{trace}/scenario"}
 CHANGING = [r for r in routes() if r.startswith("POST") and r not in READING_POSTS]
-# Who asks in prod, and whether that one reads and chats.
+# Users in prod: may they read, may they chat?
 SIX = {
     "nobody": (False, False),
     "a login without rights": (True, False),

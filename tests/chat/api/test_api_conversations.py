@@ -199,7 +199,7 @@ def test_a_conversation_is_taken_back_to_a_message(live: Live, api: Api) -> None
     done = api.post("rewind_conversation", conversation_id=new, message_id=second)
     assert done.json() == {"status": "rewound"}
     assert [one["content"] for one in api.loaded(new)] == ["first", "One"]
-    # What was answered stays on record.
+    # Traces of the deleted answers stay.
     assert Trace.objects.count() == 2
     assert Trace.objects.filter(user_message=None).count() == 1
 

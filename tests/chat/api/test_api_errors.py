@@ -19,7 +19,7 @@ from tests.chat.chatting import scenario
 from tests.chat.routes import Things, route_request, routes
 from tests.support.live_server import Live
 
-# They take no field at all, and so no unknown one is looked for.
+# Routes without any field ignore unknown fields.
 OPEN = ("GET schema/", "GET docs/", "GET ab/leaderboard")
 ASKING = [route for route in routes() if route not in OPEN]
 METHODS = ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "GET", "POST")

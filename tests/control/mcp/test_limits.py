@@ -25,7 +25,7 @@ from tests.serving.processes.servers import serving
 
 pytestmark = pytest.mark.usefixtures("warm")
 CALLS = 1_000
-# One answer that is kept would be more than this in so many calls.
+# A leak of one answer per call would exceed this.
 MAX_GROWTH_KB = 6_000
 MAX_SHUTDOWN_SECONDS = 8.0
 TOKEN = "the-token-of-this-test"

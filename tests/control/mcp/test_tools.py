@@ -16,7 +16,7 @@ READING = {"list_scenarios", "read_scenario", "check", "play", "unmatched", "req
 READING |= {"read_request", "explain", "verdict", "coverage", "drift"}
 DESTRUCTIVE = {"change_scenario", "delete_scenario", "reset", "start_recording", "stop_recording"}
 ADDING = {"add_scenario", "make_step"}
-# They name a request by its id, or concern every session.
+# Tools that name a request by its id, or concern every session.
 WITHOUT_SESSION = {"read_request", "explain", "coverage", "drift"}
 
 

@@ -13,11 +13,11 @@ T = TextCondition
 @pytest.mark.parametrize(
     ("condition", "text", "distance"),
     [
-        # Of " a", "ab" and "b " two are among the four of the text, or of the other text.
+        # Two of " a", "ab" and "b " are among the four of the text, or of the other text.
         (T(equals="ab"), "abx", 1 - 2 / 3.5),
         (T(contains="ab"), "axb", 1 - 2 / 3),
         (T(regex=r"ab\d"), "axb", 1 - 2 / 3),
-        # Of a beginning that is shorter one in two.
+        # One of two, for a beginning that is shorter.
         (T(startswith="ab"), "a", 1 - 1 / 2.5),
         (T(regex=r"^\d+$"), "a  b", 1.0),
         (T(contains="ab", startswith="zz"), "axb", (1 - 2 / 3 + 1) / 2),

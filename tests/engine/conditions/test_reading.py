@@ -81,7 +81,7 @@ def test_new_messages_are_those_after_the_last_answer() -> None:
     assert texts(user, *asked[:1]) == ["weather?"]
     assert texts(tool, *asked, *results) == ["sunny", "rain"]
     assert texts(user, *asked, *results) == []
-    # An answer that the model is to go on with is not its last one.
+    # An answer that the model is asked to continue is not its last one.
     assert texts(tool, *asked, *results, say("assistant", "It is")) == ["sunny", "rain"]
     assert texts(user, say("assistant", "It is")) == []
 

@@ -21,7 +21,7 @@ from tests.engine.turn_scripts import COLLECTIONS, compiled, each_collection, ex
 from tests.support.requirement_samples import TURN_SCRIPTS, Sample
 
 SCHEMA = Draft202012Validator(json_schema())
-# Keys whose values are forms: each of these is another thing to read.
+# Keys whose values are separate forms, each of which is read differently.
 FORMS = {"kind", "reportFormat", "status", "finishReason", "failureStatus", "expectedReasoning"}
 KEYS = {
     key
@@ -77,7 +77,7 @@ def shapes_of(documents: list[Sample]) -> set[str]:
 
 @pytest.mark.parametrize("origin", COLLECTIONS)
 def test_ours_have_whatever_the_others_have(origin: str) -> None:
-    # What arguments, reports and headers hold is anybody's own, under any name.
+    # Arguments, reports and headers may have any keys.
     own = (".arguments", ".reportContentJson", ".responseBody", ".headers.")
     found = shapes_of(COLLECTIONS[origin]) - shapes_of(TURN_SCRIPTS["ours"])
     assert {shape for shape in found if not any(key in shape for key in own)} == set()

@@ -107,7 +107,7 @@ def test_r9_3_each_message_is_a_choice_of_its_own_in_order() -> None:
     }
     found = instructed_answer(block)
     assert found.answer.per_choice
-    # Messages one after another, where other choices are alternatives.
+    # Consecutive messages, where other answers have alternatives.
     assert found.answer.consecutive
     assert [texts(parts) for parts in choices(block)] == [
         [(TextPart, "a")],

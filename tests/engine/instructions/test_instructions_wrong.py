@@ -139,7 +139,7 @@ def test_unknown_keys_and_nulls_are_ignored(block: Json) -> None:
 
 @pytest.mark.parametrize("depth", [64, 65])
 def test_a_block_may_be_as_deep_as_a_body(depth: int) -> None:
-    # The block, its messages, the message, the calls, the call; then its arguments.
+    # Five levels: the block, its messages, the message, the calls, the call; then the arguments.
     args: Json = "x"
     for _ in range(depth - 5):
         args = [args]

@@ -80,6 +80,6 @@ def test_steps_with_patterns_are_filed_under_what_the_patterns_need() -> None:
     matches = [saying(regex=f"order {n}[;,] (please|now)") for n in range(300)]
     lookup = StepLookup(matches)
     reader = RequestReader(ask("order 77; please"))
-    # "order 7" is in it too.
+    # The text contains "order 7" too.
     assert lookup.positions(reader) == [7, 77]
     assert all(table.regexes is None for table in lookup._tables.values())

@@ -61,7 +61,7 @@ def test_r4_1_lorem_has_5_to_500_words_by_the_hash_of_the_message(message: str) 
 
 def test_words_are_latin_and_the_same_in_every_process() -> None:
     assert answer_text("Hello").startswith("dolore id velit eiusmod voluptate labore cillum cillum")
-    # A hash has thirty-two bytes, each is a word: these are of the third one.
+    # Each of the 32 bytes of a hash gives a word: these are of the third hash.
     assert make_lorem("Hello", 70).endswith(" amet do consequat proident labore voluptate")
     assert set(answer_text("Hello").split()) <= {*WORDS, "Hello"}
     assert all(re.fullmatch("[a-z]+", word) for word in WORDS)

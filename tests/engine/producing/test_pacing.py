@@ -138,7 +138,7 @@ def test_jitter_draws_once_for_each_delta(pacing: Pacing, expected: list[float])
 
 
 def test_not_even_rounding_lets_a_delta_pass_the_next() -> None:
-    # Here the gap, added to the third time, rounds to more than the fourth.
+    # Here the third time plus the gap rounds to more than the fourth.
     steady = schedule(["a"] * 5, Pacing(chunk_ms=17), NO_DRAWS)
     late = schedule(["a"] * 5, Pacing(chunk_ms=17, jitter=1), repeat(1 - 2**-53))
     assert late[2] == steady[3]

@@ -11,7 +11,7 @@ ARGUMENTS = ("s", "POST", "/v1/messages", b"{}", 1)
 
 
 def test_the_seed_is_pinned() -> None:
-    # Recorded once: a change here changes every id of every recorded test of every user.
+    # A change here changes every id in the recorded tests of users.
     seed = make_seed(*ARGUMENTS)
     assert seed.hex == "d7521f021205d96607fa9392f54545e920a5abff1190a5175d60c118985223ab"
     assert seed.response_id == "b48cbe6edbf30c0d7c25b6664035716b"

@@ -24,7 +24,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=8,
 )
-# What no drawn value is.
+# A value that is never drawn.
 STRANGE = "no such value"
 
 

@@ -167,7 +167,7 @@ def test_length_goes_before_format() -> None:
     assert len(make_instance({"type": "string", "format": "email", "maxLength": 1}, "k")) == 1
 
 
-# The judge knows times without zones alone.
+# `jsonschema` only checks times without zones.
 @pytest.mark.parametrize("name", sorted(_FORMATS.keys() - {"time"}))
 def test_a_format_is_kept(name: str) -> None:
     is_valid({"type": "string", "format": name})

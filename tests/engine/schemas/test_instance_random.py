@@ -16,7 +16,7 @@ from scenarios_app.engine.schemas.keywords import SchemaError
 from tests.engine.schemas.drawn_schemas import ANY, satisfiable
 from tests.support.hypothesis_profiles import often
 
-# The judge's own patterns are Python's, which warns of sets that it may read otherwise one day.
+# `jsonschema` uses Python's `re`, which warns about some character sets.
 pytestmark = pytest.mark.filterwarnings("ignore:Possible .* at position:FutureWarning")
 
 
@@ -48,8 +48,8 @@ def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None
     except BaseException as error:
         if not isinstance(error, UNDECIDED) and type(error).__name__ != "PanicException":
             raise
-        # The judge cannot decide: a schema refers to itself without end, in Python or in Rust, or
-        # a branch that the value need not meet wants a multiple of 0 or an unknown type.
+        # `jsonschema` cannot decide: the schema refers to itself without end, or an alternative has
+        # a multipleOf of 0 or an unknown type.
         assume(False)
     assert valid or not is_readable(schema), (schema, value)
 

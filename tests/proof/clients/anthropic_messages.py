@@ -26,7 +26,7 @@ def ask() -> anthropic.types.Message:
                 arguments[event.index] = before + event.delta.partial_json
         message = stream.get_final_message()
     if CAREFUL:
-        # The SDK completes arguments that break off.
+        # The SDK completes broken arguments.
         check_json(arguments.values())
     return message
 

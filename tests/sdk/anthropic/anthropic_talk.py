@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 # Reading the machine's certificates for each client takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-# What is asked where any question will do.
+# A request for tests in which any will do.
 HELLO: dict[str, Any] = {
     "model": "claude-sonnet-5-5",
     "max_tokens": 1024,

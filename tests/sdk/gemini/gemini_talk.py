@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 # Reading the machine's certificates for each client takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-# What is asked where any question will do.
+# A request for tests in which any will do.
 HELLO: dict[str, Any] = {"model": "gemini-2.5-flash", "contents": "Hello"}
 
 
@@ -101,7 +101,7 @@ class SyncTalk:
         return httpx2.Client(verify=NO_TLS, trust_env=False)
 
     def _client(self, http: httpx2.Client) -> genai.Client:
-        # Without an async client it would make one, and read the certificates for it.
+        # Otherwise the SDK would create an async client and read the certificates.
         other = httpx2.AsyncClient(verify=NO_TLS)
         options = {"httpx_client": http, "httpx_async_client": other, **self.given}
         return genai.Client(api_key=self.key, http_options=types.HttpOptions(**options))

@@ -66,7 +66,7 @@ def test_thoughts_texts_and_calls(live: Live, gemini: GeminiTalk) -> None:
     assert (streamed.thinking, streamed.text) == ("I should look.", "Let me look.")
     signatures = [p.thought_signature for p in streamed.parts if p.thought_signature]
     assert signatures == [b"sig-1", b"hidden", b"hidden"]
-    # Calls finish with STOP: the API has no other word.
+    # Calls finish with STOP: the API has no other reason.
     assert streamed.finish_reasons == ["STOP"]
     usage = whole.usage_metadata
     assert usage is not None

@@ -40,7 +40,7 @@ def _google_failure(error: Exception) -> Failure:
 
 
 def _google_status(error: google_errors.APIError) -> Failure:
-    # An error inside a stream comes without the response that it was in.
+    # An error inside a stream has no response.
     if error.response is None or error.response.status_code == 200:
         return Failure("in the stream", message=error.message)
     details = error.details.get("error", {}).get("details", [])

@@ -115,7 +115,7 @@ def _completions_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
 
 
 def _completions_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
-    # By its type no chunk comes without a reason to finish, but the API's do.
+    # The client's type requires a finish reason in each chunk, but the API sends chunks without.
     with _openai(live, strict=False) as client:
         for chunk in client.completions.create(
             model=INSTRUCT,

@@ -33,7 +33,7 @@ def test_failed_expectation_is_reported(live: Live, chat: OpenAITalk) -> None:
     (violation,) = live.state().violations
     assert violation == "Expected temperature 0.2 but received 0.9"
     assert violation in str(refused.value)
-    # It consumed nothing: the same question as it should be gets its answer.
+    # No step was consumed: the correct request still gets its answer.
     assert chat.whole(**{**asked, "temperature": 0.2}).choices[0].finish_reason == "tool_calls"
 
 

@@ -72,7 +72,7 @@ def test_custom_call_of_chat_is_whole_and_streamed(live: Live, client: Client) -
     asked: dict[str, Any] = {"model": "gpt-4o", "messages": USER, "tools": SHELL}
     (call,) = client.ask(lambda c: c.chat.completions.create(**asked)).choices[0].message.tool_calls
     assert (call.type, call.custom.name, call.custom.input) == ("custom", "exec", SCRIPT)
-    # The chunk type of the client has no custom calls, which the real API streams nevertheless.
+    # The client's type for chunks has no custom calls, although the real API streams them.
     lenient = type(client)({**client.given, "_strict_response_validation": False})
     read = lenient.read(lambda c: c.chat.completions.create(**asked, stream=True))
     assert read.error is None, read.error

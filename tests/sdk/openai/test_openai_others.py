@@ -27,7 +27,7 @@ def test_a_completion(live: Live, client: Client) -> None:
         (1, "Say hiHi there.", "stop"),
     ]
     assert whole.usage is not None and whole.usage.total_tokens > 0
-    # Until a choice has ended its reason is null, as at the real API; strict reading minds that.
+    # The reason is null until a choice ends, as in the real API; strict validation refuses that.
     client.given["_strict_response_validation"] = False
     read = client.read(lambda c: c.completions.create(**asked, stream=True))
     texts = ["", ""]
@@ -50,7 +50,7 @@ def test_a_completion_that_breaks(live: Live, client: Client) -> None:
 
 @pytest.mark.parametrize("form", ["float", "base64", None])
 def test_embeddings(live: Live, client: Client, form: str | None) -> None:
-    # Strict reading looks at base64 before it is decoded, and wants floats.
+    # Strict validation runs before base64 is decoded, and requires floats.
     client.given["_strict_response_validation"] = form == "float"
     asked: dict[str, Any] = {"model": SMALL, "input": ["Hello", "there"], "dimensions": 256}
     if form:

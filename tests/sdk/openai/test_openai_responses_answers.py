@@ -107,7 +107,7 @@ def test_an_answer_cut_short(live: Live, client: Client, reason: str, why: str) 
     asked = {"model": "gpt-4o", "input": "Hello"}
     read = client.read(lambda c: c.responses.create(stream=True, **asked))
     assert read.types[-1] == "response.incomplete"
-    # The helper's final response is of completed ones alone.
+    # The helper only returns a final response that is completed.
     with pytest.raises(RuntimeError, match=r"response\.completed"):
         client.helped(**asked)
 

@@ -16,7 +16,7 @@ from tests.sdk.talks import given
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
-# The client connects as an older version of its WebSocket package wants it.
+# The client calls its WebSocket package in an older way.
 pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
 LAST = ("response.completed", "response.failed", "error")
 LIMITS = ResponsesWebSocketLimits(

@@ -14,7 +14,7 @@ from tests.serving.pipelines import KEY, Playing, scenario
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "tests" / "data" / "openai_record.jsonl"
 SHARED = ROOT.parent / "shared" / "data" / "real_traffic"
-# By the names of the record's files: how docs call the wire, and what of a path is in whose place.
+# By file name: the wire's name in the docs, and the part of the path to cut.
 WIRES: Mapping[str, tuple[str, str, str]] = {
     "chat": ("OpenAI chat", "", ""),
     "responses": ("OpenAI Responses", "", ""),
@@ -24,7 +24,7 @@ WIRES: Mapping[str, tuple[str, str, str]] = {
     "mistral": ("Mistral", "", "/mistral"),
     "deepseek": ("DeepSeek", "", "/deepseek"),
 }
-# What a client made up, or somebody by hand: shapes of theirs, not of the provider.
+# Values of clients or of test authors, whose form is not the provider's.
 FREE = frozenset(
     {"arguments", "schema", "parameters", "metadata", "format", "embedding", "instructions"}
 )
@@ -162,7 +162,7 @@ def differences(exchange: Exchange, sent: bytes) -> set[str]:
 
 
 def _told(exchange: Exchange, where: str) -> bool:
-    # Inside an event a response, item or part has the paths that it has in a whole answer.
+    # In an event, a response, item or part has the same paths as in a whole answer.
     path = where.partition(" ")[2]
     inner = path.removeprefix("response.")
     if path.startswith("item."):

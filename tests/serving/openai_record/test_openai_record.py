@@ -17,7 +17,7 @@ from tests.serving.openai_record.record import (
 )
 
 SAMPLES = samples()
-# Made by hand in the clients' own tests, whatever their names say.
+# Written by hand in the clients' tests, although named like recordings.
 MADE_UP = {"resp_1234"}
 DOCS = ROOT / "docs" / "wires.md"
 

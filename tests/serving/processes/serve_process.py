@@ -26,7 +26,7 @@ class Serving:
 
     process: "subprocess.Popen[str]"
     ready_line: str
-    # What was read of its standard error before its end.
+    # The standard error that was read before the end.
     said: str = ""
 
     @property
@@ -41,7 +41,7 @@ class Serving:
         """The processes that it has started and not reaped."""
         found: set[int] = set()
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            # A thread may end between the look at the folder and the look into it.
+            # A thread can end between listing the folder and reading it.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 found |= {int(pid) for pid in (task / "children").read_text().split()}
         return found
@@ -50,7 +50,7 @@ class Serving:
         """What it has said on standard error, once this text is in it."""
         assert self.process.stderr is not None
         while text not in self.said:
-            # Past the file's own buffer: whatever that held would be lost to `wait`.
+            # Read without the file's buffer, whose content `wait` would lose.
             piece = os.read(self.process.stderr.fileno(), 65_536)
             assert piece, self.said
             self.said += piece.decode("utf-8", "replace")
@@ -112,7 +112,7 @@ def serving(
         directory, "--port", "0", *arguments, warm=warm, descriptors=descriptors, **variables
     )
     assert process.stdout is not None
-    # Killing it ends its output, and with it the wait for a line.
+    # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(READY_SECONDS, process.kill)
     timer.start()
     try:

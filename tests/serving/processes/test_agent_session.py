@@ -94,7 +94,7 @@ def test_turns_of_an_agent_are_read_back_everywhere(client: httpx2.Client) -> No
     session = kept(client, responses[0])["session"]
     log_in(client)
 
-    # The result of the tool in turn 18 is in the last two bodies alone.
+    # Only the last two bodies contain the result of the tool in turn 18.
     found = journal_pages(client, "Größe 18:")
     assert len(found) == 1
     page = html.unescape(client.get(found[0]).text)

@@ -56,7 +56,7 @@ def test_server_has_the_chat_only_without_light() -> None:
 
 @pytest.mark.usefixtures("warm_server")
 def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nothing of this process's environment is the server's business.
+    # The server must ignore this process's environment.
     monkeypatch.setenv("MOCKLLM_ENV", "prod")
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "of.somebody.else")
     monkeypatch.setenv("MOCKLLM_SCENARIOS", "/nothing/here")
@@ -118,7 +118,7 @@ def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
         with httpx2.Client(base_url=server.openai_base_url, headers=headers) as client:
             for _ in range(150):
                 assert client.get("/models").status_code == 200
-        # More than one page of them, and of every session.
+        # More than one page of requests, of every session.
         requests = server.requests
         assert len({request["id"] for request in requests}) == len(requests) == 152
         assert [request["scenario"] for request in requests[:3]] == ["greeting", "greeting", None]

@@ -91,7 +91,7 @@ def test_dev_begins_with_the_demo_and_a_user_and_says_the_password_once(tmp_path
     with sqlite3.connect(tmp_path / "mockllm.sqlite3") as database:
         (scenarios,) = database.execute("SELECT count(*) FROM scenarios_app_scenario").fetchone()
         assert scenarios > 0
-        # What is left of the demo is the user's own by now.
+        # The user has changed the rest of the demo.
         database.execute("DELETE FROM scenarios_app_step")
         database.execute("UPDATE scenarios_app_scenario SET name = 'mine ' || id")
     database.close()

@@ -197,7 +197,7 @@ async def passes(sent: Sent) -> None:
     assert (answer.reply.status, body, is_cut(answer)) == (heard.status, heard.body, heard.cut)
     assert dict(answer.reply.headers).get("x-mockllm-step") != "theirs"
     if not ended.interactions:
-        # What cannot be read is said.
+        # An unreadable body is reported as a problem.
         assert len(ended.problems) == 1
         return
     (kept,) = ended.interactions

@@ -18,7 +18,7 @@ from tests.serving.test_replay import answered, asked, cassette, completion, sai
 from tests.serving.transports.direct_door import bare
 
 CALLS = 100
-# Of random calls and steps. Plain ones are nearly all answered so.
+# The share of random calls that the short path answers is at least this.
 MIN_SHORT_SHARE = 0.25
 OPTIONS = {"words_per_second": 0}
 

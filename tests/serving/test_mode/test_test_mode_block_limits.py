@@ -72,7 +72,7 @@ async def test_any_block_is_answered_or_refused_and_never_breaks_a_wire(block: A
 def _read(wire: WireName, body: bytes, *, stream: bool) -> None:
     if wire == "openai":
         found = openai_stream(body) if stream else openai_whole(body)
-        # A stream that its block breaks off has no end.
+        # A stream that its block breaks off has no last event.
         assert found or stream
     else:
         assert DIALECTS[wire].hear(body, stream=stream).finish or stream
@@ -85,7 +85,7 @@ async def test_any_right_block_says_the_same_streamed_and_whole(block: dict[str,
 
     spoken = [await choices(call("openai", stream), stream=stream) for stream in (False, True)]
     assert len(spoken[0]) == len(block["messages"])
-    # Ids come from the body, which differs.
+    # Ids depend on the body, which differs.
     nameless = [[(c, [k.pop("id") for k in c.calls])[0] for c in found] for found in spoken]
     assert nameless[0] == nameless[1]
     carried = [await blocks(call("anthropic", stream), stream=stream) for stream in (False, True)]

@@ -16,14 +16,14 @@ from tests.serving.reading import (
 )
 from tests.support.requirement_samples import Sample, chain_of, each_block
 
-# Where a wire keeps its settings, and under which names, is its own affair.
+# Each wire has its own names and places for settings.
 OF_THE_WIRE = {
     "request_params_echo",
     "request_headers_echo",
     "request_url_echo",
     "tools_echo",
 }
-# It says nothing, unless its block has a mark that stands around it.
+# Without text, unless the block has marks around it.
 EMPTY = {"text_message": {"length": 0}}
 SILENT = {"tool_call", "server_tool_use", "server_tool_result"}
 SCHEMA = {"type": "object", "properties": {"location": {"type": "string"}}}

@@ -165,7 +165,7 @@ async def test_streams_and_whole_answers_agree(wire: WireName, block: dict[str, 
     elif wire == "openai":
         whole = await choices(call(False), stream=False)
         streamed = await choices(call(True), stream=True)
-        # Ids come from the body, which differs.
+        # Ids depend on the body, which differs.
         for choice in (*whole, *streamed):
             choice.calls = [{k: v for k, v in c.items() if k != "id"} for c in choice.calls]
         assert streamed == whole

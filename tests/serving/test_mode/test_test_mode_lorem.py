@@ -122,7 +122,7 @@ async def test_r3_2_reasoning_is_visible() -> None:
     body = await body_of(playing, asking("anthropic", REASONED, stream=False))
     thinking, text = json.loads(body)["content"]
     assert text["type"] == "text"
-    # Plain text, neither signed nor hidden.
+    # Plain text without a signature or redaction.
     assert thinking == {
         "type": "thinking",
         "thinking": f"think of\n  scattered light {REASONED}",
@@ -210,7 +210,7 @@ async def test_r4_3_chunks_hold_3_to_10_words(message: str) -> None:
     choice = await spoken(message)
     for pieces in (choice.thoughts, choice.pieces):
         counts = [len(piece.split()) for piece in pieces]
-        # The last chunk of what is said first and the last of the echo may be shorter.
+        # The last chunk of the lorem and of the echo may be shorter.
         assert sum(count < 3 for count in counts) <= 2
         assert all(count <= 10 for count in counts)
 

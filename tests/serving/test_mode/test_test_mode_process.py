@@ -19,7 +19,7 @@ from tests.serving.test_mode.block_answers import MIXED, SEARCH
 pytestmark = pytest.mark.usefixtures("warm")
 
 UNPACED = {"MOCKLLM_WORDS_PER_SECOND": "0"}
-# The one header of ours outside the promise, and the clock of the HTTP server itself.
+# Our only header without a promise of equality, and the HTTP server's clock.
 VARYING = {"x-mockllm-request", "date"}
 PROBES = {"messages": [{"request_params_echo": {}}, {"tools_echo": {}}, {"request_url_echo": {}}]}
 WRONG = {"messages": [{"nothing": {}}]}

@@ -32,7 +32,7 @@ async def test_one_that_does_not_fit_waits_for_its_turn() -> None:
     await settle()
     late = asyncio.create_task(begun(room, LARGE, asyncio.Event()))
     await settle()
-    # The second waits, and nobody overtakes it.
+    # The second request waits, and no later one passes it.
     assert room._left == LARGE
     done.set()
     await asyncio.gather(*tasks)

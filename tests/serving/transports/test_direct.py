@@ -145,7 +145,7 @@ async def test_last_request_of_a_connection_is_answered_without_a_task(asked: Ca
         cycled = await running.say(data)
     async with direct() as (running, playing):
         assert bare(await running.say(data)) == bare(cycled)
-        # The second request is answered by its cached head.
+        # The second request uses its cached head.
         again = await running.say(data)
         assert again.startswith(b"HTTP/1.1 200") and b"\r\nconnection: close\r\n" in again
         assert running.taken == []

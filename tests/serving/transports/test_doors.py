@@ -8,7 +8,7 @@ from tests.serving.cases import Case, cases, playing
 from tests.serving.processes.servers import End, Seen, ask
 
 ORIGIN = "http://mock"
-# Made anew for every answer, whichever way it takes.
+# Differs for every answer on any transport.
 RANDOM = "x-mockllm-request"
 
 

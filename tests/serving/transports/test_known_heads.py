@@ -97,9 +97,9 @@ async def test_cached_head_is_not_parsed_whatever_the_length_of_its_body(
     asked, other = raw(chat("Hello")), raw(chat("Other"))
     async with direct() as (running, _):
         await said(running, asked, asked, other, raw(chat("longer than that")), asked)
-        # Other connections know it too.
+        # Other connections use the cached head too.
         await said(running, other)
-    # The first answer is encoded, and at the second its template is made.
+    # The first answer is encoded; the second one makes a template.
     assert parsed == [asked, asked]
 
 
@@ -130,7 +130,7 @@ async def test_another_pipeline_knows_nothing_of_it(parsed: list[bytes]) -> None
 
 
 HEAD, _, BODY = raw(chat()).partition(b"\r\n\r\n")
-# Each is a beginning that a parser takes otherwise than by its lines, or that is no head for sure.
+# Beginnings that a parser treats differently, or that are not certainly a head.
 ODD = {
     "blank lines first": b"\r\n\r\n" + HEAD,
     "one blank line first": b"\r\n" + HEAD,

@@ -45,7 +45,7 @@ def test_generated_scripts_never_break_the_pipeline(wire: WireName, data: Any) -
 
 
 async def ask(playing: Playing, call: Any) -> None:
-    # Played without its waits: a timeout holds for half a minute.
+    # Played without its pauses: a timeout would hold for half a minute.
     answer = await playing.pipeline.answer(call)
     reply = answer.reply
     answer.finish()

@@ -31,7 +31,7 @@ LONG = says("word " * 40_000, match={"model": "long"})
 ENDLESS = says("one two", match={"model": "endless"})
 ENDLESS["produce"]["pacing"] = {"chunk_ms": 90_000, "words_per_chunk": 1}
 DOCUMENT = scenario("s", LONG, ENDLESS, says("Hi there.", match={"model": "gpt-4o"}))
-# Objects that belong to a connection.
+# Classes of which each connection has one object.
 LEFT = (WebSocketProtocol, websocket.SocketSession, ResponsesSocket)
 
 
@@ -188,7 +188,7 @@ async def test_client_that_never_reads_is_held_and_then_given_up(
 ) -> None:
     async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as other:
         _, writer, _ = await open_raw(port)
-        # Answers of several MB each: what the sockets do not take is not made.
+        # Answers of several MB each; what the sockets do not take is not rendered.
         writer.write(frame(Opcode.TEXT, create(model="long")) * 400)
         stuck: list[WebSocketProtocol] = []
         while not stuck:

@@ -126,7 +126,7 @@ async def test_stale_response_is_scripted_as_an_error(monkeypatch: pytest.Monkey
     async with socket_server(monkeypatch, document) as (port, _), connected(port) as client:
         first = (await client.ask(store=False))["response"]["id"]
         for _ in range(2):
-            # Its own lane failed to continue it, so that the response is not there any more.
+            # The failed continuation has removed the response from its lane.
             error = await client.ask("And?", previous_response_id=first)
             assert error["error"]["code"] == "previous_response_not_found"
 

@@ -155,7 +155,7 @@ def test_block_stays_as_long_as_a_row_refers_to_it() -> None:
     table.trim_bytes(10**9)
     stored = ServedRequest.objects.order_by("pk")
     assert [one.request_body.encode() for one in stored] == turns[-3:]
-    # All turns refer to tools and conversation; only marks of the cache are new in each.
+    # All turns share tools and conversation; only cache marks are new in each.
     assert BodyBlock.objects.count() == blocks
     stored.delete()
     table.trim_bytes(10**9)

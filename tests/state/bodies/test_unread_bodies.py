@@ -38,7 +38,7 @@ def test_entries_beyond_the_memory_are_dropped_and_counted(
     unread: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "UNREAD_BYTES", 3 * ENTRY_BYTES)
-    # The thread does not keep up.
+    # The thread is too slow.
     monkeypatch.setattr(unread, "start", lambda: None)
     for number in range(9):
         unread.record(entry(path=f"/{number}", session="s"))

@@ -7,7 +7,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find_target, is_provider_path
 from tests.wire.gemini.gemini_cases import ARRAY, EVENTS, HEADERS, MODEL, call
 
-# By which verb steps name each.
+# The verb by which steps name each.
 VERBS = {
     "generateContent": "generateContent",
     "streamGenerateContent": "generateContent",

@@ -171,7 +171,7 @@ def test_a_conversation_of_chunks_is_kept(client: genai.Client) -> None:
     chat = client.chats.create(model="gemini-x")
     for _ in chat.send_message_stream("Hello"):
         pass
-    # The user's message and each chunk: none of them was found to be invalid.
+    # The user's message and each chunk; the client found none invalid.
     history = chat.get_history(curated=True)
     assert [content.role for content in history] == ["user"] + ["model"] * 9
     assert chat.send_message("And?").text == "Looking."

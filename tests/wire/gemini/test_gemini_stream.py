@@ -216,7 +216,7 @@ def test_a_stream_adds_up_to_the_whole_answer(
     form: Form, answer: CanonicalResponse, cut: int
 ) -> None:
     sent = stream(answer, form, cut=cut)
-    # The server counts what it has sent by the blank lines.
+    # The server counts sent events by blank lines.
     found = read_stream(sent, form)
     assert sent.count(b"\n\n") == (len(found) if form == "array" else 0)
     assert joined(found) == joined([render(answer)])
@@ -288,7 +288,7 @@ def _add(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
     if kind is None:
         parts.append(part)
     elif parts and "text" in parts[-1] and [parts[-1].get("thought")] == kind:
-        # A thought with its signature and the next one are not told apart by their texts.
+        # Texts do not tell a thought with its signature from the next one.
         signatures = [p.pop("thoughtSignature", "") for p in (parts[-1], part)]
         parts[-1]["text"] += part["text"]
         parts[-1]["thoughtSignature"] = "".join(signatures)

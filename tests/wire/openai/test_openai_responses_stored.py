@@ -214,7 +214,7 @@ def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: 
     found = find_target(make_call(method, path))
     assert found is not None
     if allowed is None:
-        # The last place of a path takes what is there: this is an id that nobody has.
+        # The last part of a path can be any text: this is an unknown id.
         assert found.params["response_id"].endswith("/cancel/x")
     else:
         assert found.error is not None
