@@ -13,7 +13,7 @@ from openai import OpenAI
 
 QUESTION = "What is the weather in Paris?"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
-# The step with the tool's result comes first: the question is still there when the result comes.
+# The step for the tool's result comes first, because that request contains the question too.
 WEATHER = (
     scenario("weather")
     .expect(any_provider())

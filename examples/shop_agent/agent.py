@@ -97,7 +97,7 @@ def story(topic):
                 text += choice.delta.content or ""
                 finish = choice.finish_reason or finish
     except openai.APIError:
-        # Bug: what has arrived is taken for the whole story.
+        # Bug: takes what has arrived for the whole text.
         pass
     if not text or finish == "length":
         raise ValueError("the story is empty or cut off")
@@ -108,7 +108,7 @@ def category(text):
     try:
         return say(text_of(create(f"Category: {text}", retries=0).choices[0]))
     except openai.OpenAIError:
-        # Bug: nothing tells that this is no answer of the model.
+        # Bug: nothing shows that this is not the model's answer.
         return say("other")
 
 
@@ -118,7 +118,7 @@ def answer_later(text):
     def ask():
         answers.put(create(f"Later: {text}", retries=0).choices[0])
 
-    # Bug: nobody is told when the thread fails.
+    # Bug: a failure of the thread is not noticed.
     threading.Thread(target=ask, daemon=True).start()
     return say(text_of(answers.get()))
 

@@ -13,7 +13,7 @@ PRIVATE = (
     *("fc00::1", "fd12:3456:789a::1"),
 )
 NEVER = (
-    # this network, link-local with the metadata services in it, carrier-grade NAT
+    # this network, link-local (with metadata services), carrier-grade NAT
     *("0.0.0.0", "0.1.2.3", "169.254.0.1", "169.254.169.254", "169.254.170.2"),
     *("100.64.0.1", "100.100.100.200", "100.127.255.255", "168.63.129.16"),
     # protocols, documentation, benchmarks, 6to4 relays
@@ -24,7 +24,7 @@ NEVER = (
     # the same in IPv6
     *("::", "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1", "ff02::1", "fd00:ec2::254"),
     *("2001:db8::1", "3fff::1", "2001:2::1", "2001:10::1", "100::1", "4000::1", "5f00::1"),
-    # IPv4 in IPv6's clothes: mapped, compatible, translated, 6to4, Teredo, NAT64, ISATAP
+    # IPv4 inside IPv6: mapped, compatible, translated, 6to4, Teredo, NAT64, ISATAP
     *("::ffff:127.0.0.1", "::ffff:a9fe:a9fe", "::ffff:10.0.0.1", "::127.0.0.1"),
     *("::ffff:0:7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:7f00:1::1"),
     *("64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b::a00:1", "64:ff9b:1::808:808"),

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from chat_app.api.urls import document
 
 SECONDS = 30.0
-# An id that nothing has.
+# An id of no row.
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 
 

@@ -35,7 +35,7 @@ class Fault:
 @contextmanager
 def failing(monkeypatch: pytest.MonkeyPatch, at: int, *, down: bool = False) -> Iterator[Fault]:
     fault = Fault(at, down)
-    # Each thread has a connection of its own.
+    # Each thread has its own connection.
     wrapped = database._executor.submit(lambda: connections["default"]).result()
     commit = BaseDatabaseWrapper._commit
 

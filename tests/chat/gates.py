@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-# Until a test is given up: it is never waited for so long where things work.
+# Time limit of a failing test; working code never takes this long.
 GIVEN_UP_SECONDS = 30.0
 
 
@@ -24,7 +24,7 @@ class Each:
             try:
                 return work(*given, **named)
             finally:
-                # The chat's loop goes on when that of the test has ended.
+                # The chat's event loop may outlive the test's.
                 with contextlib.suppress(RuntimeError):
                     here.call_soon_threadsafe(self._done.set)
 

@@ -15,7 +15,7 @@ from chat_app.values.model_call import (
     UserTurn,
 )
 
-# Of 120 tokens it is exceeded at 70 %, and 100 of them leave room for a summary.
+# 120 tokens exceed 70 % of this limit; 100 leave room for a summary.
 LIMIT = 170
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# What goes on until it is stopped: no test waits for its end.
+# An answer that lasts until it is stopped.
 ENDLESS: dict[str, Any] = {"text": "word " * 2_000, "pacing": {"words_per_second": 20}}
 TOOL_CALL: dict[str, Any] = {
     "tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}, "id": "call_1"}]

@@ -119,7 +119,7 @@ def terminal(folder: Path) -> Iterator[Terminal]:
         stdin=keyboard,
         stdout=keyboard,
         stderr=keyboard,
-        # Or else Ctrl-C would not be its signal.
+        # Otherwise Ctrl-C would not be sent as a signal.
         preexec_fn=_own_terminal,
     )
     os.close(keyboard)
@@ -144,7 +144,7 @@ def test_ctrl_c_cancels_the_answer_and_ctrl_d_ends_the_program(tmp_path: Path) -
         person.type("\x03")
         person.until("(cancelled)")
         person.until("> ")
-        # At the prompt it ends nothing, it clears the line: what is sent then is an empty one.
+        # At the prompt Ctrl-C only clears the line, so an empty one is sent.
         for _ in range(50):
             person.type("half a line\x03\n")
             person.until("> ")

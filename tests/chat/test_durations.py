@@ -29,7 +29,7 @@ def answered(live: Live, api: Api) -> Stream:
     live.load(scenario(SLOW_TOOL, SLOW_MODEL))
     stream = api.send()
     assert stream.text == SLOW_MODEL["text"]
-    # What the run writes after its last event.
+    # Wait for writes after the last event.
     asyncio.run(eventually(lambda: figure("runs_live") == 0))
     return stream
 
@@ -74,7 +74,7 @@ def test_the_waterfall_tells_milliseconds(answered: Stream, client: Client) -> N
     )
     for told in lengths:
         assert_milliseconds(told)
-    # One begins when the one before it has ended, and the chart says so too.
+    # Each call begins when the previous one has ended, in the chart too.
     assert starts[0] == 0
     assert starts[1] + MIN_MS <= starts[2] and starts[2] + MIN_MS <= starts[3]
     for start, left in zip(starts, lefts, strict=True):
@@ -109,7 +109,7 @@ def test_exported_spans_tell_nanoseconds(answered: Stream) -> None:
     }
     for name in ("invoke_agent mockllm", "execute_tool slow"):
         assert_milliseconds(lasted[name] / 1_000_000)
-    # Of the two calls, which have one name, the second is kept here.
+    # Both calls have the same name; the second one is used here.
     assert_milliseconds(lasted["chat gpt-4o"] / 1_000_000)
     started = Trace.objects.get(pk=answered.trace_id).started_at
     assert int(spans[0]["startTimeUnixNano"]) // 10**9 == int(started.timestamp())

@@ -39,7 +39,7 @@ async def test_a_run_counts_its_start_its_end_its_tools_and_its_first_tokens(cha
     profile = await chat.profile(mcp_servers=["demo"])
     grown = since()
     await events_of(await chat.send(profile=profile))
-    # A run is over a moment after its followers have heard its end.
+    # A run is counted as ended shortly after its followers see the end.
     await eventually(lambda: figure("runs_live") == 0)
     assert grown("runs_started_total", provider="openai") == 1
     assert grown("runs_ended_total", provider="openai", status="completed") == 1
@@ -72,7 +72,7 @@ def test_streams_are_told_while_they_are_open(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
     with opened(api) as stream:
         stream.until(1)
-        # The server may still be about to hear that clients of earlier tests have left.
+        # The server may not yet know that clients of earlier tests have left.
         asyncio.run(eventually(lambda: figure("streams_open") == 1))
         api.post("cancel_stream", trace_id=stream.trace_id)
         stream.read()

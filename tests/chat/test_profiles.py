@@ -64,7 +64,7 @@ def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) 
     settings.MOCKLLM_ENV = mode
     serve._check_and_load([], catch_all=False)
     names = set(ModelProfile.objects.values_list("name", flat=True))
-    # What dev has besides is there to be compared with it.
+    # The other profiles of dev are for comparisons.
     assert names == ({"demo", "demo-anthropic", "demo-thinking"} if mode == "dev" else {"demo"})
 
 

@@ -93,7 +93,7 @@ def test_equal_profiles_have_equal_scores_in_the_middle() -> None:
 
 
 def test_the_scores_are_those_that_the_model_finds_likeliest() -> None:
-    # Between two the model has a closed form: the odds are the wins, the prior's halves included.
+    # For two profiles the model has a closed form: the odds are the wins with the prior's halves.
     ranks = by_name([Vote("one", "two")] * 30 + [Vote("two", "one")] * 10)
     chance = 1 / (1 + 10 ** ((ranks["two"].score - ranks["one"].score) / 400))
     assert chance == pytest.approx(30 / 40, abs=0.01)

@@ -23,7 +23,7 @@ from chat_app.values.model_call import (
     ThinkingPart,
 )
 
-# Stands where thinking was cut out of a text. White space, and never in a cleaned text.
+# Marks a place where thinking was removed. White space that no cleaned text contains.
 CUT = "\x1f"
 
 
@@ -234,7 +234,7 @@ def parts_of(said: list[ScriptedPart]) -> tuple[AssistantPart, ...]:
         if one.kind == "arguments":
             arguments[one.call] = arguments.get(one.call, "") + one.text
     parts: list[AssistantPart] = []
-    # The thinking that more of its kind may join: its kind, and its text as it came.
+    # Thinking that further pieces of its kind may join: its kind, and its raw text.
     open_kind, raw = "", ""
     for one in said:
         match one.kind:

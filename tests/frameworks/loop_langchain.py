@@ -15,7 +15,7 @@ from pydantic import BaseModel
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-langchain"
 QUESTION = "What is the weather in Paris?"
 ASKED = {"messages": [{"role": "user", "content": QUESTION}]}
-# A turn of the model and one of the tool are two steps.
+# One turn of the model and one tool call are two steps.
 MOST = {"recursion_limit": 9}
 called: list[str] = []
 
@@ -60,7 +60,7 @@ def check(model: BaseChatModel) -> None:
     assert text.endswith(QUESTION) and len(called) == 1, (text, called)
 
     if isinstance(model, ChatOllama):
-        # Ollama forces no calls: an answer is of a type by its format alone.
+        # Ollama cannot force calls, so the format alone gives the type.
         typed = model.with_structured_output(City).invoke(QUESTION)
         assert isinstance(typed, City), typed
         return

@@ -30,7 +30,7 @@ def check(model: str, base: str) -> None:
     pieces = [chunk.choices[0].delta.content or "" for chunk in ask("Hello", stream=True)]
     assert "".join(pieces) == TEXT, pieces
     if model.startswith("ollama/"):
-        # By this way a prompt is dressed up, and tools are text in it.
+        # On this path LiteLLM writes tools into the prompt's text.
         return
     try:
         ask("limit")

@@ -62,8 +62,8 @@ FRAMEWORKS = [
             "langchain-ollama>=1",
             "pytest-timeout",
         ),
-        # None of the project's own configuration; clients are kept between tests, so one loop for
-        # all. The one left out measures time through recorded cassettes.
+        # Without the project's configuration. Clients are reused between tests, so one event loop
+        # serves all. The deselected test measures time with recorded cassettes.
         (
             *("-m", "pytest", "-q", "--noconftest", "--import-mode=importlib"),
             *("-c", os.devnull, "--rootdir", str(HERE), "-p", "no:cacheprovider"),
@@ -84,12 +84,12 @@ FRAMEWORKS = [
         "llama-index-llms-openai>=0.8",
         "llama-index-llms-anthropic>=0.12",
         "llama-index-llms-ollama>=0.11",
-        # Newer ones have types that llama-index makes values of.
+        # Newer versions have types of which llama-index makes values.
         "anthropic<1",
     ),
 ]
 
-# Frameworks that only the page of frameworks runs.
+# Frameworks that only the page `docs/frameworks.md` runs.
 PAGE_ONLY = [
     Framework("crewai", ("crewai>=1.15",), ()),
     Framework("google_adk", ("google-adk>=2.13",), ()),

@@ -20,7 +20,7 @@ from tests.frameworks.test_frameworks import (
 
 PAGE = "docs/frameworks.md"
 MAX_PROGRAM_LINES = 22
-# Of each section of Python: its environment below `.frameworks/`.
+# The environment below `.frameworks/` of each Python section.
 SECTIONS = {
     "LangGraph": "langchain",
     "pydantic-ai": "pydantic_ai",

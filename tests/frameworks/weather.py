@@ -16,7 +16,7 @@ TOOL = {
         },
     },
 }
-# An agent that has called tools so often does not end.
+# An agent with this many tool calls does not end.
 MOST_TURNS = 4
 
 

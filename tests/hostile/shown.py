@@ -40,7 +40,7 @@ def everything_shown(control: Control, some: list[str]) -> str:
         after = page["next"]
     shown += [control.get("state", session=name).content.decode() for name in sorted(sessions)]
     shown += [control.get(path).content.decode() for path in ("verdict", "coverage?scenarios=*")]
-    # By the keys themselves: what comes back is the name under which they are known.
+    # Named by the keys; the answer has the sessions' names.
     for key in some:
         shown.append(control.get("state", session=key).content.decode())
         shown.append(control.post("reset", {"session": key}).content.decode())

@@ -36,7 +36,7 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
-# Keys that mean something somewhere, so that what lies below them is reached.
+# Known keys, so that the values below them are read.
 KEYS = st.sampled_from(
     [
         *("name", "steps", "scenarios", "produce", "text", "match", "messages", "model", "turn"),

@@ -22,7 +22,7 @@ OPENAI = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
 ANTHROPIC = {**OPENAI, "model": "claude-sonnet-4-5", "max_tokens": 9}
 GEMINI = {"contents": [{"parts": [{"text": "Hello"}]}]}
 VERSION = {"anthropic-version": "2023-06-01"}
-# Steps that look at the secrets themselves: what they say of them must not give them away.
+# Steps with conditions on the secrets; their mismatches must not reveal them.
 NOSY = scenario(
     "nosy",
     says(
@@ -177,7 +177,7 @@ def test_no_key_is_found_in_journal_answers_or_log(
         status = sent(*place(key), through_django=number % 7 == 0)
         assert status in (200, 400, 401, 404)
     kept = everything_kept()
-    # The keys that their sessions are called by.
+    # Keys that name their sessions.
     asked = [key for key, place in used.items() if place in ("bearer", "anthropic")][:30]
     shown = everything_shown(control, asked)
     assert len(used) == ServedRequest.objects.count() + len(asked) == REQUESTS

@@ -23,14 +23,14 @@ from tests.hostile.asked_ways import (
 from tests.serving import openai_others
 from tests.serving.pipelines import scenario
 
-# Set by the server for every answer anew.
+# Headers that differ for every answer.
 CHANGING = {"date", "x-mockllm-request"}
-# What differs between the processes that are asked the same.
+# Environments of the processes that get the same requests.
 SURROUNDINGS: dict[str, dict[str, str]] = {
     "one hash seed": {"PYTHONHASHSEED": "0"},
     "another hash seed": {"PYTHONHASHSEED": "4242"},
     "another time zone": {"TZ": "Pacific/Kiritimati"},
-    # Text is ASCII in it: nothing may be left to it.
+    # This locale makes text ASCII, so encodings must be explicit.
     "another locale": {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
 }
 TOOLS = [

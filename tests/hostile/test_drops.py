@@ -17,10 +17,10 @@ from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
 WORDS = [f"word{i}" for i in range(12)]
-# After how many pieces of content the server falls silent: before the first, and after each.
+# The number of sent pieces after which the server falls silent.
 BOUNDARIES = range(len(WORDS) + 1)
 PATIENCE = 10.0
-# The last is how an answer begins that has said nothing yet: some have their head alone.
+# The last value is the beginning of an answer without content; some have only a head.
 WAYS = {
     "openai": (CHAT, OPENAI, b"data: "),
     "anthropic": (MESSAGES, ANTHROPIC, b"event: "),

@@ -30,7 +30,7 @@ from tests.wire.envelopes import envelope_complaint
 from tests.wire.rich_bodies import CONTENTS
 
 ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
-# Nothing of this makes a request that has to be answered in any other way than at once.
+# With none of these values a request waits for its answer.
 WRONG: tuple[Any, ...] = (
     *(None, True, 0, -1, 1.5, 10**30, "", "x", "\0", "user", "tool"),
     *([], [[]], [None], {}, {"type": "text"}, {"a": {"b": [1]}}),

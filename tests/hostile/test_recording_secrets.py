@@ -109,7 +109,7 @@ def calls(key: Any) -> Iterator[tuple[str, Any, dict[str, str]]]:
     tool = {"type": "mcp", "server_label": "l", "server_url": "https://m", "authorization": key()}
     yield "/v1/responses", {"model": "m", "input": "x", "tools": [tool]}, own
     yield "/v1/chat/completions", {**OPENAI, "extra": {"api_key": key()}}, own
-    # What cannot be read here is passed on all the same.
+    # Unreadable bodies are forwarded too.
     yield "/v1/chat/completions", '{"api_key": "' + key() + '", ', own
 
 
@@ -132,7 +132,7 @@ def test_no_key_is_kept_of_what_is_recorded(
     for path, body, headers in asked:
         status = sent(path, body, headers, through_django=through_django)
         assert status == 401, (path, status)
-    # The upstream had each of them, but for those that others took the place of.
+    # The upstream got each secret, except replaced ones.
     said = "\n".join(echo)
     assert all(one in said for one in (given.values() if real else keys))
     kept = [json.dumps(control.get("recording").json())]

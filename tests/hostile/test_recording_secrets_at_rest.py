@@ -185,7 +185,7 @@ def test_no_key_stays_of_a_file_that_is_imported(
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / name).write_bytes(write(keys))
-    # It has them, but for a few that its format has no place for.
+    # The files contain the secrets, except a few for which the format has no place.
     assert len(keys.found_in(*files_of(tmp_path))) >= len(keys.made) - 3
     kept = []
     migrated_database.copy_to(home / "mockllm.sqlite3")

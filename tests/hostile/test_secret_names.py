@@ -129,7 +129,7 @@ def test_a_condition_on_a_secret_gives_no_groups(control: Control, header: str) 
     assert response.status_code == 400
     assert response.json()["field"] == "steps[0].produce.text"
     assert "match.a" in response.json()["message"]
-    # Without templates it matches as any other condition.
+    # Without templates it matches like any other condition.
     assert control.post("scenarios", nosy({header: {"regex": GROUPS}}, "yes")).status_code == 201
     assert asked().json()["choices"][0]["message"]["content"] == "yes"
 

@@ -92,7 +92,7 @@ def test_verdict_fails_a_test_with_its_text() -> None:
         fails = not title.startswith("a ")
         assert status == ("failed" if fails else "passed"), (title, text)
         assert not fails or title in text, (title, text)
-    # A test that failed for a reason of its own, and one that is not judged.
+    # One test failed by itself, and one is not judged.
     assert report["output"].count("mockllm: FAILED: session key-") >= 2
 
 

@@ -10,14 +10,14 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from mockllm_site.roles import EDITOR, READER
 from scenarios_app.serving.transports.django import provider
 
-# What has a matrix of its own, by the module of its routes: tests/control/test_access.py and
+# Route modules with their own matrices: tests/control/test_access.py, and
 # tests/chat/api/test_api_access.py with test_api_owners.py.
 APIS = {"scenarios_app.control.urls", "chat_app.api.urls"}
-# Single routes that are no pages: what is below them is not there, and figures for programs.
+# Routes that are not pages: missing paths below these, and metrics.
 NO_PAGES = {"control", "api", "metrics"}
 
 PASSWORD: Final = "the one before"
-# Users with all rights of one kind, on everything that there is.
+# Users with all permissions of one kind.
 HALVES: Final = ("add", "change", "view", "delete")
 
 

@@ -54,7 +54,7 @@ def main() -> None:
     import django
 
     django.setup()
-    # What a command imports first is warm in every fork.
+    # Imported before the fork, to save time in every fork.
     for name in ("mockllm_site.management.commands.serve", "mockllm_site.admin_urls"):
         __import__(name)
     lines = {name: Line(**given) for name, given in json.load(sys.stdin).items()}
@@ -67,7 +67,7 @@ def _forked(line: Line) -> dict[str, Any]:
         if child == 0:
             for target, stream in enumerate((silence, out, err)):
                 os.dup2(stream.fileno(), target)
-            # What should fail and serves instead would go on for ever.
+            # A command that serves instead of failing would run for ever.
             signal.alarm(SECONDS)
             os._exit(_code_of(line))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

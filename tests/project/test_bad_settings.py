@@ -12,7 +12,7 @@ from mockllm_site.kit import env
 from mockllm_site.kit.settings_table import SETTINGS
 
 SETTINGS_FILE = Path(mockllm_site.__file__).with_name("settings.py")
-# By kind of setting.
+# Wrong values by kind of setting.
 WRONG = {
     "mode": ["prodd"],
     "flag": ["maybe", "2"],
@@ -25,7 +25,7 @@ WRONG = {
     "networks": ["proxy", "10.0.0.0/33", "10.0.0.1, nonsense"],
     "pairs": ["nonsense", "lower@host", "NAME@", "NAME@https://host", "NAME@host/path"],
 }
-# These take any text; what prod refuses of tokens has tests of its own.
+# Kinds that accept any text; other tests check tokens in prod.
 NEVER_WRONG = {"text", "names", "paths", "token"}
 
 

@@ -36,7 +36,7 @@ async def test_beyond_the_cap_one_is_told_so(
         for writer in writers:
             writer.close()
             await writer.wait_closed()
-        # That they are gone is known a moment later.
+        # The server notices the closed connections a moment later.
         async with asyncio.timeout(60):
             while not (await told(port, request)).startswith(b"HTTP/1.1 200 "):
                 pass

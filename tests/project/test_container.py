@@ -66,7 +66,7 @@ def test_health_check_follows_the_port_of_the_server(
 
     assert "1 mockllm healthcheck: MOCKLLM_READY_FILE: [Errno 2] No such file" in health()
     server = subprocess.Popen(
-        # Another port than the image's own.
+        # Not the image's port.
         [*program, *start[1:-1], "0"],
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **variables},
@@ -78,7 +78,7 @@ def test_health_check_follows_the_port_of_the_server(
     try:
         port = server.stdout.readline().removeprefix(READY).strip().rpartition(":")[2]
         address = f"http://127.0.0.1:{port}"
-        # What answers is imported with the first question, which may take longer than a probe.
+        # The first request imports modules, which may take longer than a probe waits.
         httpx2.get(f"{address}/readyz", timeout=60)
         assert health() == f"0 ready: {address}\n"
     finally:

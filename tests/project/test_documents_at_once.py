@@ -11,7 +11,7 @@ from tests.serving.processes.serve_process import serving
 
 DOCUMENTS = ("/api/schema/", "/control/schema/", "/control/schema/scenario.json")
 PAGES = ("/api/docs/", "/control/docs/")
-# As many of each as were enough to make most of them fail.
+# Enough parallel requests that most of them failed before.
 ASKED = (*DOCUMENTS, *PAGES) * 4
 
 

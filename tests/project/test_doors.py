@@ -14,7 +14,7 @@ from scenarios_app.serving.transports.django import provider
 
 pytestmark = pytest.mark.django_db
 
-# The first word of a route says which rule is its own.
+# The first word of a route tells which rule applies.
 GUARDED = {"control", "api", "chat", "traces", "metrics"}
 LOGINS = {"admin", "journal"}
 EVERYBODYS = {"", "docs", "livez", "healthz", "readyz"}
@@ -42,7 +42,7 @@ BEHIND = (
     "cloudfront-viewer-address",
     "tailscale-user-login",
 )
-# Who asks: the address that the server is bound to, and headers.
+# The address that the server is bound to, and the request's headers.
 STRANGERS: dict[str, tuple[str, dict[str, str]]] = {
     "the network, by a name of loopback": ("0.0.0.0", LOCAL),
     "the network, over IPv6": ("::", LOCAL),
@@ -117,7 +117,7 @@ def test_strangers_get_in_nowhere(opened: None, monkeypatch: pytest.MonkeyPatch,
     for route in GUARDED_ROUTES:
         for ask in (client.get, client.post):
             response = ask(path_of(route))
-            # The page of a chat takes no POST from anybody.
+            # The chat's page takes no POST at all.
             is_nothing = ask == client.post and response.status_code in (404, 405)
             assert is_refused(response) or is_nothing, (route, response)
 

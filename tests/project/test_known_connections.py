@@ -46,7 +46,7 @@ async def test_another_connection_that_begins_with_a_known_head_is_not_waited_fo
     protocol = GuardedProtocol(first.config, first.server_state, {}, first.loop)
     protocol.connection_made(client)
     protocol.data_received(raw(chat()))
-    # Longer than a head may take, not so long as it may be idle.
+    # Longer than a head may take, shorter than the idle limit.
     protocol.timeout_keep_alive = 3_600
     protocol.close_if_stalled(time.monotonic() + 60)
     assert not client.closed

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 Row: TypeAlias = tuple[int | str, int | str, int | str, int | str]
 
-# What nobody in particular, staff without rights, read-only QA and an editor get.
+# Statuses for anonymous clients, staff without permissions, read-only QA and an editor.
 WHO = ("anonymous", "staff", "reader", "editor")
 LOGIN = "login"
 OPEN: Row = (200, 200, 200, 200)
@@ -18,17 +18,17 @@ STAFFS: Row = (LOGIN, 200, 200, 200)
 SEEN: Row = (LOGIN, 403, 200, 200)
 WRITTEN: Row = (LOGIN, 403, 403, 200)
 NOBODYS: Row = (LOGIN, 403, 403, 403)
-# Only to be posted to: by an editor, here by a GET.
+# Takes only POST from an editor; here tried with GET.
 POSTED: Row = (LOGIN, 403, 403, 405)
 NOT_THERE: Row = (LOGIN, 404, 404, 404)
 MOVED: Row = (LOGIN, 302, 302, 302)
-# To what it is about.
+# Redirects to the object.
 MOVED_FOR_READERS: Row = (LOGIN, 403, 302, 302)
 
 IN_PROD = {
     "chat/": WRITTEN,
     "chat/leaderboard/": STAFFS,
-    # Without rights one sees one's own alone.
+    # Without the permission, only one's own traces are visible.
     "traces/<str:trace_id>/": (LOGIN, 404, 200, 200),
 }
 
@@ -55,16 +55,16 @@ MATRIX: dict[str, Row] = {
     "": OPEN,
     "livez": OPEN,
     "healthz": OPEN,
-    # Open, and not ready: no server was started here.
+    # Open to all; not ready, because no server was started here.
     "readyz": (503, 503, 503, 503),
     "docs/": OPEN,
     "docs/<path:name>/": OPEN,
-    # To the page with a slash.
+    # Redirects to the path with a slash.
     "docs/<path:name>": (302, 302, 302, 302),
     "chat/": OPEN,
     "chat/leaderboard/": OPEN,
     "traces/<str:trace_id>/": OPEN,
-    # The list of the admin has it.
+    # The admin's list replaces it.
     "journal/": (LOGIN, 403, 302, 302),
     "admin/": STAFFS,
     "admin/login/": (200, 302, 302, 302),
@@ -87,7 +87,7 @@ MATRIX: dict[str, Row] = {
     f"{SCENARIO}/user/": SEEN,
     f"{SCENARIO}/new/": WRITTEN,
     f"{SCENARIO}/trash/": SEEN,
-    # Of the rows that are there none is in the trash.
+    # No existing row is in the trash.
     f"{SCENARIO}/trash/<int:pk>/": (LOGIN, 403, 404, 404),
     f"{SCENARIO}/trash/<int:pk>/restore/": (LOGIN, 405, 405, 405),
     f"{SCENARIO}/add/check/": POSTED,

@@ -100,7 +100,7 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
         looks += 1
 
     async def looked() -> None:
-        # The one that is under way may have begun too early.
+        # The running check may have begun too early.
         before = looks
         while looks < before + 2:
             await asyncio.sleep(0.01)

@@ -97,7 +97,7 @@ async def test_a_connection_that_sends_far_ahead_is_read_no_more_until_it_is_ans
     protocol, client = connection(monkeypatch, app)
     protocol.data_received(GET)
     protocol.data_received(GET)
-    # So that its end is noticed.
+    # Still read, so that a disconnect is noticed.
     assert not client.paused
     protocol.data_received(GET * (MAX_HELD_BYTES // len(GET) + 1))
     assert client.paused
@@ -153,7 +153,7 @@ async def test_requests_are_the_same_however_their_bytes_are_cut(
     app.open.set()
     longest = drawn.choice((3, 40, 400))
     while data:
-        # Of a body that is long, most comes at once.
+        # Most of a long body comes in one packet.
         long = data.startswith(b"x" * 1_000)
         size = 60_000 if long else drawn.randint(1, longest)
         protocol.data_received(data[:size])

@@ -9,7 +9,7 @@ from tests.project import processes
 
 pytestmark = pytest.mark.usefixtures("warm")
 
-# As random as prod asks for.
+# As random as prod requires.
 SECRET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 CHECKOUT = Path(__file__).resolve().parents[2]
 

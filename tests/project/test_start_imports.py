@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 READY_SECONDS = 60.0
-# The SDKs and what they bring along, the admin, both APIs, and what only tests use.
+# The SDKs and their dependencies, the admin, both APIs, and modules that only tests use.
 HEAVY = {
     *("openai", "anthropic", "google.genai", "mcp", "ollama", "httpx", "requests"),
     *("unfold.admin", "django.contrib.postgres", "scenarios_app.admin", "chat_app.admin"),
@@ -22,20 +22,20 @@ HEAVY = {
     *("daphne", "twisted", "channels_redis", "redis", "psycopg", "jsonschema"),
     *("django.test", "unittest", "pytest", "hypothesis", "schemathesis"),
 }
-# Nothing of these in a light server, whatever it is asked. Django REST framework imports others,
-# such as pygments, where they happen to be installed.
+# Modules that a light server never imports. Django REST framework imports others, such as pygments,
+# if they are installed.
 NOT_LIGHT = {
     *("chat_app", "traces_app", "channels", "axes", "unfold", "whitenoise", "daphne", "twisted"),
     *("uvloop", "drf_spectacular", "prometheus_client", "jsonschema", "markdown_it", "mcp"),
     *("openai", "anthropic", "google.genai", "django.test", "unittest", "pytest"),
     *("django.contrib.sessions", "django.contrib.staticfiles", "scenarios_app.admin"),
 }
-# Only with the first request that needs them.
+# Imported only by the first request that needs them.
 LATE = {
     *("rest_framework.views", "scenarios_app.control.urls", "scenarios_app.verdict.judge"),
     *("httpx2", "httpcore2", "python_multipart", "scenarios_app.engine.document.schema_maker"),
 }
-# A line of JSON on standard error for each line on standard input, and one at the end.
+# Writes a line of JSON to standard error for each line of input, and one at the end.
 TELLING = """
 import atexit, json, sys, threading
 def tell():

@@ -45,7 +45,7 @@ NEED_TABLES = {
     "changepassword": ["changepassword", "admin"],
 }
 SERVE = ["serve", "--port", "0"]
-# Database address, and what is said of it.
+# Database addresses, and the error for each.
 DATABASES = {
     "a directory": ("sqlite:///{}", r"database \S+: is a directory, expected a file"),
     "nowhere": ("sqlite:///{}/no/such.sqlite3", r"database \S+: there is no directory \S+/no"),

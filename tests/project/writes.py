@@ -13,7 +13,7 @@ from tests.project.access import HALVES, PASSWORD
 
 _KEY = {"authorization": "Bearer ***", "content-type": "application/json"}
 Ids: TypeAlias = Mapping[str, Any]
-# What a browser posts, made with the client of one who may, at that address.
+# The posted fields, made with the client of a permitted user at an address.
 Body: TypeAlias = Callable[[Client, str, Ids], dict[str, Any]]
 Who: TypeAlias = tuple[str, ...]
 
@@ -236,9 +236,9 @@ CHECKS = (
     *("add/user/", "<path:object_id>/user/"),
 )
 LOGOUT = "admin/logout/"
-# The pages that write nothing, or nothing but who is logged in, whatever is posted to them.
+# Pages that write nothing, or only the login, whatever is posted.
 READS: set[str] = {
-    # Records in memory; tests/admin/test_record.py has who may.
+    # Recordings are in memory; tests/admin/test_record.py checks the permissions.
     f"admin/{REQUEST}/session/record/",
     *(
         "",

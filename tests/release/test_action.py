@@ -22,7 +22,7 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
-# No SDK, whose import takes seconds.
+# Without an SDK, whose import takes seconds.
 ASK = """
 import json, os, urllib.request
 request = urllib.request.Request(
@@ -51,7 +51,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     scenarios.mkdir()
     (scenarios / "a.json").write_text(json.dumps({"name": "a", "steps": steps[:1]}))
     (tmp_path / "b.json").write_text(json.dumps({"name": "b", "steps": steps[1:]}))
-    # Files and variables of the job that are not the server's.
+    # Files and variables of the job, which must not affect the server.
     (tmp_path / ".env").write_text("MOCKLLM_ENV=nonsense\n")
     (tmp_path / "ask.py").write_text(ASK)
     python = tmp_path / "python3"
@@ -135,7 +135,7 @@ def test_package_of_the_action_is_installed_with_its_extras(runner: Runner) -> N
     installed = (runner.folder / "installed").read_text()
     assert installed == f"install --quiet -c {ROOT}/constraints.txt {ROOT}[chat,redis]\n"
     (folder,) = runner.path
-    # The job's Python stays its own.
+    # The job's Python gets only the command.
     assert [file.name for file in Path(folder).iterdir()] == ["mockllm"]
 
 

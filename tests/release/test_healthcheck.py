@@ -38,7 +38,7 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         (tmp_path / "address").write_text(f"http://{host}\n")
         monkeypatch.setenv("MOCKLLM_READY_FILE", str(tmp_path / "address"))
         monkeypatch.delenv("ALLOWED_HOSTS", raising=False)
-        # Probes go to this machine, whatever proxy it uses.
+        # Probes go to this machine, whatever proxy is set.
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
         yield f"http://{host}"
         http.shutdown()

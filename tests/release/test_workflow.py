@@ -71,7 +71,7 @@ def test_each_job_has_only_the_rights_that_it_needs() -> None:
         "notes": {"contents": "write"},
     }
     assert JOBS["publish"]["environment"] == "release"
-    # Texts of others are no part of a script.
+    # Scripts must not contain texts of other people.
     scripts = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
     assert [script for script in scripts if "${{" in script] == []
 
@@ -133,7 +133,7 @@ def test_check_runs_the_command_and_a_first_test(runner: Runner, tmp_path: Path)
     program(runner, "python", there)
     (runner.folder / "dist/mockllm_server-0.1.0-py3-none-any.whl").touch()
     runner.values["matrix.file"] = "*.whl"
-    # The folder is not below a project with settings of pytest.
+    # The folder must not be below a project with pytest settings.
     (runner.folder / "pyproject.toml").unlink()
     runner.variables["PYTEST_ADDOPTS"] = "-p no:django -p no:schemathesis -p no:hypothesispytest"
     done = runner.run(STEPS["check"])

@@ -11,7 +11,7 @@ from scenarios_app.recording import Interaction
 from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
 from scenarios_app.recording.places import PlacedRequest, place_request
 
-# What a client makes itself, or what only a connection means.
+# Headers that a client sets itself, or that concern only a connection.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
 _KEYS = {"authorization": "Bearer replayed", "x-api-key": "replayed", "x-goog-api-key": "replayed"}
 

@@ -53,5 +53,5 @@ def documented() -> Iterator[ScenarioDocument]:
         try:
             yield from load_documents(json.loads(block.text))
         except (ValueError, DocumentError):
-            # Bodies of requests and answers, and scenarios that are wrong on purpose.
+            # Request and response bodies, and scenarios that are wrong on purpose.
             continue

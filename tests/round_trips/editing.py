@@ -10,7 +10,7 @@ from scenarios_app.models import AnyScenario
 from scenarios_app.store import document_of
 from tests.browser.conftest import Admin
 
-# The fields of a long scenario's steps come when their rows are opened.
+# In long scenarios, a step's fields are loaded when its row is opened.
 _OPEN_STEPS = """async () => {
     const open = (row) => new Promise((done) => {
         if (row.querySelector("fieldset")) done();
@@ -21,7 +21,7 @@ _OPEN_STEPS = """async () => {
     for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
 }"""
 _OPEN_GROUPS = "document.querySelectorAll('form details').forEach((one) => { one.open = true; })"
-# Where a save leads: a list that finds nothing is made in no time.
+# The page after a save: an empty list is rendered fast.
 _TO_AN_EMPTY_LIST = "?_changelist_filters=q%3Dnothing"
 
 

@@ -22,7 +22,7 @@ ANSWER: Object = {"text": "Hello."}
 CONDITION: Object = {"contains": WORD}
 _CONTENT = (ANSWER, {}, ANSWER | {"finish_reason": "stop_sequence"})
 _PART = (ANSWER, {}, {"reasoning": WORD})
-# What an object must hold besides the key that it is made for; the first that loads is taken.
+# Keys that an object needs besides the generated one; the first set that loads is used.
 BESIDE: Mapping[str, tuple[Object, ...]] = {
     "AgentDocument": ({"say": WORD}, {}),
     "AnswerDocument": _CONTENT,
@@ -50,7 +50,7 @@ BESIDE: Mapping[str, tuple[Object, ...]] = {
     "ToolCallPieceDocument": ({"name": WORD}, {}),
     "UserTurnDocument": ({"when": {"say": WORD}}, {}),
 }
-# What a list must begin with.
+# Items that a list must begin with.
 BEGINNINGS: Mapping[Key, list[Object]] = {("UserDocument", "turns"): [{"say": WORD}]}
 # A scenario with more than FEW steps sends the fields of a step when its row is opened.
 FEW, MANY = 10, 40

@@ -18,10 +18,10 @@ from tools.bench.servers import SERVE, Running, running
 from tools.load.probing import chat, request
 
 ROUNDS = 6
-# What a server imports once it is ready it has by then.
+# Time for imports after the ready line.
 WARM_SECONDS = 4.0
 STEPS, CHARACTERS, STREAMS = (10, 1_000, 100_000), (100, 7_000, 60_000), (0, 500, 2_000)
-# As many as the table keeps by default, and the first of them.
+# The default maximum of the table, and an empty table.
 ROWS = (0, 10_000)
 PATH = "/v1/chat/completions"
 

@@ -90,7 +90,7 @@ class Layers:
         self.playing = Playing(document(), clock=None)
         pipeline = self.pipeline = self.playing.pipeline
         self.services = services()
-        # In test mode's way: the journal takes records as they are, and writes none.
+        # As in test mode: the journal keeps records in memory and writes none.
         journal.unread = True
         calls = []
         for data in every:

@@ -14,7 +14,7 @@ END_OF_CHUNKS = b"0\r\n\r\n"
 class _Connection:
     sock: socket.socket
     head: bytes = b""
-    # How many bytes are to come; -1 where only the end itself tells.
+    # Missing bytes; -1 if only the end of the connection tells.
     missing: int = 0
     tail: bytes = field(default=b"")
 

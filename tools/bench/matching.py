@@ -16,7 +16,7 @@ from scenarios_app.engine.scenario import Scenario
 from tests.engine.asking import ask, say, saying, scenario, step, when
 
 SIZES = (10, 1_000, 100_000)
-# So many steps have a scenario of several.
+# Number of steps in each of several scenarios.
 STEPS = 10
 ROUNDS = 5
 ROUND_SECONDS = 0.2

@@ -28,9 +28,9 @@ from tools.bench.traffic import TRAFFIC, Traffic, requests
 PLOT = ROOT / "docs" / "benchmarks.svg"
 ROUNDS, ROUND_SECONDS, WARM_SECONDS = 7, 1.0, 2.0
 MODES = ("test mode", "every row in SQLite")
-# Of a processor, by servers that do nothing.
+# Share of a processor that idle servers use.
 IDLE_SHARE = 0.05
-# Of the fastest peer by mode, traffic and kind, of those of Python by kind.
+# How many times cheaper than the fastest peer, by mode and traffic: whole, streamed. Then Python's.
 GOALS: dict[tuple[str, Traffic], tuple[float, float]] = {
     ("test mode", "repeated"): (2.0, 4.0),
     ("test mode", "different"): (2.0, 4.0),

@@ -12,7 +12,7 @@ BAR, GAP, TOP, BOTTOM = 14, 14, 44, 34
 # The ends of the axis, in microseconds. A bar of MIN_COST or less would have no width.
 MIN_COST, MAX_COST = 20.0, 10_000.0
 TICKS = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-# Seen on white and on black, and told apart without their colours by the words beside them.
+# Visible on white and on black; labels tell them apart without colours.
 THEIRS, OURS, INK = "#8a8f98", "#1f7a5c", "#6b7280"
 HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '

@@ -73,7 +73,7 @@ def ask_over_sockets(port: int, requests: list[bytes], *, seconds: float) -> int
             assert isinstance(key.fileobj, socket.socket)
             connection = key.fileobj
             data = tails[connection] + connection.recv(1 << 20)
-            # The last event is the only one that holds the whole response, and ends with it.
+            # Only the last event holds the whole response.
             if END in data and data.endswith(b"}}"):
                 done, tails[connection] = done + 1, b""
                 connection.sendall(next(each))

@@ -58,7 +58,7 @@ def main() -> None:
     head = ("tool", "lines", "recorded lines", "run, s", "of CPU, s", "a later test, s")
     print(" | ".join((*head, *(f"notices {fault}" for fault in FAULTS))))
     with tempfile.TemporaryDirectory() as folder:
-        # Away from this project's own conftest and configuration.
+        # Outside this project's conftest and configuration.
         shutil.copytree(TESTS, folder, dirs_exist_ok=True)
         Path(folder, "pytest.ini").write_text("[pytest]\n")
         for tool, packages in TOOLS.items():

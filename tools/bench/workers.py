@@ -29,7 +29,7 @@ def answered(workers: int) -> tuple[float, float]:
         shared(Path(place), PLAIN, workers=workers, warm=False) as server,
     ):
         data, pids = request(CHAT, chat("Hello")), server.children() or {server.process.pid}
-        # What they import once they are ready they have by then.
+        # Time for imports after the ready line.
         ask(server.port, data, seconds=SECONDS)
         before = sum(spent(pid).process for pid in pids)
         answers = ask(server.port, data, seconds=SECONDS)

@@ -30,7 +30,7 @@ EVERY = {
     "3,000 clients": too_many,
     **FLOODS,
 }
-# As many a machine gives to a process.
+# The usual limit of a process.
 DESCRIPTORS = 1_024
 AWAY_SECONDS = 60
 

@@ -10,7 +10,7 @@ from tools.load.probing import ask, chat, every, request
 
 STALLED = 1_000
 CLIENTS = 3_000
-# Far beyond what a server should take of either.
+# Far more than a server should accept.
 HEAD_BYTES = 100_000_000
 SECONDS = 45
 CONNECT_SECONDS, HALF_OPEN_SECONDS = 1.0, 15.0

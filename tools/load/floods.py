@@ -29,7 +29,7 @@ def _trailers(*, key: str = "") -> Attack:
     async def attack(port: int) -> str:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head + b"%x\r\n%b\r\n0\r\n" % (len(body), body))
-        # The application reads the head by itself first.
+        # The application reads the head first.
         await asyncio.sleep(0.1)
         sent, many = 0, TRAILER * (65_536 // len(TRAILER))
         with contextlib.suppress(ConnectionError, TimeoutError):
@@ -67,7 +67,7 @@ async def _unread(port: int) -> int:
                 while sent < UNREAD_BYTES:
                     await loop.sock_sendall(one, many)
                     sent += len(many)
-        # What was taken is worked on until the client has gone.
+        # Accepted requests are handled until the client leaves.
         await asyncio.sleep(UNREAD_SECONDS)
     return sent
 
@@ -84,7 +84,7 @@ def _burst(data: bytes) -> Attack:
     return burst
 
 
-# In this order: the journal of a server in test mode fills first, and grows no more then.
+# Ordered, so that the journal of a server in test mode fills first and then stops growing.
 FLOODS: dict[str, Attack] = {
     "3,000 GETs in one write": _burst(MODELS),
     "3,000 POSTs in one write": _burst(request(CHAT, chat("a small question"))),

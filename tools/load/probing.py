@@ -81,7 +81,7 @@ async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
             noticed.grown = max(noticed.grown, resident(pid) - before)
             await asyncio.sleep(SAMPLE_SECONDS)
 
-    # A process of its own: this one is busy attacking.
+    # A separate process, because this one is busy with the attack.
     probe = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "tools.load.probe", str(port)),

@@ -21,7 +21,7 @@ BUILD = ROOT / "build" / "other-projects"
 RUNS, JOBS, SECONDS = 3, 2, 3_000
 MAX_TEXT_CHARS = 60
 MOCKLLM = (sys.executable, "-m", "mockllm_site")
-# pytest-recording would answer in the server's place.
+# pytest-recording would answer instead of the server.
 RECORDED = ("--disable-recording", "-p", "no:cacheprovider")
 
 
@@ -55,7 +55,7 @@ PROJECTS = (
         "0.23.0",
         (
             "tests/test_provider_anthropic.py",
-            # Its recording has no answer for the schema that newer versions of anthropic send.
+            # The recording has no answer for the schema of newer versions of anthropic.
             *(
                 "--deselect",
                 "tests/test_provider_anthropic.py::test_anthropic_nested_data_model_extraction",

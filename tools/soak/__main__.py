@@ -50,7 +50,7 @@ def _fights(server: Serving, clients: int, steps: int, rounds: int) -> bool:
     for number in range(rounds):
         result = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
         exact = result.answers.total() == result.consumed == steps
-        # A connection that was idle for as long as the server keeps one is opened anew.
+        # A connection that the server closed as idle is opened again.
         passed = passed and exact and not result.twice and set(result.statuses) - {0} == {200, 404}
         print(f"  round {number + 1}: {result.told}", flush=True)
     return passed

@@ -44,7 +44,7 @@ class Client:
         async with asyncio.timeout(ANSWER_SECONDS):
             status, body = await self.request(method, path, json.dumps(json_body).encode())
             while status == 503:
-                # A process that has just lost or found its Redis again.
+                # The process has just lost or found Redis.
                 await asyncio.sleep(PAUSE_SECONDS)
                 status, body = await self.request(method, path, json.dumps(json_body).encode())
         assert status in (200, 201, 204), (status, body)

@@ -9,9 +9,9 @@ from tools.load.probing import ask
 from tools.soak.client import Client
 from tools.soak.leavings import EVENTS, WARM_AT_ONCE, Held, drop, settled, streams, warmed
 
-# A minute: ten requests a second, of whom so many leave before their answer ends.
+# A minute has ten requests a second; this many leave before their answer ends.
 REQUESTS, LEAVING = 600, 60
-# What is done once a minute besides.
+# Further requests, once a minute.
 LOOKED_AT = (
     "/control/requests",
     "/control/state?session=edit-0",
@@ -39,7 +39,7 @@ async def hours(port: int, pids: set[int], *, minutes: int, at_once: int) -> lis
     Raises AssertionError on a wrong response.
     """
     await warmed(port, pids)
-    # What the control API makes as it is needed, such as a connection for each thread.
+    # Creates what the control API needs, such as a connection for each thread.
     await asyncio.gather(*(_tested(port, -1 - test, Counter()) for test in range(WARM_AT_ONCE)))
     samples = [await settled(pids)]
     for quarter in range(4):

@@ -58,7 +58,7 @@ def test_in_the_middle_of_a_tool_call(live: Live, api: Api) -> None:
 def test_afterwards_the_conversation_takes_messages_again(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS, {"text": "Fine."}))
     with opened(api) as stream:
-        # It has been answered with the first step before it is cancelled.
+        # The first step answers it before it is cancelled.
         stream.until(2)
         api.post("cancel_stream", trace_id=stream.trace_id)
         stream.read()

@@ -16,7 +16,7 @@ from mockllm_site.kit.api.openapi_document import build_document
 from tests.chat.routes import routes
 from traces_app.api import EVENTS
 
-# Of the contract, beside those that describe the API.
+# Routes of the contract, besides those that describe the API.
 CONTRACT = {
     ("POST", "/api/get_chat_response_stream"),
     ("GET", "/api/stream/{trace_id}"),

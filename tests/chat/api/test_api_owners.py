@@ -16,7 +16,7 @@ from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 SECRET = "the owner's own words"
-# What the owner, others (staff too) and those without a client_id get.
+# Statuses for the owner, for others (staff too), and without a client_id.
 MATRIX: dict[str, tuple[int, int, int]] = {
     "POST get_chat_response_stream": (200, 404, 400),
     "GET stream/{trace}": (200, 404, 400),
@@ -27,14 +27,14 @@ MATRIX: dict[str, tuple[int, int, int]] = {
     "POST new_conversation": (200, 200, 400),
     "POST rename_conversation": (200, 404, 400),
     "POST delete_conversation": (200, 404, 400),
-    # It is an answer, and not a message of the user's.
+    # The id of an answer, which is not a user's message.
     "POST rewind_conversation": (400, 404, 400),
     "POST feedback": (200, 404, 400),
     "POST ab/stream": (200, 404, 400),
     "POST ab/vote": (200, 404, 400),
     "GET ab/pending": (200, 200, 400),
     "GET ab/leaderboard": (200, 200, 200),
-    # Ids are unguessable: whoever has one may read, unless it says to be somebody else.
+    # Ids cannot be guessed: whoever has one may read, unless the client_id is another's.
     "GET ab/{comparison}": (200, 404, 200),
     "GET trace/{trace}": (200, 404, 200),
     "GET trace/by_message/{message}": (200, 404, 200),
@@ -98,7 +98,7 @@ def test_clients_see_their_own_things(
     assert response.status_code == {"owner": owner, "nobody": nobody}.get(who, other)
     if who in ("other", "staff"):
         assert SECRET not in response.text
-        # An id that is told is the one that was asked for.
+        # The response names only ids of the request.
         listed_ids = {one for one in things.ids() if one in response.text}
         assert listed_ids <= {one for one in things.ids() if one in path}
 

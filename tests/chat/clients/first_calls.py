@@ -24,7 +24,7 @@ from mockllm_site.serve import lifespan
 PROVIDERS = ("anthropic", "google", "openai")
 TOOLS = "tools"
 RUNNING = 25
-# Between the beginnings of two of them, so that at every moment some call begins.
+# Seconds between two starts, so that some call starts at every moment.
 APART = 0.026
 
 

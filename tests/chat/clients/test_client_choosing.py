@@ -192,5 +192,5 @@ print([name for name in (*sdks, "httpx") if name in sys.modules])
         text=True,
         check=False,
     )
-    # What OpenAI's looks for at each call, httpx, is imported under the lock of the SDKs.
+    # OpenAI's SDK looks for httpx at each call, so it is imported under the SDKs' lock.
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

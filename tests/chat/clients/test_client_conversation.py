@@ -155,7 +155,7 @@ def test_results_go_back_with_their_calls(way: Way, family: str) -> None:
         {"tool_call_id": "call_2", "contains": "no such city", "is_error": True},
     ]
     if family == "openai":
-        # The API has no word for a result that is an error.
+        # The API has no field for the result of a failed tool.
         for result in results:
             del result["is_error"]
     calls_sent = [{"name": "get_weather", "arguments": {"city": "Paris"}}]

@@ -16,7 +16,7 @@ from tests.serving.modes import CATCH_ALL
 from tests.support.live_server import Live
 
 SECRET = "sk-live-0123456789"
-# Nobody listens there: whatever followed one of these would fail.
+# Nothing listens there: a client that used one of these would fail.
 ELSEWHERE = "http://127.0.0.1:9"
 HOSTILE = {
     "OPENAI_BASE_URL": f"{ELSEWHERE}/v1",

@@ -26,7 +26,7 @@ ANY = st.recursive(
     ),
     max_leaves=6,
 )
-# Events as they should be, of which one thing is replaced by anything.
+# Valid events, in which one value is replaced by any other.
 EVENTS: dict[str, list[Any]] = {
     "openai": [
         chunk(content="a", reasoning="b", refusal="c"),

@@ -16,7 +16,7 @@ from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
 from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, receive, request
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
-# One event of each provider that says "one ", whole.
+# One complete event of each provider, with the text "one ".
 SAYS = {
     "openai": b'data: {"choices":[{"index":0,"delta":{"content":"one "}}]}\n\n',
     "anthropic": b"event: content_block_start\ndata: "
@@ -24,7 +24,7 @@ SAYS = {
     "google": b'data: {"candidates":[{"content":{"parts":[{"text":"one "}]},"index":0}]}\r\n\r\n',
 }
 
-# What ends the answer then.
+# The events that end the answer.
 ENDS = {
     "openai": b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
     b"data: [DONE]\n\n",

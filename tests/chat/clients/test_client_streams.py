@@ -11,7 +11,7 @@ from tests.chat.clients.conftest import UNREADABLE
 from tests.chat.clients.gemini_chunks import called, chunk_of
 from tests.chat.clients.openai_chunks import call, chunk
 
-# What says "Hi", and what ends it.
+# Events with the text "Hi", and those that end the answer.
 FIRST_EVENTS: dict[str, list[Any]] = {
     "anthropic": [claude_events.START, *claude_events.text(0, "Hi")],
     "google": [chunk_of({"text": "Hi"})],

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chat.clients.first_calls import PROVIDERS, TOOLS
 
-# In one of the two each provider comes while each other one is running.
+# In these orders, each provider starts while each other one is running.
 ORDERS = (("openai", "anthropic", "google", TOOLS), ("google", "anthropic", "openai"))
 
 
@@ -25,7 +25,7 @@ def test_a_first_call_breaks_none_of_those_that_are_running(order: tuple[str, ..
         **os.environ,
         "MOCKLLM_ENV": "test",
         "DJANGO_SETTINGS_MODULE": "mockllm_site.settings_test",
-        # A call lasts most of a second, so that some begin at every moment.
+        # A call lasts nearly a second, so that others start during it.
         "MOCKLLM_WORDS_PER_SECOND": "45",
     }
     done = subprocess.run(

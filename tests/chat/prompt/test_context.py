@@ -100,7 +100,7 @@ def test_the_ends_shrink_to_the_last_message_and_the_summary_with_them() -> None
     assert isinstance(summary, UserTurn)
     assert summary.text.startswith(SUMMARY) and "[…]" in summary.text
     assert done.inputs.estimate_tokens(done.turns) in range(840, 851)
-    # What is kept is whole: another model may take more of it.
+    # The stored summary is complete, because another model may use more of it.
     assert summary_of(done).summary == ("they talked " * 100).strip()
 
 
@@ -175,7 +175,7 @@ def test_a_summary_is_extended_once_they_do_not_fit() -> None:
         8,
         9,
     ]
-    # Without it, the older summary still does.
+    # Without a new summary, the older one is used.
     assert SUMMARY in texts(context_plan.turns)
     assert context_plan.state == state
 

@@ -126,7 +126,7 @@ def test_order_is_kept_and_only_the_middle_is_left_out(
         assert is_part_of((*head, *tail), turns_of(messages))
         assert head == () or is_of(head[0], messages[0].turns[0]) or len(done.turns) == 1
         assert done.turns[-1] is messages[-1].turns[-1]
-        # Messages are there whole or not at all.
+        # Messages are complete or missing.
         for message in messages:
             sent = [any(is_of(one, turn) for one in done.turns) for turn in message.turns]
             assert all(sent) or not any(sent)
@@ -155,7 +155,7 @@ def test_results_are_cut_only_where_they_must_be_and_say_so(
     assert all(" characters left out …]" in text for text in cut)
     if cut:
         assert tokens(turns_of(messages)) > limit * 70 // 100
-        # No more was cut than the last token and what a mark takes.
+        # Nothing was cut except the last token and the space for a mark.
         assert (
             done.inputs.estimate_tokens(done.turns) >= limit * 70 // 100 - 20
             or max(map(len, cut)) <= MIN_RESULT_CHARS

@@ -48,7 +48,7 @@ def test_budget_takes_the_beginning_of_the_text(events: list[ProviderEvent]) -> 
             taken_event.append(text)
     except ChatError:
         assert len(whole.encode()) > 20
-        # As much of it as can be had of whole characters.
+        # As many whole characters as fit.
         assert 17 <= len("".join(taken_event).encode()) <= 20
     else:
         assert len(whole.encode()) <= 20

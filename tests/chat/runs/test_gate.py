@@ -15,7 +15,7 @@ from chat_app.runs.registry import AnswerGate, run_registry
 from tests.chat.chatting import Chat, log_of, scenario, text_of
 from traces_app.log import live_logs
 
-# Enough for whatever is ready to go on.
+# Enough turns for everything that is ready.
 TURNS = 20
 
 

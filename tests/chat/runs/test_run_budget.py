@@ -147,7 +147,7 @@ async def test_tool_calls_beyond_the_limit_end_the_run(
     await chat.script(scenario({"text": "One.", "tool_calls": two}, {"tool_calls": two}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
     await assert_ended(handle, CALLS_SPENT, text="One.")
-    # None of the round in which there were too many is done.
+    # No call of the round that exceeded the limit was made.
     assert (await trace_of(handle)).tool_calls == 2
 
 
@@ -165,7 +165,7 @@ async def test_just_below_the_limits_a_run_completes(
     assert isinstance(last, Complete) and last.text == "6789\n\n0"
     trace = await trace_of(handle)
     assert (trace.status, trace.tool_calls) == (Status.COMPLETED, 3)
-    # Nobody wakes a run that has ended.
+    # No timer wakes an ended run.
     assert clock.cancelled
 
 

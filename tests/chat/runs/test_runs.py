@@ -76,7 +76,7 @@ async def test_a_run_that_others_took_for_dead_ends_as_they_ended_it(
     assert (await events_of(handle))[-1] == INTERRUPTED
     trace = await trace_of(handle)
     assert (trace.status, trace.error) == (Status.FAILED, "interrupted")
-    # What came after its end is not written.
+    # Events after the end are not written.
     stored = await log_of(handle.id)
     *before, last = stored
     assert [event.seq for event in before] == list(range(1, len(stored)))
@@ -105,7 +105,7 @@ async def test_leases_are_renewed_as_long_as_runs_go_on(
     handle = await talking(chat)
     over = timezone.now()
     await change(handle, lease_until=over)
-    # The first one may have begun before it was over.
+    # The first renewal may have started before the end.
     await renewal.next()
     await renewal.next()
     assert (await trace_of(handle)).lease_until >= over + LEASE
@@ -227,8 +227,8 @@ async def test_nothing_is_left_of_runs(chat: Chat) -> None:
         for _ in range(times):
             await asyncio.gather(*(once(text) for text in ("complete", "tool", "fail", "cancel")))
 
-    # What is kept is begun when it is first wanted: the tools' server, threads, connections. So
-    # it may grow for a while, and what runs leave would grow with every round.
+    # Shared objects are created at first use: the tools' server, threads, connections. So memory
+    # may grow for a while; leaks of runs would grow with every round.
     await all_of_them(2)
     grown: list[Counter[str]] = []
     while len(grown) < MOST_ROUNDS:

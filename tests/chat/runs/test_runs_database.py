@@ -21,7 +21,7 @@ from traces_app.log import LoggedEvent, live_logs
 from traces_app.models import Status, Trace
 
 MOST_OPERATIONS = 200
-# Slow enough for batches of events to be written while it goes on.
+# Slow enough that batches of events are written meanwhile.
 PACING = {"chunk_ms": 30, "words_per_chunk": 1}
 GONE = Error("The database is not available", "SERVICE_UNAVAILABLE")
 INTERRUPTED = Error("interrupted", "SERVICE_UNAVAILABLE")
@@ -30,7 +30,7 @@ INTERRUPTED = Error("interrupted", "SERVICE_UNAVAILABLE")
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat_app.runs.run.RETRY_SECONDS", (0.0, 0.0, 0.0))
-    # A renewal that fails is made up for by the next one: it is no part of a turn.
+    # The next renewal makes up for a failed one, so none is needed here.
     monkeypatch.setattr("chat_app.runs.registry.RENEW_SECONDS", 3_600.0)
 
 
@@ -73,7 +73,7 @@ async def check(handle: StreamHandle, fault: Fault, live: list[LoggedEvent]) -> 
     if fault.down:
         await time_out(handle)
     stored = await log_of(handle.id)
-    # All of it, or, of what was never stored, the same end.
+    # All events, or the same end after those that were never stored.
     assert stored[:-1] == live[: len(stored) - 1]
     assert (stored[-1].type, stored[-1].payload) == (live[-1].type, live[-1].payload)
     [user, *answers] = await messages_of(handle)
@@ -83,7 +83,7 @@ async def check(handle: StreamHandle, fault: Fault, live: list[LoggedEvent]) -> 
         assert (trace.status, [row.status for row in answers]) == (Status.COMPLETED, ["complete"])
         return None
     assert trace.status == Status.FAILED
-    # What was said before is kept, once the database is back.
+    # The earlier text is stored once the database is back.
     text = "".join(said.payload["content"] for said in stored if said.type == "chunk")
     kept = [(row.content, row.status) for row in answers]
     assert kept == ([(text, "failed")] if stored[1:-1] else [])
@@ -113,12 +113,12 @@ async def test_a_turn_whose_database_fails(
         ends.append(end)
         if not fault.struck:
             break
-    # Every operation was met, and each failed as it should.
+    # Every operation failed once, with the expected result.
     assert ends.pop() is None
-    # As many as a run has on PostgreSQL; SQLite has some more.
+    # The number of operations on PostgreSQL; SQLite has a few more.
     assert len(ends) >= 15
     assert set(ends) == {INTERRUPTED if down else GONE}
-    # The process is as good as new.
+    # The process works as before.
     handle = await chat.send(profile=profile)
     assert isinstance((await events_of(handle))[-1], Complete)
 

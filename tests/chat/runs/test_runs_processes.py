@@ -66,7 +66,7 @@ def test_of_a_killed_process_everything_but_the_last_moment_is_there(place: Plac
         answering.process.wait()
     with place.process(f"look({trace_id!r})") as looking:
         before, after, again = looking.read_line(), looking.read_line(), looking.read_line()
-    # Its lease was not over: nobody took the run from it.
+    # The lease had not expired, so no other process took the run.
     seqs = [event["seq"] for event in before["events"]]
     assert before["status"] == "running"
     assert seqs == list(range(1, len(seqs) + 1)) and len(seqs) >= stored

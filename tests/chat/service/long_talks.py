@@ -14,7 +14,7 @@ from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, scripted
 
 LONG = "Tell me more about this, please. " * 4
-# Twelve such messages have some 400 tokens: above 70 % of this, and ten of them below 60 %.
+# Twelve such messages have about 400 tokens, above 70 % of this; ten are below 60 %.
 SMALL = {"context_limit": 550}
 
 

@@ -187,7 +187,7 @@ async def test_the_message_is_committed_before_the_provider_is_asked(
             return Message.objects.count(), Trace.objects.count()
 
     async def on_request(_: Any) -> None:
-        # From a thread, and so a connection, of its own.
+        # From another thread, and so another connection.
         seen.append(await asyncio.to_thread(looked))
 
     scripted(monkeypatch, "Hi.", on_request=on_request)

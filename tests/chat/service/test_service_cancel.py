@@ -260,7 +260,7 @@ async def test_concurrent_cancels_of_one_run_all_succeed(chat: Chat) -> None:
     async def cancel_by_ten() -> list[None]:
         return await asyncio.gather(*(cancel(handle) for _ in range(10)))
 
-    # From the chat's loop all ten are there before the first is carried out.
+    # On the chat's event loop all ten are queued before the first one runs.
     assert await run_on_loop(cancel_by_ten()) == [None] * 10
     assert [event.type for event in await log_of(handle.id)].count("done") == 1
 

@@ -120,7 +120,7 @@ async def test_a_provider_that_says_nothing_yet_is_left_too(
 async def test_a_running_tool_sees_the_cancellation(
     chat: Chat, tools: McpToolbox, end: End, settings: Any
 ) -> None:
-    # Nothing else is to end the call.
+    # Only the cancellation may end the call.
     settings.MCP_CALL_SECONDS = 600.0
 
     async def seen(what: str) -> ToolOutcome:

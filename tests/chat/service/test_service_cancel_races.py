@@ -16,7 +16,7 @@ from traces_app.models import Status
 
 WORDS = 8
 TEXT = " ".join(["word"] * WORDS)
-# Every event of an answer, and a moment before the first and after the last.
+# Every event of an answer, and moments before the first and after the last.
 MOMENTS = WORDS + 4
 AT_ONCE = 20
 
@@ -41,7 +41,7 @@ async def test_a_cancelled_answer_and_a_complete_one_are_never_confused(
                 *(race(chat, profile, moment % MOMENTS, double=moment % 3 == 0) for moment in batch)
             )
         )
-    # Or else it was no race.
+    # Both results must occur, or there was no race.
     assert ends.keys() == {Status.CANCELLED, Status.COMPLETED}
 
 
@@ -64,7 +64,7 @@ async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) 
     assert answer.status == ("cancelled" if cancelled else "complete")
     assert answer.content == text_of(log)
     assert TEXT.startswith(answer.content) if cancelled else answer.content == TEXT
-    # Whoever was told that it is cancelled was told the truth, and so was whoever was refused.
+    # Every caller got the true result, cancelled or refused.
     assert set(cancel_results) == {cancelled}
     return trace.status
 

@@ -148,7 +148,7 @@ async def test_four_messages_with_long_results_keep_to_the_limit(
     sent = results_in(requests[0].turns)
     assert [result.tool_call_id for result in sent] == ["call_1", "call_2"]
     assert all("characters left out …]" in result.content for result in sent)
-    # What is stored is whole.
+    # The stored result is complete.
     stored = (await messages_of(handle))[1].rounds[0]["results"]
     assert stored[0]["content"] == "x" * 8_000
 

@@ -92,7 +92,7 @@ async def test_a_model_that_calls_tools_for_ever_is_stopped(chat: Chat, settings
         "The model did not finish within 3 rounds (CHAT_MAX_ROUNDS)", "SERVICE_UNAVAILABLE"
     )
     trace = await trace_of(handle)
-    # What could not be told to the model is not done either.
+    # Results that could not be sent to the model are not produced either.
     assert (trace.status, trace.model_calls, trace.tool_calls) == (Status.FAILED, 3, 2)
 
 
@@ -127,7 +127,7 @@ async def test_a_real_call_is_cancelled_with_its_run(chat: Chat) -> None:
     await until(first, "tool_start")
     await cancel(first)
     assert (await log_of(first.id))[-1].payload["cancelled"] is True
-    # The server is not busy with the old call.
+    # The old call does not block the server.
     await chat.script(scenario(calls("echo", text="here"), {"text": "Ready."}, name="next"))
     second = await chat.send(profile=profile)
     assert (await events_of(second))[-1] == Complete(

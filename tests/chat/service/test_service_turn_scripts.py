@@ -134,7 +134,7 @@ async def test_failed_turn_script_answers_with_a_failure_report(
     trace, found = await trace_of(handle), await record(handle)
     assert (trace.status, trace.model_calls, trace.tool_calls) == ("completed", 1, 0)
     assert found["report"]["status"] == "failure"
-    # What marks the session as unsuccessful.
+    # The violation that fails the session.
     assert [text.split("\n\n")[-1]] == list(await violations(handle))
 
 

@@ -33,7 +33,7 @@ EMPTY = (TextDelta(""), ThinkingDelta(""))
 
 
 def text(draw: random.Random) -> str:
-    # ␄ ends a round, so that it must not be everywhere.
+    # ␄ ends a round, so not every text may contain it.
     scraps = SCRAPS if draw.random() < 0.3 else [one for one in SCRAPS if one != "␄"]
     return "".join(draw.choices(scraps, k=draw.randint(0, 12)))
 

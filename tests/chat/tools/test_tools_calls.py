@@ -167,7 +167,7 @@ async def test_a_tool_that_a_server_adds_is_there_at_once(tools: McpToolbox) -> 
     before = {tool.name for tool in await tools.available_tools(SERVERS)}
     await tools.call(SERVERS, "grow", arguments='{"name": "grown"}')
     assert "grown" not in before
-    # The news comes on its own way; asking again is what a chat does with every message.
+    # The notification takes its own way; each message of a chat asks again.
     async with asyncio.timeout(20):
         while "grown" not in {tool.name for tool in await tools.available_tools(SERVERS)}:
             await asyncio.sleep(0)

@@ -38,7 +38,7 @@ async def test_the_process_reaches_it_under_the_name_demo() -> None:
 
 
 def test_the_chats_loop_closes_what_was_opened_on_it() -> None:
-    # Another test's server may still be open on it.
+    # Another test's server may still be running on this loop.
     loop.stop()
     before = children()
     assert toolbox() is toolbox()

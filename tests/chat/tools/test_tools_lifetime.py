@@ -63,7 +63,7 @@ async def nothing_left() -> AsyncIterator[None]:
     before, files = (asyncio.all_tasks(), children()), open_files()
     yield
     assert (asyncio.all_tasks(), children()) == before
-    # Another thread of the suite may still be closing something of its own.
+    # Another thread of the test run may still be closing files.
     await eventually(lambda: open_files() <= files)
 
 
@@ -134,7 +134,7 @@ async def test_a_process_that_was_killed_between_two_calls_is_started_again() ->
         assert (await added(tools)).text == "3"
         (killed,) = children() - before
         os.kill(killed, signal.SIGKILL)
-        # Reaped without anybody asking for it.
+        # The process is reaped without another call.
         await eventually(lambda: killed not in children())
         assert (await added(tools)).text == "3"
 
@@ -143,7 +143,7 @@ async def test_a_process_that_was_killed_between_two_calls_is_started_again() ->
 async def test_an_http_server_that_was_restarted_between_two_calls_is_met_again(
     mode: str, http: HttpToolServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The older protocol has sessions, which a restarted server knows nothing of.
+    # The older protocol has sessions, which a restarted server does not know.
     monkeypatch.setattr(connection, "Client", partial(Client, mode=mode))
     async with toolbox_of({"demo": HttpServer(http.url)}) as tools:
         assert (await added(tools)).text == "3"
@@ -262,7 +262,7 @@ async def test_a_server_that_reads_no_more_delays_neither_timeouts_nor_the_end(
         (stopped,) = children() - before
         os.kill(stopped, signal.SIGSTOP)
         settings.MCP_CALL_SECONDS = 0.05
-        # More than a pipe holds.
+        # Larger than a pipe's buffer.
         outcome = await tools.call(SERVERS, "echo", arguments=json.dumps({"text": "x" * 1_000_000}))
         assert outcome.status == "timeout"
         assert (await added(tools)).status == "timeout"

@@ -29,8 +29,8 @@ STARTS = re.compile(
     r"|anyio\.(open_process|run_process)"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
-# What starts our own server for somebody's tests, tells other processes of it, runs the command
-# that its user has typed, and speaks MCP as a server.
+# Modules that start our own server for tests, tell other processes of it, run a command that the
+# user has typed, or speak MCP as a server.
 OF_TESTS = ("process", "server_pool", "run", "mcp_server")
 EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
     "mockllm_site/serve/workers.py",
@@ -75,7 +75,7 @@ def test_no_stored_field_is_a_command_or_the_address_of_a_tool() -> None:
         for field in model._meta.get_fields()
         if re.search(r"command|argv|program|executable|ur[il]$|address", field.name)
     }
-    # Where a provider is asked; which hosts are allowed is the operator's.
+    # The address of a provider; the operator decides which hosts are allowed.
     assert fields == {"ModelProfile.base_url"}
 
 
@@ -116,7 +116,7 @@ async def test_a_server_sees_none_of_our_variables(monkeypatch: pytest.MonkeyPat
         outcome = await tools.call(["demo"], "variables", arguments="{}")
     seen = set(outcome.text.split("\n"))
     assert "GIVEN" in seen
-    # Some are of the C library's making.
+    # The C library adds some of these.
     allowed = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "GIVEN", "LC_CTYPE"}
     assert seen <= allowed
 

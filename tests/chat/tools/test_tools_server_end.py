@@ -30,7 +30,7 @@ SECONDS = 90.0
 SERVERS = {
     "daphne": (["-m", "daphne", "-p", "{port}", APP], signal.SIGTERM),
     "runserver": (["manage.py", "runserver", "127.0.0.1:{port}"], signal.SIGINT),
-    # Without the auto-reloader, whose parent kills the server a quarter of a second after Ctrl-C.
+    # Without the auto-reloader, which kills the server a quarter of a second after Ctrl-C.
     "runserver_noreload": (
         ["manage.py", "runserver", "--noreload", "127.0.0.1:{port}"],
         signal.SIGINT,
@@ -67,9 +67,9 @@ def stop_after_a_tool_call(
         try:
             wait_until_ready(process, port)
             assert "tool_end" in chat(port) and "Three." in chat(port)
-            # As a terminal or a process manager does: the MCP server is in a session of its own.
+            # Like a terminal or process manager: the MCP server has its own session.
             os.killpg(process.pid, number)
-            # The end of the output is that of the MCP server too, which writes to it as well.
+            # The output ends when the MCP server, which writes to it too, has ended.
             output, _ = process.communicate(timeout=SECONDS)
         finally:
             process.kill()

@@ -22,7 +22,7 @@ from tests.chat.tools.tool_server import tool_server
 from tests.support import fork_server
 
 SCRIPT = Path(__file__).with_name("tool_server.py")
-# Whatever of them is killed or held: the process itself.
+# A new process, which tests may kill or stop.
 ANEW = CommandServer((sys.executable, "-P", str(SCRIPT)))
 READY_SECONDS = 60.0
 
@@ -57,7 +57,7 @@ def http_server(port: int = 0) -> Iterator[HttpToolServer]:
         text=True,
     )
     assert process.stdout is not None
-    # Killing it ends its output, and with it the wait for a line.
+    # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(READY_SECONDS, process.kill)
     timer.start()
     try:
@@ -101,7 +101,7 @@ def children() -> set[int]:
     """The processes that this one has started and not reaped."""
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
-        # A thread may end between the look at the folder and the look into it.
+        # A thread can end between listing the folder and reading it.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found |= {int(pid) for pid in (task / "children").read_text().split()}
     return found
