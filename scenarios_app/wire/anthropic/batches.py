@@ -62,7 +62,7 @@ def _make_result(custom_id: str, answered: SubResponse) -> BatchResult:
     """Return the batch result for a response; one without valid JSON becomes a server error."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         error = error_envelope(ErrorAnswer(500, "Internal server error"), request_id=None)
         return BatchResult(custom_id, "errored", msgspec.Raw(error))
     return BatchResult(custom_id, "succeeded" if answered.status == 200 else "errored", body)

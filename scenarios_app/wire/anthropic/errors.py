@@ -6,7 +6,7 @@ from functools import lru_cache
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import (
     Headers,
-    encode_json,
+    encode_line,
     format_time,
     retry_after_seconds,
     retry_headers,
@@ -51,7 +51,7 @@ def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
     details = {} if error.code is None else {"details": {"error_code": error.code}}
     fields = {"type": kind, "message": error.message, **details}
     own = {} if request_id is None else {"request_id": to_request_id(request_id)}
-    return encode_json({"type": "error", "error": fields, **own})
+    return encode_line({"type": "error", "error": fields, **own})
 
 
 def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:

@@ -1,7 +1,6 @@
 """The parts of an Anthropic response that depend on the model and on the request's options."""
 
 import re
-from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -44,10 +43,10 @@ class AnthropicOptions(msgspec.Struct, frozen=True):
 
 def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> AnthropicOptions:
     """Return the options of a request; `thinking` is true if thinking is switched on."""
+    usual = default_options(model, thinking=thinking)
     fields, has_hour = body.object(), _HOUR_TTL in call.body
     if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(fields):
-        return default_options(model, thinking=thinking)
-    usual = default_options(model, thinking=thinking)
+        return usual
     geo, speed, container = map(fields.get, ("inference_geo", "speed", "container"))
     if isinstance(container, dict):
         container = container.get("id")
@@ -62,7 +61,6 @@ def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Anthr
     )
 
 
-@lru_cache(maxsize=512)
 def default_options(model: str, *, thinking: bool) -> AnthropicOptions:
     """Return the options of a request without any option fields, by the model's version; a name
     without a version is one of the latest models."""

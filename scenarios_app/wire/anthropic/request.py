@@ -241,7 +241,8 @@ def with_described_keywords(schema: Json) -> Json:
 
 def _described_keywords(description: str) -> Mapping[str, Json]:
     """Return the schema keywords in braces at the end of a description."""
-    match = _SCHEMA_KEYWORDS.search(description)
+    # Without its end the search would take a time that grows with the square of the length.
+    match = _SCHEMA_KEYWORDS.search(description) if description.endswith("}") else None
     if match is None:
         return {}
     _, *split = _KEY.split(match[1])

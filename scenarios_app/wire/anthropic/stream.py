@@ -47,7 +47,7 @@ class AnthropicEncoder:
 
     def opening(self) -> bytes:
         start = {"type": "message_start", "message": opening_message(self._response, self._options)}
-        return named_sse("message_start", encode_json(start))
+        return named_sse("message_start", encode_line(start))
 
     def event(self, event: StreamEvent) -> bytes:
         if type(event) is PartDelta:
@@ -114,7 +114,7 @@ class AnthropicEncoder:
             "usage": closing_usage(response, options),
             **context_management_fields(options),
         }
-        return named_sse("message_delta", encode_json(delta))
+        return named_sse("message_delta", encode_line(delta))
 
     def _delta_start(self, kind: str, key: str) -> bytes:
         """Return the bytes of the open block's delta event before the encoded value."""

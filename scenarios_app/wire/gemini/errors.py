@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.base import encode_line
 
 _STATUSES: Mapping[int, str] = {
     401: "UNAUTHENTICATED",
@@ -34,7 +34,7 @@ def error_envelope(error: ErrorAnswer) -> bytes:
     fields: dict[str, Any] = {"code": error.status, "message": error.message, "status": status}
     if details := _error_details(error):
         fields["details"] = details
-    return encode_json({"error": fields})
+    return encode_line({"error": fields})
 
 
 def _error_details(error: ErrorAnswer) -> list[dict[str, Any]]:

@@ -22,10 +22,13 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
 _FLOAT = frozenset(".eE")
 
 
-@lru_cache(maxsize=1024)
 def to_snake_case(key: str) -> str:
     """Return the snake_case spelling of a camelCase name."""
     return _UPPER.sub(lambda hump: f"_{hump[0].lower()}", key)
+
+
+# Only for names in this code: those in requests may be long.
+_field_in_snake_case = lru_cache(maxsize=256)(to_snake_case)
 
 
 def find_field(node: Node, key: str) -> Node | None:
@@ -34,7 +37,7 @@ def find_field(node: Node, key: str) -> Node | None:
     if not fields:
         return None
     if (value := fields.get(key)) is None:
-        key = to_snake_case(key)
+        key = _field_in_snake_case(key)
         value = fields.get(key)
     return None if value is None else Node(value, key, node)
 

@@ -169,7 +169,6 @@ def _embedding_request(
 def _read_dimensions(request: Node, model: str) -> int:
     """Return the length of a vector, by default the model's longest; raise the 400 if out of
     range."""
-    # The maximum is the default.
     most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")
     if wanted is None:

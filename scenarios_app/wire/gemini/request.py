@@ -74,10 +74,12 @@ def read_generate(
     for key, check in _TYPES.items() if config.value else ():
         read_field(config, key, check)
     model = model_of(endpoint, params)
-    thinking = find_field(config, "thinkingConfig")
-    budget = integer_field(thinking, "thinkingBudget") if thinking else None
+    for setting in list_field(body, "safetySettings"):
+        setting.object()
+    thinking = find_field(config, "thinkingConfig") or Node({})
+    budget = integer_field(thinking, "thinkingBudget")
     thinking_on = thinks(model, budget)
-    request = CanonicalRequest(
+    return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.canonical,
@@ -91,7 +93,7 @@ def read_generate(
         top_p=read_field(config, "topP", read_number),
         max_tokens=integer_field(config, "maxOutputTokens"),
         stop=tuple(map(Node.text, list_field(config, "stopSequences"))),
-        reasoning=_asks_for_reasoning(thinking) if thinking else False,
+        reasoning=_asks_for_reasoning(thinking),
         response_format=_response_format(config),
         json=_json_format(config),
         n=_read_candidate_count(config),
@@ -101,9 +103,6 @@ def read_generate(
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
     )
-    for setting in list_field(body, "safetySettings"):
-        setting.object()
-    return request
 
 
 def _answer_format(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiFormat:
@@ -235,7 +234,7 @@ def _to_json_schema_keyword(item: tuple[str, Json]) -> tuple[str, Json]:
             return key, [json_schema(each) for each in several]
         case "properties" | "defs" | "$defs", dict(named):
             return key, {name: json_schema(each) for name, each in named.items()}
-        case _, str(digits) if key in _SIZES and digits.isdecimal():
+        case _, str(digits) if key in _SIZES and digits.isdecimal() and len(digits) < 20:
             return key, int(digits)
         case _:
             return key, item[1]

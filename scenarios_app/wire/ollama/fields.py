@@ -3,11 +3,13 @@
 import binascii
 import re
 import struct
+from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 
-from scenarios_app.engine.canonical import ANY_OBJECT, Json, JsonFormat, Message, Role, Tool
+from scenarios_app.engine.canonical import ANY_OBJECT, Json, JsonFormat, Message, Tool
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
@@ -15,7 +17,7 @@ from scenarios_app.wire.errors import WireError
 
 _MAX_TOP_LOGPROBS = 20
 # Go's durations: "5m", "1h30m", "-1s", and a bare zero.
-_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _NONZERO_DIGIT = re.compile(r"[1-9]")
 
 
@@ -53,7 +55,6 @@ def read_settings(body: Node) -> ModelSettings:
     """Return the settings in `options`. Unknown ones are ignored."""
     options = body.maybe("options") or Node({})
     options.optional("seed", Node.integer)
-    context_length = options.optional("num_ctx", Node.integer)
     limit = options.optional("num_predict", Node.integer)
     return ModelSettings(
         temperature=options.optional("temperature", Node.number),
@@ -61,7 +62,7 @@ def read_settings(body: Node) -> ModelSettings:
         # A negative number means no limit.
         max_tokens=limit if limit is None or limit >= 0 else None,
         stop=tuple(map(Node.text, options.items_at("stop"))),
-        context_length=context_length,
+        context_length=options.optional("num_ctx", Node.integer),
     )
 
 
@@ -149,15 +150,17 @@ def read_tool(node: Node) -> Tool:
 
 # The oldest messages are dropped beyond this.
 MAX_CONTEXT_NUMBERS = 16_384
-_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
-_decode = msgspec.json.Decoder().decode
+_decode_turns = msgspec.json.Decoder(list[tuple[Literal["user", "assistant"], str]]).decode
 
 
 def encode_context(messages: Sequence[Message]) -> list[int]:
     """Return the numbers for the latest messages, with the texts of user and assistant only."""
-    turns: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
-    while len(data := encode_json(turns)) > 2 * MAX_CONTEXT_NUMBERS:
-        del turns[0]
+    kept = [message for message in messages if message.role in ("user", "assistant")]
+    turns = deque(encode_json([message.role, message.text]) for message in kept)
+    size = 1 + sum(len(turn) + 1 for turn in turns)
+    while size > 2 * MAX_CONTEXT_NUMBERS:
+        size -= len(turns.popleft()) + 1
+    data = b"[%b]" % b",".join(turns)
     # JSON ignores a trailing space, which makes the number of bytes even.
     even = data + b" " * (len(data) % 2)
     return list(struct.unpack(f"<{len(even) // 2}H", even))
@@ -166,14 +169,7 @@ def encode_context(messages: Sequence[Message]) -> list[int]:
 def decode_context(numbers: Sequence[Json]) -> tuple[Message, ...]:
     """Return the conversation of a `context`; empty if another server made the numbers."""
     try:
-        turns = _decode(struct.pack(f"<{len(numbers)}H", *numbers))
-    except (struct.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        turns = _decode_turns(struct.pack(f"<{len(numbers)}H", *numbers))
+    except (struct.error, msgspec.MsgspecError, UnicodeDecodeError):
         return ()
-    messages = []
-    for item in turns if isinstance(turns, list) else ():
-        match item:
-            case ["user" | "assistant" as role, str(text)]:
-                messages.append(Message(_ROLES[role], (TextPart(text),)))
-            case _:
-                return ()
-    return tuple(messages)
+    return tuple(Message(role, (TextPart(text),)) for role, text in turns)

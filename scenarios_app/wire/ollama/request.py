@@ -1,5 +1,7 @@
 """Parses Ollama's requests: chat, generate, embeddings, and those about models."""
 
+from itertools import chain
+
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
@@ -30,6 +32,8 @@ from scenarios_app.wire.ollama.fields import (
 
 PROVIDER = "ollama"
 MAX_INPUTS = 2_048
+# No model makes so many calls at once. Each result is compared with all open calls.
+_MAX_OPEN_CALLS = 256
 _ROLES = "system, user, assistant, tool"
 
 
@@ -65,7 +69,7 @@ class _MessageReader(msgspec.Struct):
         thoughts = (ReasoningPart(thinking),) if thinking else ()
         calls = tuple(map(self._read_call, node.items_at("tool_calls")))
         if calls:
-            self.open = list(calls)
+            self.open = list(calls[:_MAX_OPEN_CALLS])
         return (*thoughts, *_read_text(node), *read_images(node), *calls)
 
     def _read_call(self, node: Node) -> ToolCallPart:
@@ -94,9 +98,9 @@ class _MessageReader(msgspec.Struct):
         tool, else the first. An id that no call has was made up by the client for a call without an
         id."""
         ids = self.explicit_ids if call_id else ()
-        named = [call for call in self.open if call.id not in ids and name in ("", call.name)]
-        exact = [call for call in self.open if call.id == call_id]
-        return next(iter(exact + named), None)
+        exact = (call for call in self.open if call.id == call_id)
+        named = (call for call in self.open if call.id not in ids and name in ("", call.name))
+        return next(chain(exact, named), None)
 
 
 def _read_text(node: Node) -> tuple[TextPart, ...]:

@@ -133,6 +133,15 @@ def test_results_are_lines_in_the_order_of_the_requests() -> None:
     assert RESULTS.media_type == "application/x-jsonl"
 
 
+@pytest.mark.parametrize("body", [b'{"a":"\xff"}', b"[" * 5_000, b'{"a":1e999}'])
+def test_response_that_is_no_json_is_a_server_error_in_the_results(body: bytes) -> None:
+    session = Session()
+    session.make(SubResponse(200, body), MESSAGE)
+    first, second = (json.loads(line)["result"] for line in session.raw(RESULTS, ID).splitlines())
+    assert (first["type"], first["error"]["error"]["type"]) == ("errored", "api_error")
+    assert second["type"] == "succeeded"
+
+
 def test_cancelled_batch_reports_no_results() -> None:
     session = Session()
     session.make(MESSAGE, MESSAGE)

@@ -9,7 +9,7 @@ from anthropic import Anthropic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
+from scenarios_app.engine.canonical import CanonicalResponse, Choice, ErrorAnswer, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
     FinishReason,
@@ -181,6 +181,14 @@ def test_a_line_separator_in_a_text_is_escaped() -> None:
     answer = response(TextPart("a\u2028b"))
     assert len(stream(answer).decode().splitlines()) == stream(answer).count(b"\n")
     assert "".join(delta["text"] for delta in _deltas(answer)) == "a\u2028b"
+
+
+def test_line_separators_in_refusals_metadata_and_errors_are_escaped() -> None:
+    odd = "a\u2028b\u2029c\x85d"
+    sent = stream(response(RefusalPart(odd), metadata={"note": odd})).decode()
+    sent += WIRE.stream_error(ErrorAnswer(500, odd), events_sent=1).decode()
+    assert sent.splitlines() == sent.split("\n")[:-1]
+    assert read_stream(sent.encode())[-3][1]["delta"]["stop_details"]["explanation"] == odd
 
 
 def test_the_closing_counts_are_cumulative() -> None:

@@ -44,6 +44,8 @@ def test_an_error_in_a_stream_is_an_event() -> None:
         event = EVENTS.stream_error(PLAIN, events_sent=sent)
         assert event.startswith(b'data: {"error":') and event.endswith(b"}\r\n\r\n")
         assert json.loads(event[6:]) == body(PLAIN)
+    odd = EVENTS.stream_error(ErrorAnswer(500, "a\u2028b\x85"), events_sent=1).decode()
+    assert len(odd.splitlines()) == 2
 
 
 def test_an_error_in_an_array_is_its_last_element() -> None:

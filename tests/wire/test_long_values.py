@@ -1,0 +1,84 @@
+"""Long values in requests take time in proportion to their length, and are not kept afterwards."""
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scenarios_app.wire.anthropic.request import with_described_keywords
+from scenarios_app.wire.gemini.request import json_schema
+from tests.wire.anthropic import anthropic_cases
+from tests.wire.gemini import gemini_cases
+from tests.wire.ollama import ollama_cases
+
+CALL = {"function": {"name": "f", "arguments": {}}}
+
+
+def read_description(count: int) -> None:
+    with_described_keywords({"description": "\n{a: " * count})
+
+
+def read_keep_alive(count: int) -> None:
+    ollama_cases.refused(keep_alive="1" * count)
+
+
+def answer_after_context(count: int) -> None:
+    data = b"[%b]" % b",".join([b'["user",""]'] * count)
+    data += b" " * (len(data) % 2)
+    numbers = [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
+    ollama_cases.render(ollama_cases.prompt(context=numbers), ollama_cases.answer([]))
+
+
+def match_results(count: int) -> None:
+    results = [{"role": "tool", "tool_call_id": "x", "tool_name": "g"}] * count
+    ollama_cases.parse({"role": "assistant", "tool_calls": [CALL] * count}, *results)
+
+
+@pytest.mark.parametrize(
+    "work", [read_description, read_keep_alive, answer_after_context, match_results]
+)
+def test_work_grows_with_the_length_of_a_value(work: Callable[[int], None]) -> None:
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        work(count)
+        return time.process_time() - start
+
+    seconds(10)
+    # Sixteen times as long; with a search of the rest from each place it was 256 times.
+    assert seconds(8_000) < 60 * max(seconds(500), 0.002)
+
+
+def read_anthropic_model(name: str) -> None:
+    anthropic_cases.parse({**anthropic_cases.LEAST, "model": name})
+
+
+def read_gemini_tool(name: str) -> None:
+    gemini_cases.parse({**gemini_cases.LEAST, "tools": [{name: {}}]})
+
+
+def read_gemini_part(name: str) -> None:
+    gemini_cases.parse_contents({"parts": [{name: {}}]})
+
+
+@pytest.mark.parametrize("read", [read_anthropic_model, read_gemini_tool, read_gemini_part])
+def test_long_name_is_not_kept_after_its_request(read: Callable[[str], None]) -> None:
+    read("warm")
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(4):
+            read(f"{read.__name__} {number}" * 20_000)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 250_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_size_with_too_many_digits_stays_text() -> None:
+    schema: dict[str, Any] = {"minLength": "1" * 5_000, "maxLength": "9" * 18}
+    assert json_schema(schema) == {**schema, "maxLength": int("9" * 18)}
+    config = {"responseSchema": schema}
+    assert gemini_cases.parse({**gemini_cases.LEAST, "generationConfig": config}).json is not None
