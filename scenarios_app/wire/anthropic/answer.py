@@ -62,7 +62,8 @@ LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
 
 
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """Return the whole message. Scripted metadata adds fields and replaces only the stop fields."""
+    """Return the whole message. Scripted metadata adds fields; of those that every message has, it
+    replaces only the stop fields."""
     parts = (part for choice in response.choices for part in choice.parts)
     content = [_complete_block(part) for part in parts if has_block(part)]
     usage = whole_usage(response, options)
@@ -76,7 +77,7 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """Return the message at the start of a stream, without content."""
+    """Return the message at the start of a stream: no content, no stop reason, one output token."""
     stop, usage = dict.fromkeys(_STOP_FIELDS), opening_usage(response, options)
     message = _message_body(response, [], stop=stop, usage=usage)
     return message | _scripted_fields(response, message)
@@ -98,8 +99,8 @@ def _message_body(
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
-    """Return the container of a response with code execution, unless a script sets one, else
-    nothing; streams end with it."""
+    """Return the field `container` of a response with code execution, which a stream sends at its
+    end; empty if no code ran or a script sets the field."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):
@@ -110,7 +111,7 @@ def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> 
 
 
 def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
-    """Return an empty list of context edits if the request allows edits, else nothing."""
+    """Return the field with an empty list of context edits, if the request allows edits."""
     return {"context_management": {"applied_edits": []}} if options.managed else {}
 
 
@@ -137,14 +138,14 @@ def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
 
 
 def has_block(part: AnswerPart) -> bool:
-    """Return whether a part becomes a block: the API never sends an empty text."""
+    """Return whether a part becomes a block: not if it is empty or of a tool that Anthropic lacks.
+    Use and result of an MCP listing are one block, the result's."""
     match part:
         case TextPart() | RefusalPart():
             return part.text != ""
         case ReasoningPart():
             return bool(part.text or part.signature) or part.redacted is not None
         case ServerToolUsePart():
-            # The list of an MCP server's tools is one block.
             return part.name not in _UNKNOWN_TOOLS and not is_mcp_listing(part)
         case ServerToolResultPart():
             return part.name not in _UNKNOWN_TOOLS or bool(part.server)
@@ -158,7 +159,7 @@ def is_mcp_listing(part: ServerToolUsePart | ServerToolResultPart) -> bool:
 
 
 def opening_block(part: AnswerPart) -> dict[str, Any]:
-    """Return a block at its start in a stream, before its deltas."""
+    """Return a part's block as it opens in a stream, before its deltas; whole if it has none."""
     match part:
         case TextPart(citations=(_, *_)):
             return {"type": "text", "text": "", "citations": []}
@@ -196,7 +197,7 @@ def _complete_block(part: AnswerPart) -> dict[str, Any]:
 
 
 def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the scripted top-level fields, except those that a message has anyway."""
+    """Return the scripted top-level fields that are neither in `message` nor stop fields."""
     reserved = {*message, *_STOP_FIELDS}
     return {key: value for key, value in response.metadata.items() if key not in reserved}
 
@@ -280,7 +281,8 @@ def _web_search_hit(item: Json) -> Json:
 
 
 def _tool_result_content(result: Json, tool: str) -> Json:
-    """Return the scripted result of a tool other than web search, with the tool's result type."""
+    """Return the content for a scripted result of a tool other than web search. An object or null
+    gets the tool's result type, the output of a command all its fields; others are unchanged."""
     kind: dict[str, Json] = {"type": _RESULT_TYPES.get(tool, f"{tool}_result")}
     if tool in _COMMAND_TOOLS and not isinstance(result, list):
         output = result if isinstance(result, dict) else {"stdout": _to_text(result)}

@@ -6,6 +6,7 @@ requests are reported as cancelled.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -51,7 +52,8 @@ class BatchResult(msgspec.Struct, frozen=True):
 
 
 class MessageBatch(Resource, frozen=True):
-    """A stored batch with its results, which are shown once it has ended."""
+    """A stored batch with its results, which are shown once it has ended; `cancelled` is the time
+    of its cancellation in Unix seconds, if any."""
 
     status: Literal["in_progress", "canceling", "ended"]
     results: tuple[BatchResult, ...]
@@ -59,7 +61,8 @@ class MessageBatch(Resource, frozen=True):
 
 
 def _make_result(custom_id: str, answered: SubResponse) -> BatchResult:
-    """Return the batch result for a response; one without valid JSON becomes a server error."""
+    """Return the batch result for a response: a success if its status is 200. One without valid
+    JSON becomes a server error."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -108,7 +111,7 @@ class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
     """A request about batches: the client's base URL, and the calls of a new one by custom id."""
 
     origin: str
-    calls: tuple[tuple[str, Call], ...] = ()
+    calls: Mapping[str, Call] = {}
 
 
 def _read_fields(call: Call, **more: Any) -> MessageBatchFields:
@@ -138,21 +141,20 @@ def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -
         )
     if not calls:
         raise WireError(400, "requests: at least one request makes a batch")
-    own = _read_fields(call, calls=tuple(calls.items()))
+    own = _read_fields(call, calls=calls)
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     """Return the calls of a new batch's requests."""
     own: MessageBatchFields = request.own
-    return tuple(call for _, call in own.calls)
+    return tuple(own.calls.values())
 
 
 def _make_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     """Return a new batch with the results of its requests."""
     own: MessageBatchFields = request.own
-    names = [custom_id for custom_id, _ in own.calls]
-    results = tuple(map(_make_result, names, context.sub_responses))
+    results = tuple(map(_make_result, own.calls, context.sub_responses))
     id = f"{_PREFIX}{context.request_id}"
     return MessageBatch(id, context.created, context.ordinal, "in_progress", results)
 
@@ -163,13 +165,15 @@ def _render_results(batch: MessageBatch, own: object) -> bytes:
 
 
 def _result_line(result: BatchResult) -> bytes:
+    """Return a result as a JSON line, with its message or error if it has one."""
     key = _BODY_KEYS.get(result.kind)
     outcome = {"type": result.kind, **({} if key is None else {key: result.body})}
     return encode_json({"custom_id": result.custom_id, "result": outcome}) + b"\n"
 
 
 def _render_deletion(batch: MessageBatch, own: object) -> bytes:
-    """Return the response to a deletion; raise the 400 if the batch has not ended."""
+    """Return the response to a deletion; raise the 400 if the batch, other than the example, has
+    not ended."""
     if batch.status != "ended" and batch.id != _EXAMPLE:
         message = f"Message batch '{batch.id}' has not ended: cancel it before it is deleted."
         raise WireError(400, message)

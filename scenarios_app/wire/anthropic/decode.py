@@ -94,7 +94,8 @@ def _add_block(content: DecodedChoice, block: dict[str, Any]) -> None:
 
 
 def _add_tool_use(content: DecodedChoice, block: dict[str, Any]) -> None:
-    """Append the use of a hosted tool, without its result."""
+    """Append the use of a hosted or MCP tool, without its result; if a document cannot express it,
+    add the block's type to the lost fields."""
     name, server, tool_input = block.get("name"), block.get("server_name"), block.get("input")
     if isinstance(tool_input, str):
         tool_input = parse_json(tool_input or "{}")

@@ -45,28 +45,24 @@ _ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 
 
 def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
-    """Return the body of an error; in a stream it has no request id."""
+    """Return the body of an error; without a request id (None) it is that of an error in a stream
+    or in a batch."""
     usual = "invalid_request_error" if error.status < 500 else "api_error"
     kind = error.type or _TYPES.get(error.status, usual)
     details = {} if error.code is None else {"details": {"error_code": error.code}}
     fields = {"type": kind, "message": error.message, **details}
-    own = {} if request_id is None else {"request_id": to_request_id(request_id)}
+    own = {} if request_id is None else {"request_id": f"req_{request_id}"}
     return encode_line({"type": "error", "error": fields, **own})
 
 
 def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
     """Return request id and rate limits; for an error also Retry-After and x-should-retry."""
-    base = (("request-id", to_request_id(request_id)), ("anthropic-organization-id", _ORGANIZATION))
+    base = (("request-id", f"req_{request_id}"), ("anthropic-organization-id", _ORGANIZATION))
     exhausted = None
     if error is not None and error.limited:
         wait = error.retry_after_ms
         exhausted = _WINDOW_SECONDS if wait is None else int(retry_after_seconds(wait))
     return base + _rate_limits(created, exhausted_for=exhausted) + retry_headers(error)
-
-
-def to_request_id(request_id: str) -> str:
-    """Return a request id in Anthropic's form, `req_…`."""
-    return f"req_{request_id}"
 
 
 @lru_cache(maxsize=64)

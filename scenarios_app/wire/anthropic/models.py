@@ -51,7 +51,8 @@ def model_info(model: str) -> dict[str, Any]:
 
 
 class CursorPage(msgspec.Struct, frozen=True):
-    """The requested part of a list, between the ids of two entries."""
+    """The requested part of a list: at most `limit` entries between the ids of two; empty ids are
+    no bounds."""
 
     after: str
     before: str
@@ -68,7 +69,8 @@ def read_page(call: Call) -> CursorPage:
 
 
 def render_page(listed: Iterable[dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
-    """Return the page of a list object by its cursors. An unknown cursor is ignored."""
+    """Return the list object of a page: the first entries after a cursor, or the last ones before
+    one. An unknown cursor is ignored."""
     entries = {entry["id"]: entry for entry in listed}
     page = list(entries)
     if wanted.after in entries:

@@ -42,7 +42,8 @@ class AnthropicOptions(msgspec.Struct, frozen=True):
 
 
 def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> AnthropicOptions:
-    """Return the options of a request; `thinking` is true if thinking is switched on."""
+    """Return the options of a request; those of wrong types are ignored. `thinking` is true if the
+    request switches thinking on."""
     usual = default_options(model, thinking=thinking)
     fields, has_hour = body.object(), _HOUR_TTL in call.body
     if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(fields):

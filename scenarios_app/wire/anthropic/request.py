@@ -47,7 +47,8 @@ _KEY = re.compile(r"(?:\A|, )(\w+): ")
 def read_request(
     call: Call, endpoint: Endpoint, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
-    """Return a request for a message; one that is only `counted` may lack `max_tokens`."""
+    """Return the request for a message, or with `counted` for its number of tokens, which is never
+    streamed and may lack `max_tokens`. Raises the 400 for an invalid field."""
     model = need(body, "model").text()
     max_tokens = _max_tokens(body, required=not counted)
     choice, form = body.optional("tool_choice", Node.object), _response_format(body)
@@ -62,7 +63,7 @@ def read_request(
         tools=tuple(map(_read_tool, body.items_at("tools"))),
         tool_choice=choice,
         choice=_tool_choice(choice),
-        stream=body.optional("stream", Node.flag) or False,
+        stream=bool(body.optional("stream", Node.flag)) and not counted,
         temperature=body.optional("temperature", Node.number),
         top_p=body.optional("top_p", Node.number),
         max_tokens=max_tokens,
@@ -133,7 +134,8 @@ def _read_parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]
 
 
 def _read_part(block: Node, names: dict[str, str]) -> MessagePart:
-    """Return one content block. `names` collects the name of each tool call by its id."""
+    """Return the part of a content block; an OpaquePart for an unknown type. `names` has the names
+    of tool calls by their ids: calls are added, results get theirs from it."""
     match kind := need(block, "type").text():
         case "text":
             return TextPart(need(block, "text").text())
@@ -184,7 +186,7 @@ _MODES: Mapping[Json, CallMode] = {"any": "required", "tool": "required", "none"
 
 
 def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
-    """Return the tool choice, `auto` by default."""
+    """Return the tool choice, `auto` if it is missing or of an unknown type."""
     fields = choice or {}
     name, kind = fields.get("name"), fields.get("type")
     mode = _MODES.get(kind, "auto") if isinstance(kind, str) else "auto"
@@ -192,7 +194,8 @@ def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
 
 
 def _json_format(form: Json) -> JsonFormat | None:
-    """Return the JSON format that an output format requires, if any."""
+    """Return the JSON format that an output format requires; None unless its type is
+    `json_schema`."""
     match form:
         case {"type": "json_schema", "schema": schema}:
             return JsonFormat(with_described_keywords(schema), "output_config.format")
@@ -213,7 +216,7 @@ def _max_tokens(body: Node, *, required: bool) -> int | None:
 
 
 def _response_format(body: Node) -> Json:
-    """Return the output format, from its current key or that of older beta clients."""
+    """Return the output format, from its current key or that of older beta clients, or None."""
     config = body.maybe("output_config")
     wanted = config.optional("format", Node.object) if config else None
     return body.optional("output_format", Node.object) if wanted is None else wanted
@@ -240,7 +243,7 @@ def with_described_keywords(schema: Json) -> Json:
 
 
 def _described_keywords(description: str) -> Mapping[str, Json]:
-    """Return the schema keywords in braces at the end of a description."""
+    """Return the schema keywords in braces at the end of a description, without unknown ones."""
     # Without its end the search would take a time that grows with the square of the length.
     match = _SCHEMA_KEYWORDS.search(description) if description.endswith("}") else None
     if match is None:

@@ -67,7 +67,7 @@ class AnthropicEncoder:
         return _STOP
 
     def _start_block(self, part: AnswerPart) -> bytes:
-        """Return the events that open the block of a part."""
+        """Return the events that open the block of a part; set the bytes before its deltas."""
         self._index += 1
         start = {
             "type": "content_block_start",

@@ -77,7 +77,7 @@ def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dic
 
 
 def _server_tool_use(response: CanonicalResponse) -> dict[str, int] | None:
-    """Return how often web tools were used, or None if no server tool ran."""
+    """Return the numbers of web searches and fetches, or None if no server tool ran."""
     parts = [part for choice in response.choices for part in choice.parts]
     if not any(isinstance(part, ServerToolUsePart | ServerToolResultPart) for part in parts):
         return None

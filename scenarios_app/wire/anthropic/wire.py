@@ -54,7 +54,7 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
 
 
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return the number of input tokens."""
+    """Return the body of a token count."""
     tokens = count_input(request)
     managed = {"context_management": {"original_input_tokens": tokens}}
     return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})

@@ -14,20 +14,19 @@ from scenarios_app.engine.parts import (
     FinishReason,
     ReasoningPart,
     RefusalPart,
-    ServerToolResultPart,
     ServerToolUsePart,
     TextPart,
     ToolCallPart,
 )
 from scenarios_app.wire.base import object_json
 from scenarios_app.wire.gemini.fields import encode_signature
-from scenarios_app.wire.gemini.manner import GeminiFormat
 from scenarios_app.wire.gemini.server_tools import (
     citation_metadata,
     grounding_metadata,
     result_part,
     use_part,
 )
+from scenarios_app.wire.gemini.style import GeminiStyle
 from scenarios_app.wire.gemini.usage import (
     average_logprob,
     logprobs_result,
@@ -59,7 +58,8 @@ EMPTY_PART: dict[str, Any] = {"text": ""}
 
 
 class GeminiCandidate(msgspec.Struct, frozen=True):
-    """One candidate of a response: a choice, or several consecutive ones.
+    """One candidate of a response: a choice, or several consecutive ones. `answer_parts` are those
+    of all its choices.
 
     `signature` signs reasoning that no script wrote; it goes to the first call, else to the last
     text.
@@ -70,13 +70,13 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     answer_parts: list[AnswerPart]
     signature: str | None = None
 
-    def json_parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
+    def json_parts(self, style: GeminiStyle) -> list[dict[str, Any]]:
         """Return all parts of the candidate as JSON, one of them with its `signature`, if any."""
         rendered = [
             part
             for choice in self.choices
             for number in range(len(choice.parts))
-            if (part := render_part(choice.parts, number, manner)) is not None
+            if (part := render_part(choice.parts, number, style)) is not None
         ]
         if self.signature:
             calls = [part for part in rendered if "functionCall" in part]
@@ -90,20 +90,20 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
         """True if it calls a function."""
         return any(isinstance(part, ToolCallPart) for part in self.answer_parts)
 
-    @property
-    def has_only_calls(self) -> bool:
-        """True if it has function calls and nothing else."""
-        parts = list(filter(has_part, self.answer_parts))
-        return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
+    def has_only_calls(self, style: GeminiStyle) -> bool:
+        """Return whether it has function calls and nothing else."""
+        parts = self.json_parts(style)
+        return bool(parts) and all("functionCall" in part for part in parts)
 
 
-def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[GeminiCandidate]:
-    """Return the candidates, signed if the model signs and no script has a signature."""
+def candidates_of(response: CanonicalResponse, style: GeminiStyle) -> list[GeminiCandidate]:
+    """Return the candidates: one for each choice, or one of all consecutive choices. A candidate is
+    signed if the model signs and no script has a signature for it."""
     one_each = [(choice,) for choice in response.choices]
     candidates = []
     for index, choices in enumerate([response.choices] if response.consecutive else one_each):
         parts, signature = [part for choice in choices for part in choice.parts], None
-        if manner.signs and not any(map(_is_signed, parts)):
+        if style.signs and not any(map(_is_signed, parts)):
             digest = sha512(f"{response.id}/{index}".encode()).digest()
             signature = b64encode(_SIGNATURE_PREFIX + digest).decode()
         candidates.append(GeminiCandidate(index, choices, parts, signature))
@@ -115,27 +115,27 @@ def _is_signed(part: AnswerPart) -> bool:
     return isinstance(part, ReasoningPart) and bool(part.signature or part.redacted)
 
 
-def index_field(candidate: int, manner: GeminiFormat) -> dict[str, Json]:
+def index_field(candidate: int, style: GeminiStyle) -> dict[str, Json]:
     """Return the candidate's index; some models omit it for the first."""
-    return {"index": candidate} if candidate or manner.indexed else {}
+    return {"index": candidate} if candidate or style.indexed else {}
 
 
-def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[str, Any]:
+def render_response(response: CanonicalResponse, style: GeminiStyle) -> dict[str, Any]:
     """Return the whole response."""
     if is_blocked(response):
         return render_blocked(response)
     return {
         "candidates": [
             {
-                "content": {"parts": candidate.json_parts(manner) or [EMPTY_PART], "role": "model"},
+                "content": {"parts": candidate.json_parts(style) or [EMPTY_PART], "role": "model"},
                 **citation_metadata(candidate.answer_parts),
-                **finish_fields(response, candidate, explains=manner.explains),
-                **index_field(candidate.index, manner),
-                **_logprob_fields(response, candidate, manner),
+                **finish_fields(response, candidate, explains=style.explains),
+                **index_field(candidate.index, style),
+                **_logprob_fields(response, candidate, style),
             }
-            for candidate in candidates_of(response, manner)
+            for candidate in candidates_of(response, style)
         ],
-        "usageMetadata": usage_fields(response.usage, manner),
+        "usageMetadata": usage_fields(response.usage, style),
         **top_level_fields(response),
     }
 
@@ -173,66 +173,51 @@ def finish_fields(
     return fields | scripted
 
 
-def has_part(part: AnswerPart) -> bool:
-    """Return whether a part is sent: empty texts and tools that Google lacks are not."""
-    match part:
-        case TextPart() | RefusalPart():
-            return part.text != ""
-        case ReasoningPart():
-            return bool(part.text or part.signature or part.redacted)
-        case ServerToolUsePart():
-            return use_part(part) is not None
-        case ServerToolResultPart():
-            return result_part(part) is not None
-        case _:
-            return True
-
-
 def render_part(
-    parts: Sequence[AnswerPart], number: int, manner: GeminiFormat
+    parts: Sequence[AnswerPart], number: int, style: GeminiStyle
 ) -> dict[str, Any] | None:
-    """Return a part of a choice as JSON, or None if it is not sent."""
-    part = parts[number]
-    if not has_part(part):
-        return None
-    match part:
-        case TextPart() | RefusalPart():
-            return {"text": part.text}
-        case ReasoningPart():
-            return {"text": part.text, "thought": True, **signature_field(part)}
-        case ToolCallPart():
-            return {"functionCall": _call(part, manner), **_preceding_signature(parts, number)}
-        case ServerToolUsePart():
+    """Return a part of a choice as JSON; None for an empty one, or one of a tool that Google lacks,
+    which are not sent."""
+    match parts[number]:
+        case TextPart(text=text) | RefusalPart(text=text):
+            return {"text": text} if text else None
+        case ReasoningPart() as part:
+            signed = signature_field(part)
+            return {"text": part.text, "thought": True, **signed} if part.text or signed else None
+        case ToolCallPart() as part:
+            return {"functionCall": _call(part, style), **_preceding_signature(parts, number)}
+        case ServerToolUsePart() as part:
             return use_part(part)
-        case _:
+        case part:
             return result_part(part)
 
 
-def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
+def _call(part: ToolCallPart, style: GeminiStyle) -> dict[str, Any]:
     """Return a function call, without a generated id for models whose calls have none."""
     call = {"name": part.name, "args": object_json(part.arguments)}
     is_generated = _GENERATED_ID.fullmatch(part.id)
-    return call if is_generated and not manner.call_ids else {"id": part.id, **call}
+    return call if is_generated and not style.call_ids else {"id": part.id, **call}
 
 
 def _logprob_fields(
-    response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
+    response: CanonicalResponse, candidate: GeminiCandidate, style: GeminiStyle
 ) -> dict[str, Json]:
     """Return the log probabilities: per token if requested, else an average that is derived from
     the response's id, for the models that report one. Scripted ones replace these."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
     said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
-    if manner.top_logprobs is not None and (text := "".join([part.text for part in said])):
-        result = logprobs_result(text, manner.top_logprobs)
+    if style.top_logprobs is not None and (text := "".join([part.text for part in said])):
+        result = logprobs_result(text, style.top_logprobs)
         return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
-    if not manner.detailed:
+    if not style.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
 
 
 def signature_field(part: ReasoningPart) -> dict[str, str]:
-    """Return the signature of reasoning; encrypted reasoning is a signature only."""
+    """Return the field with the signature of reasoning, in base64; empty if it has none. Encrypted
+    reasoning is sent as a signature."""
     signature = part.signature or part.redacted
     return {"thoughtSignature": encode_signature(signature)} if signature else {}
 

@@ -171,6 +171,7 @@ def _join_pieces(pieces: SignedParts) -> SignedPart:
 
 
 def _read_parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
+    """Yield the parts of a content, apart from those that are only a signature."""
     for node in list_field(content, "parts"):
         if (part := _read_part(node, calls)) is not None:
             yield part

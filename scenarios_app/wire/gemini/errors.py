@@ -46,12 +46,7 @@ def _error_details(error: ErrorAnswer) -> list[dict[str, Any]]:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [violation]})
     if error.retry_after_ms is not None:
-        delay = format_duration(error.retry_after_ms)
+        seconds, rest = divmod(error.retry_after_ms, 1000)
+        delay = f"{seconds}.{rest:03d}s" if rest else f"{seconds}s"
         details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": delay})
     return details
-
-
-def format_duration(milliseconds: int) -> str:
-    """Return a duration in protobuf's JSON format: `30s`, `1.500s`."""
-    seconds, rest = divmod(milliseconds, 1000)
-    return f"{seconds}.{rest:03d}s" if rest else f"{seconds}s"

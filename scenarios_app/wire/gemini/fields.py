@@ -6,7 +6,6 @@ brackets. Also encodes and decodes the signatures of reasoning.
 
 import re
 from base64 import b64decode, b64encode
-from binascii import Error
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeVar
@@ -52,7 +51,8 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def list_field(node: Node, key: str) -> Iterator[Node]:
-    """Yield the nodes of a list at a key. It may be missing, or be a single object."""
+    """Yield the nodes of a list at a key in either spelling. It may be missing, or be a single
+    object; for another type, raise the 400."""
     field = find_field(node, key)
     if field is None:
         return iter(())
@@ -60,7 +60,8 @@ def list_field(node: Node, key: str) -> Iterator[Node]:
 
 
 def read_field(node: Node, key: str, read: Callable[[Node], T]) -> T | None:
-    """Return what `read` returns for the node at a key in either spelling, or None."""
+    """Return what `read` returns for the node at a key in either spelling; None if it is missing or
+    null."""
     field = find_field(node, key)
     return None if field is None else read(field)
 
@@ -124,6 +125,6 @@ def _decode_base64(text: str) -> bytes | None:
     """Return the bytes of standard, padded base64; None if it is invalid or empty."""
     try:
         data = b64decode(text, validate=True)
-    except (Error, ValueError):
+    except ValueError:
         return None
     return data if data and b64encode(data).decode() == text else None

@@ -1,7 +1,6 @@
 """Gemini's computed endpoints: token counts, embeddings and the models list."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,7 +86,7 @@ def _decode_page_token(token: str) -> int:
     """Return the number of models before a page; raise the 400 for an invalid token."""
     try:
         start = urlsafe_b64decode(token.encode())
-    except (Error, ValueError):
+    except ValueError:
         start = b""
     if not start.isdigit():
         raise WireError(400, "Page token is invalid.", param="pageToken")
@@ -181,7 +180,7 @@ def _read_dimensions(request: Node, model: str) -> int:
 
 
 def _make_vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
-    """Return an embedding for each message, of the wanted number of dimensions."""
+    """Return an embedding for each message, of the wanted number of dimensions, in order."""
     dimensions: tuple[int, ...] = request.own
     return [
         {"values": unit_vector(message.text[:_MAX_EMBEDDED_CHARS], size)}

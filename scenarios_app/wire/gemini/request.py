@@ -30,7 +30,7 @@ from scenarios_app.wire.gemini.fields import (
     text_field,
     to_snake_case,
 )
-from scenarios_app.wire.gemini.manner import GeminiFormat, format_of, thinks
+from scenarios_app.wire.gemini.style import GeminiStyle, style_of, thinks
 from scenarios_app.wire.gemini.usage import read_top_logprobs
 
 PROVIDER = "gemini"
@@ -69,7 +69,7 @@ def model_of(endpoint: Endpoint, params: Params) -> str:
 def read_generate(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, stream: bool = False
 ) -> CanonicalRequest:
-    """Return a request for a response, streamed or not."""
+    """Return a request for a response, streamed or not; raise the 400 for an invalid field."""
     config = find_field(body, "generationConfig") or Node({}, "generationConfig")
     for key, check in _TYPES.items() if config.value else ():
         read_field(config, key, check)
@@ -99,19 +99,19 @@ def read_generate(
         n=_read_candidate_count(config),
         headers=call.headers,
         metadata=read_field(body, "labels", _read_labels) or {},
-        own=_answer_format(model, config, body, thinks=thinking_on),
+        own=_answer_style(model, config, body, thinks=thinking_on),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
     )
 
 
-def _answer_format(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiFormat:
-    """Return how the model writes its answers, with the requested log probabilities."""
+def _answer_style(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiStyle:
+    """Return the style of the response, with the requested log probabilities."""
     tools = list_field(body, "tools")
     functions = any(find_field(tool, "functionDeclarations") for tool in tools)
-    manner = format_of(model, thinks=thinks, functions=functions)
+    style = style_of(model, thinks=thinks, functions=functions)
     top = read_top_logprobs(config)
-    return manner if top is None else replace(manner, top_logprobs=top)
+    return style if top is None else replace(style, top_logprobs=top)
 
 
 def read_count_tokens(
@@ -168,15 +168,15 @@ def _asks_for_reasoning(thinking: Node) -> bool:
 
 def _response_format(config: Node) -> Json:
     """Return the fields of the config that set a response's format, as they were sent, or None."""
-    wanted = {key: node.value for key in _FORMATS if (node := find_field(config, key))}
-    return wanted or None
+    return {key: node.value for key in _FORMATS if (node := find_field(config, key))} or None
 
 
 _MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
 
 
 def _tool_choice(config: Node) -> ToolChoice:
-    """Return how functions are to be called, and the names of those that are allowed."""
+    """Return the tool choice of a `toolConfig`: its mode, `auto` if unknown, and the names of the
+    functions allowed."""
     calling = find_field(config, "functionCallingConfig")
     if calling is None:
         return ToolChoice()

@@ -32,7 +32,7 @@ _OUTPUT_KEYS = ("output", "stdout", "content")
 
 
 def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
-    """Return a tool use, or None if Google has no such tool."""
+    """Return the use of a tool as a part; None for an MCP server's, or if Google lacks the tool."""
     if part.server:
         return None
     arguments: Json = json.loads(part.input)
@@ -46,7 +46,7 @@ def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
 
 
 def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
-    """Return a tool's result, or None if Google has no such tool."""
+    """Return a tool's result as a part; None for an MCP server's, or if Google lacks the tool."""
     if part.server:
         return None
     result: Json = json.loads(part.content)
@@ -75,7 +75,7 @@ def _output_text(result: Json) -> str:
 
 
 def citation_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
-    """Return the citations of web pages in a candidate, if it has any."""
+    """Return the field with the citations of web pages in a candidate; empty if it has none."""
     sources: list[Json] = []
     for part, before in _with_offsets(parts):
         if isinstance(part, TextPart):
@@ -100,7 +100,8 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
 
 
 def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
-    """Return a candidate's sources with the texts that they support, and its web searches."""
+    """Return the field with a candidate's sources, the texts that they support and its web
+    searches; empty if it has neither."""
     chunks: list[Json] = []
     supports: list[Json] = []
     queries: list[Json] = []

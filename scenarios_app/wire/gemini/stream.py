@@ -22,15 +22,13 @@ from scenarios_app.wire.gemini.answer import (
     EMPTY_PART,
     candidates_of,
     finish_fields,
-    has_part,
     index_field,
     render_blocked,
     render_part,
-    signature_field,
     top_level_fields,
 )
-from scenarios_app.wire.gemini.manner import GeminiFormat
 from scenarios_app.wire.gemini.server_tools import byte_length, citation_sources
+from scenarios_app.wire.gemini.style import GeminiStyle
 from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage_fields
 
 
@@ -78,19 +76,19 @@ class GeminiEncoder:
     """
 
     __slots__ = (
-        *("_response", "_framing", "_manner", "_frame", "_lead", "_usage"),
+        *("_response", "_framing", "_style", "_frame", "_lead", "_usage"),
         *("_candidates", "_of_choice", "_bytes", "_said", "_held", "_unsigned"),
         *("_before_text", "_after_text", "_counted"),
     )
 
-    def __init__(self, response: CanonicalResponse, framing: Framing, manner: GeminiFormat) -> None:
+    def __init__(self, response: CanonicalResponse, framing: Framing, style: GeminiStyle) -> None:
         self._response = response
         self._framing = framing
-        self._manner = manner
+        self._style = style
         self._lead = framing.first
-        self._candidates = candidates_of(response, manner)
+        self._candidates = candidates_of(response, style)
         self._of_choice = [c for c in self._candidates for _ in c.choices]
-        self._usage = RunningUsage(response.usage, manner)
+        self._usage = RunningUsage(response.usage, style)
         self._frame = b"," + encode_line(top_level_fields(response))[1:] + framing.after
         # The text bytes sent by each candidate, for the offsets of its citations.
         self._bytes = [0] * len(self._candidates)
@@ -102,7 +100,7 @@ class GeminiEncoder:
         self._counted = False
         # The calls of candidates with only calls, and the signatures not sent yet.
         self._held: list[list[Any] | None] = [
-            [] if manner.joined and candidate.has_only_calls else None
+            [] if style.joined and candidate.has_only_calls(style) else None
             for candidate in self._candidates
         ]
         self._unsigned = [candidate.signature for candidate in self._candidates]
@@ -123,8 +121,8 @@ class GeminiEncoder:
                 lead, self._lead = self._lead, self._framing.later
                 encoded_text = encode_text(text)
                 after = self._after_text
-                if self._counted and self._manner.top_logprobs is not None:
-                    result = logprobs_result(text, self._manner.top_logprobs)
+                if self._counted and self._style.top_logprobs is not None:
+                    result = logprobs_result(text, self._style.top_logprobs)
                     logprobs = b',"logprobsResult":%b%b' % (encode_line(result), _USAGE)
                     after = after.removesuffix(_USAGE) + logprobs
                 return b"".join((lead, before, encoded_text, after, usage, self._frame))
@@ -151,21 +149,22 @@ class GeminiEncoder:
                 return
         self._counted = not mark
         index = self._of_choice[event.choice].index
-        place = b',"index":%d' % index if index or self._manner.indexed else b""
+        place = b',"index":%d' % index if index or self._style.indexed else b""
         self._before_text = b'{"candidates":[{"content":{"parts":[{"text":'
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end_part(self, event: PartEnd) -> bytes:
         """Return the chunk of a part's signature or citations, or of a part that does not
         stream."""
-        if not has_part(event.part):
+        parts = self._response.choices[event.choice].parts
+        rendered = render_part(parts, event.index, self._style)
+        if rendered is None:
             return b""
         candidate = self._of_choice[event.choice].index
         match event.part:
-            case ReasoningPart() as thought:
-                signed = signature_field(thought)
-                last = {"text": "", "thought": True, **signed}
-                return self._chunk(candidate, [last]) if signed else b""
+            case ReasoningPart():
+                signed = "thoughtSignature" in rendered
+                return self._chunk(candidate, [rendered | EMPTY_PART]) if signed else b""
             case TextPart() | RefusalPart() as said:
                 before = self._bytes[candidate]
                 self._bytes[candidate] += byte_length(said.text)
@@ -176,14 +175,12 @@ class GeminiEncoder:
                 return self._chunk(candidate, [EMPTY_PART], citationMetadata=cited)
             case part:
                 self._said += len(produced_text(part))
-                return self._add_whole_part(event, candidate)
+                if isinstance(part, ToolCallPart):
+                    rendered |= self._take_signature(candidate)
+                return self._add_whole_part(rendered, candidate)
 
-    def _add_whole_part(self, event: PartEnd, candidate: int) -> bytes:
+    def _add_whole_part(self, rendered: dict[str, Any], candidate: int) -> bytes:
         """Return the chunk of a whole part; empty for a call that goes into the last chunk."""
-        parts = self._response.choices[event.choice].parts
-        rendered: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
-        if isinstance(event.part, ToolCallPart):
-            rendered |= self._take_signature(candidate)
         held = self._held[candidate]
         if held is None:
             return self._chunk(candidate, [rendered])
@@ -206,9 +203,9 @@ class GeminiEncoder:
         # Without a call the signature goes to the text.
         signed = {} if candidate.has_calls else self._take_signature(candidate.index)
         fields = finish_fields(
-            response, candidate, explains=held is not None and self._manner.explains
+            response, candidate, explains=held is not None and self._style.explains
         )
-        usage = usage_fields(response.usage, self._manner) if is_last else None
+        usage = usage_fields(response.usage, self._style) if is_last else None
         return self._chunk(candidate.index, held or [{**EMPTY_PART, **signed}], usage, **fields)
 
     def _chunk(
@@ -216,7 +213,7 @@ class GeminiEncoder:
     ) -> bytes:
         """Return one chunk for a candidate; without `usage` it has the usage so far."""
         content = {"parts": parts, "role": "model"}
-        place = index_field(candidate, self._manner)
+        place = index_field(candidate, self._style)
         chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})
         if usage is None:
             counted = self._usage.after(count_tokens(self._said))

@@ -6,12 +6,12 @@ from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.fields import find_field, read_integer
-from scenarios_app.wire.gemini.manner import GeminiFormat
+from scenarios_app.wire.gemini.style import GeminiStyle
 
 _MAX_TOP_LOGPROBS = 20
 
 
-def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
+def usage_fields(usage: Usage, style: GeminiStyle) -> dict[str, Json]:
     """Return the usage. Reasoning tokens are counted beside the candidates' and in the total."""
     candidates = candidate_tokens(usage)
     counted: dict[str, Json] = {
@@ -20,7 +20,7 @@ def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
         "totalTokenCount": usage.total_tokens,
         **_prompt_details(usage),
     }
-    if manner.detailed:
+    if style.detailed:
         counted["candidatesTokensDetails"] = _modality_details(candidates)
     return counted | _thoughts_and_tier(usage)
 
@@ -43,8 +43,8 @@ class RunningUsage:
 
     __slots__ = ("_after", "_before", "_counts", "_fixed", "_most", "uncounted")
 
-    def __init__(self, usage: Usage, manner: GeminiFormat) -> None:
-        self._most, self._counts = candidate_tokens(usage), not manner.detailed
+    def __init__(self, usage: Usage, style: GeminiStyle) -> None:
+        self._most, self._counts = candidate_tokens(usage), not style.detailed
         self._fixed = usage.input_tokens + usage.reasoning_tokens
         before = b'{"promptTokenCount":%d' % usage.input_tokens
         rest = encode_json({**_prompt_details(usage), **_thoughts_and_tier(usage)})

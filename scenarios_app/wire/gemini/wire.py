@@ -73,7 +73,8 @@ def _drop_error_codes(read: RequestReader) -> RequestReader:
     return read_plain
 
 
-def _generate_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
+def _make_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
+    """Return all endpoints, with streams in this framing."""
     answered: dict[str, Any] = {
         "named": "generateContent",
         "render": lambda request, response: encode_json(render_response(response, request.own)),
@@ -146,7 +147,7 @@ class Gemini(Wire):
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
-        self.endpoints = _generate_endpoints(framing)
+        self.endpoints = _make_endpoints(framing)
         as_events = framing is EVENTS
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after
@@ -180,7 +181,8 @@ class Gemini(Wire):
         return lead + error_envelope(error) + framing.after + framing.last
 
     def _is_for_gemini(self, call: Call, path: str) -> bool:
-        """Return whether a path below /v1/ is Google's, by its verb or by the call's only key."""
+        """Return whether a path below /v1/ is Google's: it has a verb of Google's, or the call has
+        a key for Google and none for another provider."""
         alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
         return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)
 

@@ -53,7 +53,8 @@ def head_fields(response: CanonicalResponse) -> dict[str, Json]:
 def content_fields(
     request: CanonicalRequest, text: str, *, thinking: str = "", calls: Iterable[Json] = ()
 ) -> dict[str, Json]:
-    """Return the content: a chat message, or the fields that generate has instead."""
+    """Return the content: a chat message, or the fields that generate has instead. Thinking and
+    calls are left out if they are empty."""
     optional: dict[str, Json] = {"thinking": thinking, "tool_calls": list(calls)}
     more = {key: value for key, value in optional.items() if value}
     if request.route == GENERATE:
@@ -108,8 +109,8 @@ def format_timestamp(seconds: int) -> str:
 
 
 def _usage_metrics(usage: Usage) -> dict[str, Json]:
-    """Return token counts and durations in nanoseconds, none of them 0."""
-    # Clients divide by durations, so none is zero.
+    """Return token counts, and durations in nanoseconds, of which none is 0."""
+    # Clients divide by durations.
     prompt = PROMPT_NS * max(usage.input_tokens, 1)
     answer = EVAL_NS * max(usage.output_tokens, 1)
     return {

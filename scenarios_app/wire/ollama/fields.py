@@ -52,7 +52,7 @@ def text_field(body: Node, key: str) -> str:
 
 
 def read_settings(body: Node) -> ModelSettings:
-    """Return the settings in `options`. Unknown ones are ignored."""
+    """Return the settings in `options`; raise the 400 for wrong types. Unknown ones are ignored."""
     options = body.maybe("options") or Node({})
     options.optional("seed", Node.integer)
     limit = options.optional("num_predict", Node.integer)
@@ -154,7 +154,8 @@ _decode_turns = msgspec.json.Decoder(list[tuple[Literal["user", "assistant"], st
 
 
 def encode_context(messages: Sequence[Message]) -> list[int]:
-    """Return the numbers for the latest messages, with the texts of user and assistant only."""
+    """Return the numbers, at most MAX_CONTEXT_NUMBERS, for the latest texts of user and assistant:
+    the 16-bit words of their JSON."""
     kept = [message for message in messages if message.role in ("user", "assistant")]
     turns = deque(encode_json([message.role, message.text]) for message in kept)
     size = 1 + sum(len(turn) + 1 for turn in turns)

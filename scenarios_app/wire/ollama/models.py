@@ -33,19 +33,14 @@ _LARGE_MODELS = (
 _OTHER_DIMENSIONS = {"all-minilm": 384, **dict.fromkeys(_LARGE_MODELS, 1_024)}
 
 
-def is_embedding_model(model: str) -> bool:
-    """Return whether a model is for embeddings only."""
-    return "embed" in model or _base_name(model) in _OTHER_DIMENSIONS
-
-
 def dimensions_of(model: str) -> int:
     """Return the number of dimensions of a model's embeddings."""
     return _OTHER_DIMENSIONS.get(_base_name(model), _DIMENSIONS)
 
 
 def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return one vector for each text; `dimensions` can only shorten them. Raise the 400 for texts
-    that are too long."""
+    """Return a body with one vector for each text; `dimensions` can only shorten them. Raise the
+    400 for texts that are too long."""
     texts = [_truncate_text(request, t, place) for place, t in enumerate(_input_texts(request))]
     if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
         raise WireError(400, f"input: at most {MAX_EMBEDDED_CHARS} characters are taken")
@@ -73,6 +68,7 @@ def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> byt
 
 
 def _input_texts(request: CanonicalRequest) -> list[str]:
+    """Return the texts to embed: those of the only message."""
     (message,) = request.messages
     return [part.text for part in message.parts if isinstance(part, TextPart)]
 
@@ -117,6 +113,7 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one model, whose tag `latest` may be left out; raise the 404 if it is not listed."""
     name = _find_model(request.model, context.models)
     family = _family(name)
+    embeds = "embed" in name or _base_name(name) in _OTHER_DIMENSIONS
     answer: Json = {
         "license": "",
         "modelfile": f"FROM {name}\nTEMPLATE {{{{ .Prompt }}}}\n",
@@ -128,7 +125,7 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
             f"{family}.context_length": CONTEXT_LENGTH,
             f"{family}.embedding_length": dimensions_of(name),
         },
-        "capabilities": ["embedding"] if is_embedding_model(name) else _CAPABILITIES,
+        "capabilities": ["embedding"] if embeds else _CAPABILITIES,
         "modified_at": format_timestamp(context.created),
     }
     return encode_json(answer)

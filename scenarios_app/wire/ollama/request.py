@@ -40,8 +40,8 @@ _ROLES = "system, user, assistant, tool"
 class _MessageReader(msgspec.Struct):
     """Reads the messages of one conversation, in order. Calls without ids get `call_1`, `call_2`, …
 
-    `open` are the last message's calls that have no result yet, `explicit_ids` the ids that the
-    client sent.
+    `open` are the calls of the last message that has any, without those that have a result: the
+    first _MAX_OPEN_CALLS. `explicit_ids` are the ids that the client sent.
     """
 
     calls: int = 0
@@ -84,7 +84,8 @@ class _MessageReader(msgspec.Struct):
         return ToolCallPart(call_id or f"call_{self.calls}", name, arguments)
 
     def _read_result(self, node: Node) -> ToolResultPart:
-        """Return a tool's result; without an id it belongs to an open call of its name."""
+        """Return a tool's result and close its call. It gets the call's id, and its name if it has
+        none; without an open call it stays as it was sent."""
         call_id, name = text_field(node, "tool_call_id"), text_field(node, "tool_name")
         content = text_field(node, "content")
         call = self._find_call(call_id, name)
@@ -94,9 +95,9 @@ class _MessageReader(msgspec.Struct):
         return ToolResultPart(call.id, name or call.name, content)
 
     def _find_call(self, call_id: str, name: str) -> ToolCallPart | None:
-        """Return the open call that a result is for, or None: by its id, else the first of its
-        tool, else the first. An id that no call has was made up by the client for a call without an
-        id."""
+        """Return the open call that a result is for, or None: that of its id, else the first of its
+        tool, or of any if it names none. Clients make up ids for calls without an id: a result with
+        an unknown id is only for one of these."""
         ids = self.explicit_ids if call_id else ()
         exact = (call for call in self.open if call.id == call_id)
         named = (call for call in self.open if call.id not in ids and name in ("", call.name))

@@ -59,7 +59,7 @@ _ENDPOINTS = (
 class Ollama(Wire):
     """Ollama's own API. A local server needs no key; if a key is sent, it names the session.
 
-    Ollama has no retry headers; other providers' SDKs read them.
+    Errors have retry headers. Ollama itself sends none, but other providers' SDKs read them.
     """
 
     name = "ollama"

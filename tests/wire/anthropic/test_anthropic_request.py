@@ -13,6 +13,7 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.anthropic.options import AnthropicOptions
+from scenarios_app.wire.errors import WireError
 from tests.wire.anthropic.anthropic_cases import COUNT_TOKENS, LEAST, parse, parse_messages
 
 
@@ -259,6 +260,12 @@ def test_counting_needs_no_max_tokens() -> None:
     body = {"model": "claude-x", "messages": LEAST["messages"]}
     assert parse(body, COUNT_TOKENS).max_tokens is None
     assert parse({**body, "max_tokens": 0}, COUNT_TOKENS).max_tokens == 0
+
+
+def test_token_count_is_never_streamed() -> None:
+    assert not parse({**LEAST, "stream": True}, COUNT_TOKENS).stream
+    with pytest.raises(WireError, match="stream"):
+        parse({**LEAST, "stream": "yes"}, COUNT_TOKENS)
 
 
 def test_deep_results_are_read_as_text_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios_app.engine.canonical import Tool
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.gemini.manner import GeminiFormat
+from scenarios_app.wire.gemini.style import GeminiStyle
 from tests.wire.gemini.gemini_cases import HELLO, LEAST, MODEL, parse
 
 THINKING = "/v1beta/models/gemini-2.5-flash"
@@ -86,7 +86,7 @@ def test_least() -> None:
     assert (request.stream, request.reasoning, request.response_format) == (False, False, None)
     assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
     assert (request.tools, request.tool_choice, request.stop) == ((), None, ())
-    assert (request.metadata, request.own) == ({}, GeminiFormat())
+    assert (request.metadata, request.own) == ({}, GeminiStyle())
     assert (request.thought_tokens, request.cached_tokens) == (0, 0)
     assert request.headers["x-goog-api-key"] == "key-1"
 

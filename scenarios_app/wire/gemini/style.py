@@ -13,8 +13,8 @@ _LITE = "-lite"
 _NEVER_THINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
 
 
-class GeminiFormat(msgspec.Struct, frozen=True):
-    """How a model's responses look.
+class GeminiStyle(msgspec.Struct, frozen=True):
+    """The optional fields and the order of parts in the responses of a model.
 
     `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: a
     response with calls has a finish message. `joined`: a stream of calls only is one chunk.
@@ -33,25 +33,26 @@ class GeminiFormat(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
-    """Return the response format of a model.
+def style_of(model: str, *, thinks: bool, functions: bool) -> GeminiStyle:
+    """Return the style of a model's responses.
 
-    It depends on whether the model thinks and whether the request offers functions. For a model of
-    unknown generation only fields that all generations have are sent.
+    It depends on whether the model thinks and whether the request offers functions. A model of
+    unknown generation has the default style.
     """
     version = _model_version(model)
     if version is None:
-        return GeminiFormat()
+        return GeminiStyle()
     if version < _GENERATION_2_5:
-        return GeminiFormat(indexed=False, call_ids=False, joined=True, detailed=True)
+        return GeminiStyle(indexed=False, call_ids=False, joined=True, detailed=True)
     if version < _GENERATION_3:
-        return GeminiFormat(call_ids=False, explains=True, joined=True, signs=thinks and functions)
-    return GeminiFormat(explains=True, signs=thinks)
+        return GeminiStyle(call_ids=False, explains=True, joined=True, signs=thinks and functions)
+    return GeminiStyle(explains=True, signs=thinks)
 
 
 @lru_cache(maxsize=256)
 def thinks(model: str, budget: int | None) -> bool:
-    """Return whether a model thinks before it answers, given its budget."""
+    """Return whether a model thinks before it answers, by its generation and the requested budget
+    of thinking tokens: 0 turns it off, None is no budget. False for an unknown generation."""
     version = _model_version(model)
     if version is None or version < _GENERATION_2_5 or budget == 0:
         return False

@@ -12,7 +12,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.gemini.manner import thinks
+from scenarios_app.wire.gemini.style import thinks
 from tests.wire.gemini.gemini_cases import (
     HELLO,
     LEAST,
