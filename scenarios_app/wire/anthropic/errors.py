@@ -45,8 +45,7 @@ _ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 
 
 def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
-    """Return the body of an error; without a request id (None) it is that of an error in a stream
-    or in a batch."""
+    """Return the body of an error; its request id is None in a stream or in a batch."""
     usual = "invalid_request_error" if error.status < 500 else "api_error"
     kind = error.type or _TYPES.get(error.status, usual)
     details = {} if error.code is None else {"details": {"error_code": error.code}}

@@ -194,8 +194,7 @@ def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
 
 
 def _json_format(form: Json) -> JsonFormat | None:
-    """Return the JSON format that an output format requires; None unless its type is
-    `json_schema`."""
+    """Return the JSON format that an output format of type `json_schema` requires, else None."""
     match form:
         case {"type": "json_schema", "schema": schema}:
             return JsonFormat(with_described_keywords(schema), "output_config.format")

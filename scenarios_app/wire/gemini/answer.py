@@ -116,7 +116,7 @@ def _is_signed(part: AnswerPart) -> bool:
 
 
 def index_field(candidate: int, style: GeminiStyle) -> dict[str, Json]:
-    """Return the candidate's index; some models omit it for the first."""
+    """Return the field with the candidate's index; empty for the first one of some models."""
     return {"index": candidate} if candidate or style.indexed else {}
 
 
@@ -148,7 +148,7 @@ def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
 
 
 def is_blocked(response: CanonicalResponse) -> bool:
-    """Return whether a script blocks the prompt: then there is no candidate."""
+    """Return whether a script blocks the prompt with a reason: then there is no candidate."""
     feedback = response.metadata.get("promptFeedback")
     return isinstance(feedback, dict) and isinstance(feedback.get("blockReason"), str)
 

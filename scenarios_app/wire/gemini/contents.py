@@ -178,7 +178,8 @@ def _read_parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
 
 
 def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
-    """Return one part, or None for a signature alone; raise the 400 for a part without data."""
+    """Return one part, an OpaquePart for unknown data, or None for a signature alone; raise the
+    400 for a part without data."""
     if text := find_field(node, "text"):
         if read_field(node, "thought", Node.flag):
             return ReasoningPart(text.text(), signature=_read_signature(node))

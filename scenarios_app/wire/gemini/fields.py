@@ -60,8 +60,7 @@ def list_field(node: Node, key: str) -> Iterator[Node]:
 
 
 def read_field(node: Node, key: str, read: Callable[[Node], T]) -> T | None:
-    """Return what `read` returns for the node at a key in either spelling; None if it is missing or
-    null."""
+    """Return `read` of the node at a key in either spelling, or None if it is missing or null."""
     field = find_field(node, key)
     return None if field is None else read(field)
 

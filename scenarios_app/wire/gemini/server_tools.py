@@ -141,7 +141,7 @@ def _list_queries(fields: Json) -> list[Json]:
 
 
 def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
-    """Return the range of bytes that a citation supports."""
+    """Return the range of bytes in its candidate that a citation supports."""
     start, end = citation.span_in(text)
     return {
         "startIndex": before + byte_length(text[:start]),
@@ -150,6 +150,7 @@ def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
 
 
 def _citation_source(citation: Citation, text: str, before: int) -> Json:
+    """Return a cited web page with the range of bytes that it supports."""
     title = {} if citation.title is None else {"title": citation.title}
     return {**_segment(citation, text, before), "uri": citation.url, **title}
 

@@ -154,7 +154,7 @@ class GeminiEncoder:
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end_part(self, event: PartEnd) -> bytes:
-        """Return the chunk of a part's signature or citations, or of a part that does not
+        """Return the chunk of a part's signature or citations, if any, or of a part that does not
         stream."""
         parts = self._response.choices[event.choice].parts
         rendered = render_part(parts, event.index, self._style)

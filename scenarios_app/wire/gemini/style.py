@@ -1,4 +1,4 @@
-"""What depends on the model's generation and the request's options in a Gemini response."""
+"""The style of Gemini's responses, by the model's generation and the request's options."""
 
 import re
 from functools import lru_cache
@@ -14,7 +14,7 @@ _NEVER_THINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
 
 
 class GeminiStyle(msgspec.Struct, frozen=True):
-    """The optional fields and the order of parts in the responses of a model.
+    """The ways in which the responses of models differ.
 
     `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: a
     response with calls has a finish message. `joined`: a stream of calls only is one chunk.

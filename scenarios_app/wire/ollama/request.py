@@ -214,9 +214,8 @@ def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -
     is_unload(body)
     message = Message("user", (TextPart(text_field(body, "prompt")),))
     read_settings(body)
-    model = read_model(body)
     return make_resource_request(
-        call, endpoint, provider=PROVIDER, model=model, messages=(message,)
+        call, endpoint, provider=PROVIDER, model=read_model(body), messages=(message,)
     )
 
 

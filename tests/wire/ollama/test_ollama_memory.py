@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.ollama.fields import MAX_CONTEXT_NUMBERS, decode_context, encode_context
-from tests.wire.ollama.ollama_cases import answer, parse_body, prompt, render
+from tests.wire.ollama.ollama_cases import ROUTES, answer, parse_body, prompt, render
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SAID = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
@@ -65,3 +65,12 @@ def test_a_conversation_goes_on_by_its_context() -> None:
         ("user", "Really?"),
     ]
     assert (second.turn, second.first_user_text) == (2, "Who are you?")
+
+
+def test_cache_key_of_a_prompt_is_short_and_tells_conversations_apart() -> None:
+    key = ROUTES["generate"].cache_key
+    assert key(prompt("a")) == key(prompt("a", options={"num_predict": 5}))
+    others = [prompt("b"), prompt("a", raw=True), prompt("a", think=True), prompt("a", system="b")]
+    others.append(prompt("a", context=encode_context([Message("user", (TextPart("b"),))])))
+    assert key(prompt("a")) not in [key(other) for other in others]
+    assert len(repr(key(prompt("a" * 1_000_000)))) < 1_000
