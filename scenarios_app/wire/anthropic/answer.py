@@ -1,9 +1,4 @@
-"""The message object of Anthropic's responses and its content blocks.
-
-Whole responses and streams share these functions. Types from the official SDK:
-`ServerToolUseBlock`, `WebSearchToolResultBlock` and its siblings,
-`CitationsWebSearchResultLocation`.
-"""
+"""The message object of Anthropic's responses and its content blocks, whole and streamed."""
 
 import json
 from collections.abc import Mapping
@@ -71,7 +66,7 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
     return {
         **message,
         **container_fields(response, options),
-        **context_management_fields(options),
+        **context_edits(response, options),
         **_scripted_fields(response, message),
     }
 
@@ -110,9 +105,11 @@ def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> 
     return {"container": {"id": name, "expires_at": expiry}}
 
 
-def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
-    """Return the field with an empty list of context edits, if the request allows edits."""
-    return {"context_management": {"applied_edits": []}} if options.managed else {}
+def context_edits(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
+    """Return the field with an empty list of context edits; empty if the request allows no edits or
+    a script sets the field."""
+    managed = options.managed and "context_management" not in response.metadata
+    return {"context_management": {"applied_edits": []}} if managed else {}
 
 
 def stop_fields(response: CanonicalResponse) -> dict[str, Json]:

@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.anthropic.answer import (
     citation_block,
     container_fields,
-    context_management_fields,
+    context_edits,
     has_block,
     opening_block,
     opening_message,
@@ -112,7 +112,7 @@ class AnthropicEncoder:
             "type": "message_delta",
             "delta": {**stop_fields(response), **container_fields(response, options)},
             "usage": closing_usage(response, options),
-            **context_management_fields(options),
+            **context_edits(response, options),
         }
         return named_sse("message_delta", encode_line(delta))
 

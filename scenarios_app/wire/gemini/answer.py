@@ -204,7 +204,7 @@ def _logprob_fields(
 ) -> dict[str, Json]:
     """Return the log probabilities: per token if requested, else an average that is derived from
     the response's id, for the models that report one. Scripted ones replace these."""
-    if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
+    if {"avgLogprobs", "logprobsResult"} & response.metadata.keys():
         return {}
     said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
     if style.top_logprobs is not None and (text := "".join([part.text for part in said])):

@@ -78,7 +78,7 @@ class GeminiEncoder:
     __slots__ = (
         *("_response", "_framing", "_style", "_frame", "_lead", "_usage"),
         *("_candidates", "_of_choice", "_bytes", "_said", "_held", "_unsigned"),
-        *("_before_text", "_after_text", "_counted"),
+        *("_before_text", "_after_text", "_counted", "_top_logprobs"),
     )
 
     def __init__(self, response: CanonicalResponse, framing: Framing, style: GeminiStyle) -> None:
@@ -103,6 +103,9 @@ class GeminiEncoder:
             [] if style.joined and candidate.has_only_calls(style) else None
             for candidate in self._candidates
         ]
+        # Scripted log probabilities come with the finish reason.
+        scripted = {"avgLogprobs", "logprobsResult"} & response.metadata.keys()
+        self._top_logprobs = None if scripted else style.top_logprobs
         self._unsigned = [candidate.signature for candidate in self._candidates]
 
     def opening(self) -> bytes:
@@ -119,13 +122,12 @@ class GeminiEncoder:
                     self._said += len(text)
                     usage = self._usage.after(count_tokens(self._said))
                 lead, self._lead = self._lead, self._framing.later
-                encoded_text = encode_text(text)
                 after = self._after_text
-                if self._counted and self._style.top_logprobs is not None:
-                    result = logprobs_result(text, self._style.top_logprobs)
+                if self._counted and self._top_logprobs is not None:
+                    result = logprobs_result(text, self._top_logprobs)
                     logprobs = b',"logprobsResult":%b%b' % (encode_line(result), _USAGE)
                     after = after.removesuffix(_USAGE) + logprobs
-                return b"".join((lead, before, encoded_text, after, usage, self._frame))
+                return b"".join((lead, before, encode_text(text), after, usage, self._frame))
             case PartStart():
                 self._start_part(event)
                 return b""

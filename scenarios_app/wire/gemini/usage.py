@@ -74,10 +74,9 @@ def _prompt_details(usage: Usage) -> dict[str, Json]:
 
 
 def _thoughts_and_tier(usage: Usage) -> dict[str, Json]:
-    thoughts: dict[str, Json] = {}
-    if usage.reasoning_tokens:
-        thoughts["thoughtsTokenCount"] = usage.reasoning_tokens
-    return {**thoughts, "serviceTier": "standard"}
+    tier: dict[str, Json] = {"serviceTier": "standard"}
+    thoughts = usage.reasoning_tokens
+    return {"thoughtsTokenCount": thoughts, **tier} if thoughts else tier
 
 
 def _modality_details(tokens: int) -> list[Json]:

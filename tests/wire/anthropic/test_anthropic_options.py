@@ -147,6 +147,18 @@ def test_each_go_is_counted_where_there_may_be_several(asked: dict[str, object])
     assert BetaMessage.model_validate(said, strict=True).to_dict(exclude_unset=True) == said
 
 
+def test_scripted_context_edits_are_not_replaced_at_the_end_of_a_stream() -> None:
+    scripted = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 1}]}
+    answer, asked = (
+        response(metadata={"context_management": scripted}),
+        {"context_management": EDITS},
+    )
+    events = dict(read_stream(stream(answer, request=parse({**LEAST, **asked}))))
+    assert render(answer, **asked)["context_management"] == scripted
+    assert events["message_start"]["message"]["context_management"] == scripted
+    assert "context_management" not in events["message_delta"]
+
+
 def test_a_stream_says_at_its_end_what_a_whole_answer_says() -> None:
     use = ServerToolUsePart("srvtoolu_1", "code_execution", "{}")
     answer, asked = response(use, TextPart("Hi")), {"context_management": EDITS}

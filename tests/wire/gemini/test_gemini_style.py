@@ -102,6 +102,16 @@ def test_a_scripted_probability_stands() -> None:
     assert found["avgLogprobs"] == -2
 
 
+def test_scripted_log_probabilities_replace_those_of_a_streams_chunks() -> None:
+    scripted = {"chosenCandidates": []}
+    answer = response(TextPart("a b"), metadata={"logprobsResult": scripted})
+    request = parse({**LEAST, "generationConfig": {"responseLogprobs": True}})
+    found = [
+        chunk["candidates"][0].get("logprobsResult") for chunk in chunks(answer, request=request)
+    ]
+    assert found == [None, scripted]
+
+
 def test_models_before_2_5_count_at_the_end_of_a_stream_alone() -> None:
     found = chunks(response(TextPart("Hi all")), request=asked("gemini-2.0-flash"))
     *before, last = [chunk["usageMetadata"] for chunk in found]
