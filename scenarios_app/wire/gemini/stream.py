@@ -202,8 +202,8 @@ class GeminiEncoder:
         if response.consecutive and not is_last:
             return b""
         held = self._held[candidate.index]
-        # Without a call the signature goes to the text.
-        signed = {} if candidate.has_calls else self._take_signature(candidate.index)
+        # Without a call the signature goes to the text, if there is any.
+        signed = self._take_signature(candidate.index) if self._bytes[candidate.index] else {}
         fields = finish_fields(
             response, candidate, explains=held is not None and self._style.explains
         )

@@ -102,6 +102,12 @@ def test_a_scripted_probability_stands() -> None:
     assert found["avgLogprobs"] == -2
 
 
+def test_answer_without_text_and_calls_is_not_signed_in_a_stream_either() -> None:
+    request, answer = asked("gemini-3.5-flash"), response(TextPart(""))
+    (chunk,) = chunks(answer, request=request)
+    assert chunk["candidates"] == render(answer, request=request)["candidates"]
+
+
 def test_scripted_log_probabilities_replace_those_of_a_streams_chunks() -> None:
     scripted = {"chosenCandidates": []}
     answer = response(TextPart("a b"), metadata={"logprobsResult": scripted})
