@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.wire.anthropic.errors import error_envelope
 from scenarios_app.wire.anthropic.models import read_page, render_page
-from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
+from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, need
 from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,
@@ -124,8 +124,8 @@ def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -
     """Return a request to create a batch, with one call for each of its requests. The `params` of
     these are not checked here. Raises the 400 for a wrong or repeated `custom_id`."""
     calls: dict[str, Call] = {}
-    for item in body.need("requests").items():
-        custom_id = item.need("custom_id").text()
+    for item in need(body, "requests").items():
+        custom_id = need(item, "custom_id").text()
         if not _CUSTOM_ID.fullmatch(custom_id):
             pattern = f"String should match pattern '^{_CUSTOM_ID.pattern}$'"
             raise WireError(400, f"{item.place}.custom_id: {pattern}")
@@ -133,7 +133,7 @@ def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -
             raise WireError(400, f"{item.place}.custom_id: '{custom_id}' is not unique")
         if len(calls) == _MAX_REQUESTS:
             raise WireError(400, f"requests: at most {_MAX_REQUESTS} requests make a batch")
-        wanted = item.need("params")
+        wanted = need(item, "params")
         if wanted.get("stream").value:
             raise WireError(400, f"{wanted.place}.stream: batches are not streamed")
         calls[custom_id] = replace(

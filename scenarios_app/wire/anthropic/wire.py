@@ -122,6 +122,7 @@ class AnthropicMessages(Wire):
     headers = staticmethod(answer_headers)
 
     def claims(self, call: Call) -> bool:
+        """Return whether a call below /v1/ is for Anthropic, by its path or its version header."""
         below_messages = f"{call.path}/".startswith(f"{MESSAGES}/")
         return below_messages or "anthropic-version" in call.headers
 

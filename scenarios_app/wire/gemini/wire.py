@@ -153,6 +153,7 @@ class Gemini(Wire):
         self.malformed_event = framing.later + self.malformed_body + framing.after
 
     def claims(self, call: Call) -> bool:
+        """Return whether a call is for Google, and for a stream, whether it is in this framing."""
         path = unquote(call.path)
         if f"{path}/".startswith(_SHARED_VERSION) and not self._is_for_gemini(call, path):
             return False
