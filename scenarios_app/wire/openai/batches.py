@@ -30,7 +30,6 @@ from scenarios_app.wire.decoded import get_nested
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_metadata, read_page, render_page, unsupported
 from scenarios_app.wire.openai.files import FILES, file_write, make_output_file
-from scenarios_app.wire.openai.files import PREFIX as FILE
 from scenarios_app.wire.openai.shared import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
@@ -45,8 +44,7 @@ _SERVED = (
 )
 _WINDOW = "24h"
 PREFIX = "batch_"
-_DAY = 86_400
-_OK = range(200, 300)
+_DAY_SECONDS = 86_400
 
 Status: TypeAlias = Literal["validating", "failed", "completed", "cancelling", "cancelled"]
 # The status of a batch at its next retrieval.
@@ -74,16 +72,16 @@ class LineError(msgspec.Struct, frozen=True):
 
 
 def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
-    """Return the requests for an endpoint in a file, and errors, any of which fails the batch."""
-    lines: list[Line] = []
+    """Return the requests in a file, and errors, any of which fails the batch. All requests must be
+    for the endpoint `url`; empty lines are skipped."""
+    lines: dict[str, Line] = {}
     errors: list[LineError] = []
-    seen: set[str] = set()
     for number, text in enumerate(data.splitlines(), start=1):
         if not text.strip():
             continue
         try:
             line = _read_line(read_body(text, Limits()), url)
-            if line.custom_id in seen:
+            if line.custom_id in lines:
                 raise WireError(
                     400,
                     f"The custom_id '{line.custom_id}' stands on an earlier line too.",
@@ -94,18 +92,18 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
             answer, code = error.answer, error.answer.code or "invalid_request"
             errors.append(LineError(code, answer.message, answer.param, number))
         else:
-            seen.add(line.custom_id)
-            lines.append(line)
+            lines[line.custom_id] = line
     if not lines and not errors:
         errors.append(LineError("empty_file", "The input file has no lines."))
     if len(lines) > MAX_LINES:
         message = f"The input file has more than {MAX_LINES} lines."
         errors.append(LineError("too_many_tasks", message))
-    return lines, errors
+    return list(lines.values()), errors
 
 
 def _read_line(line: Node, url: str) -> Line:
-    """Return the request of a line; raise the 400 if a batch of this endpoint cannot have it."""
+    """Return the request of a line; raise the 400 if a batch of the endpoint `url` cannot have
+    it."""
     custom_id = line.need("custom_id").text()
     _require_value(line.need("method"), "POST", "invalid_method")
     _require_value(line.need("url"), url, "mismatched_endpoint")
@@ -143,16 +141,17 @@ class Batch(Resource, frozen=True):
     @property
     def output_file_id(self) -> str:
         """The id of the file of `output`, which is written only if it has lines."""
-        return f"{FILE}{self.id.removeprefix(PREFIX)}-output"
+        return f"{FILES.prefix}{self.id.removeprefix(PREFIX)}-output"
 
     @property
     def error_file_id(self) -> str:
         """The id of the file of `failed`, which is written only if it has lines."""
-        return f"{FILE}{self.id.removeprefix(PREFIX)}-error"
+        return f"{FILES.prefix}{self.id.removeprefix(PREFIX)}-error"
 
 
 def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
-    """Return the batch with the responses; those that are no success or no JSON go to `failed`."""
+    """Return the batch with the responses to its lines, and their usage in all. Those that are no
+    success or no JSON go to `failed`."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
     usage = batch.usage
@@ -161,12 +160,12 @@ def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubRes
         ids: dict[str, Any] = {"id": f"batch_req_{request_id}", "custom_id": line.custom_id}
         try:
             body = msgspec.json.decode(answer.body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             error = {"code": "server_error", "message": "The request ended without an answer."}
             failed.append(to_raw_json({**ids, "response": None, "error": error}))
             continue
         response = {"status_code": answer.status, "request_id": f"req_{request_id}", "body": body}
-        fine = answer.status in _OK
+        fine = 200 <= answer.status < 300
         line_json = to_raw_json({**ids, "response": response, "error": None})
         (output if fine else failed).append(line_json)
         usage = _add_usage(usage, body) if fine else usage
@@ -191,7 +190,8 @@ def advance(batch: Batch, now: int) -> Batch:
 
 
 def cancel(batch: Batch, now: int) -> Batch:
-    """Return the batch in status cancelling, without results; raise the 409 if it is over."""
+    """Return the batch in status cancelling, without results; raise the 409 if it is completed,
+    failed or cancelled. `now` is in Unix seconds."""
     if batch.status == "cancelling":
         return batch
     if batch.status != "validating":
@@ -218,13 +218,13 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "model": batch.model,
         "errors": errors,
         "input_file_id": batch.input_file_id,
-        "completion_window": "24h",
+        "completion_window": _WINDOW,
         "status": batch.status,
         "output_file_id": batch.output_file_id if over and batch.output else None,
         "error_file_id": batch.error_file_id if over and batch.failed else None,
         "created_at": batch.created,
         "in_progress_at": begun,
-        "expires_at": batch.created + _DAY,
+        "expires_at": batch.created + _DAY_SECONDS,
         "finalizing_at": begun,
         "completed_at": begun,
         "failed_at": batch.created if batch.status == "failed" else None,
@@ -242,7 +242,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 
 def _add_usage(total: Usage, body: Any) -> Usage:
-    """Return the total plus a response's usage, in the form of Responses or of chat."""
+    """Return the total plus a response's usage, which is in the form of Responses or of chat."""
     inputs, outputs = ("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")
     return Usage(
         total.input_tokens + _count_tokens(body, inputs),

@@ -22,18 +22,18 @@ from scenarios_app.wire.openai.shared import citation_fields
 
 # Fields that scripted metadata cannot replace.
 RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
-_NO_FIELDS: Fields = {}
 
 
 def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
-    """Return the dialect of a response: the request's, else that of the step's provider."""
+    """Return the dialect to answer in: the request's, or if that is OpenAI's, the one that the
+    step's provider names, if any."""
     if response.spoken and own.dialect is OPENAI:
         return DIALECTS.get(response.spoken, OPENAI)
     return own.dialect
 
 
 def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
-    """Return the whole response."""
+    """Return the `chat.completion` object of a response that is not streamed."""
     dialect = dialect_of(own, response)
     every = choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
@@ -55,7 +55,8 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
 
 
 def logprob_fields(own: ChatFields, text: str | None) -> Fields:
-    """Return the log probabilities of a choice's text, if requested."""
+    """Return the field `logprobs` of a choice with this text, null without text; no field if log
+    probabilities are not requested."""
     if own.top_logprobs is None:
         return {}
     if not text:
@@ -64,18 +65,16 @@ def logprob_fields(own: ChatFields, text: str | None) -> Fields:
 
 
 def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:
-    """Return the fields of a choice that ended."""
+    """Return the finish reason and the dialect's other fields of a choice that ended."""
     extra = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
     return {"finish_reason": reason, **extra}
 
 
 def top_fields(
-    response: CanonicalResponse,
-    object_name: str,
-    dialect: Dialect,
-    more: Fields = _NO_FIELDS,
+    response: CanonicalResponse, object_name: str, dialect: Dialect, more: Fields
 ) -> dict[str, Json]:
-    """Return the top-level fields of a whole response, with `more` fields, or of a chunk."""
+    """Return the top-level fields of a whole response or a chunk, without choices and usage. Later
+    ones replace earlier: `more`, the dialect's, the step's metadata."""
     top: dict[str, Json] = {
         "id": _format_id(dialect.id, response),
         "object": object_name,
@@ -110,17 +109,14 @@ def _format_id(form: str, response: CanonicalResponse) -> str:
 def _fingerprint(rule: str, model: str) -> str | None:
     """Return a model's system fingerprint by its dialect's rule: `made` from the name, `family` too
     if the model's family has one, else None; any other rule is the fingerprint."""
-    match rule:
-        case "family":
-            return fingerprint_of(model) if family_of(model).fingerprint else None
-        case "made":
-            return fingerprint_of(model)
-        case _:
-            return rule
+    if rule == "family" and not family_of(model).fingerprint:
+        return None
+    return fingerprint_of(model) if rule in ("family", "made") else rule
 
 
 def choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
-    """Return the fields of every choice, without logprobs if the model's family has none."""
+    """Return the dialect's `fields` of every choice, without logprobs if the model's family has
+    none."""
     if not dialect.logprobs_by_family or family_of(model).logprobs:
         return fields
     return {key: value for key, value in fields.items() if key != "logprobs"}
@@ -136,7 +132,7 @@ def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
 
 def needs_legacy_call(own: ChatFields, choice: Choice) -> bool:
     """Return whether a choice has a legacy `function_call`: the client offered only `functions`,
-    and there is one call."""
+    and the choice has one call, of a function."""
     calls = [part for part in choice.parts if isinstance(part, ToolCallPart)]
     return own.legacy_functions and len(calls) == 1 and not calls[0].custom
 
@@ -149,8 +145,8 @@ def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
 
 
 def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
-    """Return the cited pages of the text part at `index`, with offsets into the message's content.
-    The API has no citations of documents."""
+    """Return the cited pages of the part at `index`, with offsets into the message's content; empty
+    if it is no text. The API has no citations of documents."""
     part = parts[index]
     if not isinstance(part, TextPart) or not part.citations:
         return []
@@ -167,7 +163,8 @@ def _message_json(
     *,
     legacy: bool,
 ) -> dict[str, Json]:
-    """Return the message of a choice, in the fields of the dialect."""
+    """Return the message of a choice, in the fields of the dialect; if `legacy`, with its call as
+    `function_call`."""
     parts = choice.parts
     content = content_of(parts)
     content_field: Fields = {"content": content}
@@ -185,19 +182,18 @@ def _message_json(
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:
         message["tool_calls"] = [
-            _indexed_call_json(call, dialect, number) for number, call in enumerate(calls)
+            {
+                **({"index": number} if dialect.call_index else {}),
+                **call_fields(call, call.arguments, typed=dialect.call_type),
+            }
+            for number, call in enumerate(calls)
         ]
     return message
 
 
-def _indexed_call_json(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
-    """Return a tool call, with its index in dialects that send it."""
-    numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
-    return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
-
-
 def call_fields(call: ToolCallPart, text: str, *, typed: bool) -> dict[str, Json]:
-    """Return a call with `text` as its arguments or input."""
+    """Return the JSON of a call with `text` as its arguments or input. A call of a function has
+    its type only if `typed`."""
     if call.custom:
         return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": text}}
     kind: dict[str, Json] = {"type": "function"} if typed else {}

@@ -1,4 +1,4 @@
-"""Parses OpenAI's chat requests."""
+"""Parses OpenAI's chat requests. Each reader raises OpenAI's 400 for a wrong type or value."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -42,8 +42,8 @@ _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
 
 
 def read_messages(node: Node) -> tuple[Message, ...]:
-    """Return the conversation, which must not be empty; tool results get the name of their call.
-    Raises the 400."""
+    """Return the messages of a conversation, each tool result with the name of its call. Raises the
+    400 if there are none."""
     called: dict[str, str] = {}
     messages = tuple(_read_message(item, called) for item in node.items())
     if messages:
@@ -57,7 +57,8 @@ def read_messages(node: Node) -> tuple[Message, ...]:
 
 
 def _read_message(node: Node, called: dict[str, str]) -> Message:
-    """Return a message; `called` maps ids of earlier calls to their tools. Raise OpenAI's 400."""
+    """Return a message, or raise the 400. `called` maps the ids of earlier calls to their tools; an
+    assistant message adds its calls."""
     role = node.need("role")
     match role.text():
         case "system" | "developer":
@@ -75,7 +76,7 @@ def _read_message(node: Node, called: dict[str, str]) -> Message:
 
 
 def _read_content(node: Node) -> tuple[MessagePart, ...]:
-    """Return the parts of a content; raise OpenAI's 400 unless it is a string or an array."""
+    """Return the parts of a content; raise the 400 unless it is a string or an array."""
     match node.value:
         case str(text):
             return (TextPart(text),)
@@ -86,8 +87,8 @@ def _read_content(node: Node) -> tuple[MessagePart, ...]:
 
 
 def _read_part(node: Node) -> MessagePart:
-    """Return a part of a content; images, audio and files keep only their type. Raise OpenAI's
-    400."""
+    """Return a part of a content. Of images, audio, files and unknown types only the type is kept.
+    Raises the 400 if its value is missing."""
     kind = node.need("type").text()
     match kind:
         case "text":
@@ -103,7 +104,8 @@ def _read_part(node: Node) -> MessagePart:
 
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of an assistant message; its calls are added to `called`."""
+    """Return the parts of an assistant message: reasoning, content, refusal, audio and calls. Those
+    in `tool_calls` are added to `called`."""
     parts: list[MessagePart] = [*_reasoning_parts(node)]
     parts += node.optional("content", _read_content) or ()
     if refusal := node.maybe("refusal"):
@@ -119,7 +121,7 @@ def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, .
 
 def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
     """Yield the reasoning of a message, from the first field that has it: clients may send the same
-    text in several."""
+    text in several. Yields nothing if none has."""
     if details := node.maybe("reasoning_details"):
         for detail in details.items():
             text = detail.maybe("text") or detail.maybe("summary")
@@ -136,25 +138,21 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
-    """Return a call of the assistant, and note its name in `called` by its id. Raises the 400 for
+    """Return a call of the assistant, and add its tool to `called` by its id. Raises the 400 for
     an unknown type."""
     call_id = node.need("id").text()
     kind = node.need("type")
-    match kind.text():
-        case "function":
-            function = node.need("function")
-            name, text = function.need("name").text(), function.need("arguments").text()
-        case "custom":
-            custom = node.need("custom")
-            name, text = custom.need("name").text(), custom.need("input").text()
-        case _:
-            raise unsupported(kind, "'function' and 'custom'")
-    called[call_id] = name
-    return ToolCallPart(call_id, name, text, custom=kind.text() == "custom")
+    if kind.text() not in ("function", "custom"):
+        raise unsupported(kind, "'function' and 'custom'")
+    is_custom = kind.value == "custom"
+    call = node.need(kind.text())
+    called[call_id] = name = call.need("name").text()
+    text = call.need("input" if is_custom else "arguments").text()
+    return ToolCallPart(call_id, name, text, custom=is_custom)
 
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
-    """Return a tool's result, named by `called`."""
+    """Return a tool's result; its name is that in `called`, or "" for an unknown call."""
     call_id = node.need("tool_call_id").text()
     return ToolResultPart(call_id, called.get(call_id, ""), _joined_text(node.need("content")))
 
@@ -166,7 +164,7 @@ def _function_result(node: Node) -> ToolResultPart:
 
 
 def _joined_text(node: Node) -> str:
-    """Return the text parts of a content, joined by line breaks."""
+    """Return the text parts of a content, joined by line breaks, without its other parts."""
     return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
@@ -186,7 +184,8 @@ class ChatFields(msgspec.Struct, frozen=True):
 
 
 def _other_providers(dialect: Dialect) -> tuple[str, ...]:
-    """Return the names by which `match.provider` may also name the dialect."""
+    """Return the names that `match.provider` of a step may have for the dialect, beside its
+    provider."""
     if dialect is OPENAI:
         return PROVIDERS
     if dialect.provider != PROVIDER:
@@ -201,7 +200,8 @@ OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
 
 
 def dialect_of_model(model: str) -> Dialect:
-    """Return the dialect named by a model's prefix before the slash, or OpenAI's."""
+    """Return the dialect that a model names before its first slash, or OpenAI's if it names
+    none."""
     return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 
@@ -212,7 +212,8 @@ def read_chat(
     body: Node,
     dialect: Dialect = OPENAI,
 ) -> CanonicalRequest:
-    """Return a request for a chat completion, in the dialect of the path, else of the model."""
+    """Return a request for a chat completion, in the dialect of the path, or if that is OpenAI's,
+    in the one that the model names."""
     model = read_model(body, params.get(DEPLOYMENT))
     provider, also = dialect.provider, OTHER_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
@@ -270,8 +271,8 @@ def _read_top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
 
 
 def _add_default_types(body: Node) -> Node:
-    """Return the body with a type on every tool and call; a hosted tool becomes a function named by
-    its type."""
+    """Return a copy of the body in which every tool and call has a type, and every hosted tool is a
+    function."""
     fields = dict(body.object())
     if isinstance(tools := fields.get("tools"), list):
         fields["tools"] = [_add_tool_type(tool) for tool in tools]
@@ -281,8 +282,8 @@ def _add_default_types(body: Node) -> Node:
 
 
 def _add_tool_type(tool: Json) -> Json:
-    """Return a tool with its type, which some dialects leave out; a hosted tool becomes a
-    function."""
+    """Return a tool with its type, which some dialects leave out; a hosted tool becomes a function
+    named by its type. Returns any other value unchanged."""
     if not isinstance(tool, dict):
         return tool
     kind = tool.get("type", "function")
@@ -292,18 +293,16 @@ def _add_tool_type(tool: Json) -> Json:
 
 
 def _add_call_types(message: Json) -> Json:
-    """Return a message whose tool calls have their type, which some dialects leave out."""
-    if not isinstance(message, dict):
-        return message
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list):
-        return message
-    typed: Json = [{"type": "function", **c} if isinstance(c, dict) else c for c in calls]
-    return {**message, "tool_calls": typed}
+    """Return a message whose tool calls have their type, which some dialects leave out. Returns any
+    other value unchanged."""
+    if isinstance(message, dict) and isinstance(calls := message.get("tool_calls"), list):
+        typed: Json = [{"type": "function", **c} if isinstance(c, dict) else c for c in calls]
+        return {**message, "tool_calls": typed}
+    return message
 
 
 def _read_tool(node: Node) -> Tool:
-    """Return a tool that the request offers; raise OpenAI's 400 for an unknown type."""
+    """Return a tool that the request offers; raise the 400 for an unknown type."""
     kind = node.need("type")
     match kind.text():
         case "function":
@@ -315,8 +314,8 @@ def _read_tool(node: Node) -> Tool:
 
 
 def _read_reasoning(node: Node) -> bool:
-    """Return whether the `reasoning` field, which other servers have, requests thinking. Raises the
-    400 for another type."""
+    """Return whether the field `reasoning`, which only other servers have, requests reasoning.
+    Raises the 400 for another type than string, boolean or object."""
     match node.value:
         case "none":
             return False
@@ -333,7 +332,7 @@ def _read_reasoning(node: Node) -> bool:
 
 
 def _read_response_format(node: Node) -> Json:
-    """Return the format as it was sent; only its type is checked."""
+    """Return the format as it was sent; raise the 400 unless it is an object with a `type`."""
     node.need("type").text()
     return node.value
 

@@ -50,15 +50,15 @@ def _chunk_choice(dialect: Dialect, model: str) -> tuple[Fields, bytes]:
 
 
 def _first_content(parts: tuple[AnswerPart, ...]) -> str | None:
-    """Return the `content` of a choice's first chunk: None if the choice begins with a call or
-    refusal, or has them and no text; else an empty text."""
+    """Return the `content` of a choice's first chunk: None if a call or refusal is its first part
+    beside reasoning, or it has these and no text; else an empty text."""
     first = next((part for part in parts if not isinstance(part, ReasoningPart)), None)
     is_other = isinstance(first, ToolCallPart | RefusalPart) or content_of(parts) is None
     return None if is_other else ""
 
 
 class ChunkEncoder:
-    """Encodes a stream of the Chat Completions API in chunks.
+    """Encodes a stream of the Chat Completions API in chunks, then a usage chunk if there is one.
 
     The start of a part fixes the frame of its deltas: the bytes around the encoded text, and
     between its occurrences if a delta repeats it. Calls of custom tools are streamed as the real
@@ -73,14 +73,12 @@ class ChunkEncoder:
         self._with_usage = dialect.usage_chunk == "always" or (
             usage_requested and dialect.usage_chunk == "asked"
         )
-        top = encode_json(top_fields(response, _OBJECT, dialect))[1:-1]
-        self._top = b"data: {" + top
+        self._top = b"data: {" + encode_json(top_fields(response, _OBJECT, dialect, {}))[1:-1]
         self._head = self._top + b',"choices":[{'
-        null = b',"usage":null' if usage_requested and dialect.usage_null else b""
+        self._null = b',"usage":null' if usage_requested and dialect.usage_null else b""
         self._every, after_delta = _chunk_choice(dialect, response.model)
-        self._after = after_delta + null
+        self._after = after_delta + self._null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
-        self._null = null
         self._has_logprobs = self._own.top_logprobs is not None
         self._begun: set[int] = set()
         # The numbers of the calls of each choice.
@@ -120,12 +118,12 @@ class ChunkEncoder:
         hidden = PADDINGS[0] if self._obfuscated else b""
         return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
 
-    def _first_chunk_call(self, number: int) -> ToolCallPart | None:
+    def _first_chunk_call(self, choice: int) -> ToolCallPart | None:
         """Return the call that a choice's first chunk contains: its first part and only call. None
-        if there is no such call."""
-        if not self._dialect.compact_call or self._has_legacy_call(number):
+        if there is no such call, or the dialect sends calls apart."""
+        if not self._dialect.compact_call or self._has_legacy_call(choice):
             return None
-        parts = self._response.choices[number].parts
+        parts = self._response.choices[choice].parts
         calls = [part for part in parts if isinstance(part, ToolCallPart)]
         return calls[0] if len(calls) == 1 and parts[0] is calls[0] else None
 
@@ -146,12 +144,13 @@ class ChunkEncoder:
         return self._encode_chunk(choice, delta, make_fields=first)
 
     def _call_delta(self, number: int, call: ToolCallPart, text: str = "") -> Fields:
-        """Return the delta of a call with `text` as its arguments or input."""
+        """Return a delta with a call, its index `number`, and `text` as its arguments or input."""
         fields = call_fields(call, text, typed=self._dialect.call_type)
         return {"tool_calls": [{"index": number, **fields}]}
 
     def _start_part(self, event: PartStart) -> bytes:
-        """Return the chunks that begin a part, and fix the frame of its deltas."""
+        """Return the chunks that begin a part, if any, and fix the frame of its deltas: empty if
+        they are not sent."""
         choice, part = event.choice, event.part
         chunk = self._first_chunk(choice)
         frame: tuple[bytes, ...]
@@ -163,7 +162,9 @@ class ChunkEncoder:
             case RefusalPart():
                 frame = self._delta_frame("refusal")
             case ReasoningPart():
-                frame = reasoning_delta_frame(self._dialect, self._response.model)
+                frame = reasoning_delta_frame(
+                    self._dialect, self._response.model, self._reasoning_number(event)
+                )
             case ToolCallPart() if self._has_legacy_call(choice):
                 call: Json = {"name": part.name, "arguments": ""}
                 chunk += self._encode_chunk(choice, {"function_call": call})
@@ -181,7 +182,7 @@ class ChunkEncoder:
         return chunk
 
     def _chunk_frame(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Return the bytes around the encoded text in a chunk, from those in its delta."""
+        """Return the frame of a chunk from that of its delta; an empty one stays empty."""
         if not frame:
             return ()
         before, *between, after = frame
@@ -195,11 +196,12 @@ class ChunkEncoder:
         return (b'{%b"%b":' % (before, key.encode()), b"}")
 
     def _end_part(self, event: PartEnd) -> bytes:
-        """Return the last chunk of a part, such as a call that is sent whole or annotations; may be
-        empty."""
+        """Return the last chunk of a part, if it has one: the end of OpenRouter's reasoning, a call
+        that is sent whole, or annotations."""
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
-            rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
+            model, number = self._response.model, self._reasoning_number(event)
+            rest = reasoning_end_delta(dialect.reasoning, part, model, number)
             return self._encode_chunk(event.choice, rest) if rest else b""
         if isinstance(part, ToolCallPart):
             if not dialect.whole_calls or self._has_legacy_call(event.choice):
@@ -210,7 +212,7 @@ class ChunkEncoder:
         return self._encode_chunk(event.choice, {"annotations": sources}) if sources else b""
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
-        """Return the chunk with the finish reason of a choice."""
+        """Return the chunk with the finish reason of a choice, named as `why` in the engine."""
         reason = finish_reason(why, legacy=self._has_legacy_call(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
         is_last = choice == len(self._response.choices) - 1
@@ -231,13 +233,13 @@ class ChunkEncoder:
         fields = {"index": choice, "delta": delta, **self._every, **(choice_fields or _UNFINISHED)}
         more = b"," + encode_json(make_fields(self._response))[1:-1] if make_fields else b""
         hidden = PADDINGS[size % MAX_PADDING_CHARS] if self._obfuscated else b""
-        return b"%b%b}]%b%b%b}\n\n" % (
-            self._head,
-            encode_line(fields)[1:-1],
-            self._null,
-            more,
-            hidden,
-        )
+        encoded = encode_line(fields)[1:-1]
+        return b"%b%b}]%b%b%b}\n\n" % (self._head, encoded, self._null, more, hidden)
+
+    def _reasoning_number(self, event: PartStart | PartEnd) -> int:
+        """Return the number of reasoning parts before a part in its choice."""
+        before = self._response.choices[event.choice].parts[: event.index]
+        return sum(isinstance(part, ReasoningPart) for part in before)
 
     def _has_legacy_call(self, choice: int) -> bool:
         return needs_legacy_call(self._own, self._response.choices[choice])

@@ -26,18 +26,18 @@ from scenarios_app.wire.openai.shared import DEPLOYMENT
 _ANY_CHOICE = ToolChoice()
 
 
-class _Part(TypedBody):
+class _ContentPart(TypedBody):
     type: str
     text: str | None = None
     refusal: str | None = None
 
 
-class _Function(TypedBody):
+class _FunctionCall(TypedBody):
     name: str
     arguments: str
 
 
-class _Custom(TypedBody):
+class _CustomCall(TypedBody):
     name: str
     input: str
 
@@ -45,14 +45,14 @@ class _Custom(TypedBody):
 class _ToolCall(TypedBody):
     id: str
     type: str
-    function: _Function | None = None
-    custom: _Custom | None = None
+    function: _FunctionCall | None = None
+    custom: _CustomCall | None = None
     index: int | None = None
 
 
 class _Message(TypedBody):
     role: str
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     name: str | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
@@ -65,7 +65,7 @@ class _Message(TypedBody):
     reasoning_details: None = None
 
 
-class _Definition(TypedBody):
+class _ToolDefinition(TypedBody):
     name: str
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -75,13 +75,16 @@ class _Definition(TypedBody):
 
 class _Tool(TypedBody):
     type: str
-    function: _Definition | None = None
-    custom: _Definition | None = None
+    function: _ToolDefinition | None = None
+    custom: _ToolDefinition | None = None
 
 
 class _StreamOptions(TypedBody):
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
+
+
+_DEFAULT_OPTIONS = _StreamOptions()
 
 
 class _ChatBody(TypedBody):
@@ -126,7 +129,7 @@ class _ChatBody(TypedBody):
 
 
 def _untyped_values(body: _ChatBody) -> Iterator[Json]:
-    """Yield the values that may be nested to any depth."""
+    """Yield the values of a body that may be nested to any depth."""
     yield from (body.tool_choice, body.response_format, body.prediction)
     yield from (body.prompt_cache_options, body.web_search_options)
     for message in body.messages:
@@ -157,6 +160,7 @@ def read_typed_chat(
         raise Unsure
     limit = body.max_completion_tokens
     stop = body.stop
+    options = body.stream_options or _DEFAULT_OPTIONS
     called: dict[str, str] = {}
     return CanonicalRequest(
         provider=dialect.provider,
@@ -179,13 +183,15 @@ def read_typed_chat(
         n=n,
         headers=call.headers,
         metadata=body.metadata or {},
-        own=_chat_fields(body, dialect),
+        own=_chat_fields(
+            dialect, options.include_usage or False, options.include_obfuscation is not False
+        ),
     )
 
 
 def _to_message(message: _Message, called: dict[str, str]) -> Message:
-    """Return a message as `chat_request` reads it; raise Unsure for what only that reader
-    decides."""
+    """Return a message as `chat_request` reads it; raise Unsure for a role, part or call that this
+    module does not read."""
     match message.role:
         case "user":
             return Message("user", _to_parts(message.content))
@@ -202,14 +208,14 @@ def _to_message(message: _Message, called: dict[str, str]) -> Message:
             raise Unsure
 
 
-def _to_parts(content: str | list[_Part] | None) -> tuple[MessagePart, ...]:
+def _to_parts(content: str | list[_ContentPart] | None) -> tuple[MessagePart, ...]:
     """Return the parts of a content; raise Unsure if it is missing."""
     if isinstance(content, str):
         return (TextPart(content),)
     return tuple([_to_part(part) for part in require(content)])
 
 
-def _to_part(part: _Part) -> MessagePart:
+def _to_part(part: _ContentPart) -> MessagePart:
     """Return a text or a refusal; raise Unsure for other parts."""
     match part.type:
         case "text":
@@ -221,6 +227,7 @@ def _to_part(part: _Part) -> MessagePart:
 
 
 def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the content, refusal and calls of a message; its calls are added to `called`."""
     parts = () if message.content is None else _to_parts(message.content)
     if message.refusal is not None:
         parts += (RefusalPart(message.refusal),)
@@ -230,7 +237,7 @@ def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[Message
 
 
 def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
-    """Return a call of the assistant, and note its name in `called` by its id. Raises Unsure for an
+    """Return a call of the assistant, and add its tool to `called` by its id. Raises Unsure for an
     unknown type."""
     match call.type:
         case "function":
@@ -253,25 +260,12 @@ def _to_tool(tool: _Tool) -> Tool:
             return Tool(offered.name, offered.description or "", offered.parameters)
         case "custom":
             offered = require(tool.custom)
-            form: Json = offered.format
-            return Tool(offered.name, offered.description or "", form, "custom")
+            return Tool(offered.name, offered.description or "", offered.format, "custom")
         case _:
             raise Unsure
 
 
-def _chat_fields(body: _ChatBody, dialect: Dialect) -> ChatFields:
-    options = body.stream_options
-    if options is None:
-        return _default_fields(dialect)
-    obfuscation = options.include_obfuscation
-    return ChatFields(
-        include_usage=options.include_usage or False,
-        obfuscated=True if obfuscation is None else obfuscation,
-        dialect=dialect,
-    )
-
-
 @cache
-def _default_fields(dialect: Dialect) -> ChatFields:
-    """Return the fields of a request without stream options, the same object for all."""
-    return ChatFields(dialect=dialect)
+def _chat_fields(dialect: Dialect, include_usage: bool, obfuscated: bool) -> ChatFields:
+    """Return the fields of a usual request, the same object for equal arguments."""
+    return ChatFields(include_usage=include_usage, obfuscated=obfuscated, dialect=dialect)

@@ -39,7 +39,6 @@ from scenarios_app.wire.openai.fields import (
 )
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
-_OBJECT = "text_completion"
 _MAX_LOGPROBS = 5
 # Fields without effect here: only their type is checked, as by the real API.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
@@ -126,9 +125,8 @@ class CompletionEncoder:
         self._own: CompletionFields = request.own
         # The characters sent of each choice that has begun.
         self._sent_chars: dict[int, int] = {}
-        self._with_usage = self._own.include_usage
         self._head = encode_json(_top_fields(response))[1:-1]
-        self._tail = b',"usage":null}' if self._with_usage else b"}"
+        self._tail = b',"usage":null}' if self._own.include_usage else b"}"
 
     def opening(self) -> bytes:
         return b""
@@ -148,13 +146,14 @@ class CompletionEncoder:
         return sent
 
     def closing(self) -> bytes:
-        if not self._with_usage:
+        if not self._own.include_usage:
             return b"data: [DONE]\n\n"
         usage = encode_json(openai_usage(self._response.usage))
         last = b'data: {%b,"choices":[],"usage":%b}\n\n' % (self._head, usage)
         return last + b"data: [DONE]\n\n"
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
+        """Return a chunk with this text of a choice, and count its characters as sent."""
         offset = self._sent_chars[choice]
         self._sent_chars[choice] += len(text)
         fields = encode_line(_choice_json(choice, text, reason, self._own, offset=offset))
@@ -162,7 +161,8 @@ class CompletionEncoder:
 
 
 def _read_prompts(node: Node) -> tuple[Message, ...]:
-    """Return a message for each prompt, an empty one by default; raise OpenAI's 400."""
+    """Return a message for each prompt, an empty one if it is null; raise the 400 for an empty list
+    and other types."""
     match node.value:
         case None:
             return (Message("user", (TextPart(""),)),)
@@ -175,7 +175,7 @@ def _read_prompts(node: Node) -> tuple[Message, ...]:
 
 
 def _read_prompt(node: Node) -> Message:
-    """Return one prompt; one of tokens has no text."""
+    """Return the message of one prompt, a text or a list of tokens; tokens have no text."""
     if not isinstance(node.value, list):
         return Message("user", (TextPart(node.text()),))
     for token in node.items():
@@ -184,7 +184,8 @@ def _read_prompt(node: Node) -> Message:
 
 
 def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
-    """Return the prompt of a choice, if requested: each prompt has the same number of choices."""
+    """Return the prompt of a choice if the request has `echo`, else "". Each prompt has the same
+    share of the `choices`."""
     own: CompletionFields = request.own
     if not own.echo:
         return ""
@@ -192,7 +193,7 @@ def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
 
 
 def _finish_reason(choice: Choice) -> str:
-    """Return the finish reason; legacy completions have no calls."""
+    """Return the finish reason of a choice; `stop` for calls, which legacy completions lack."""
     reason = finish_reason(choice.finish_reason, legacy=False)
     return "stop" if reason == "tool_calls" else reason
 
@@ -201,7 +202,7 @@ def _top_fields(response: CanonicalResponse) -> dict[str, Json]:
     """Return the fields that a completion and its chunks have beside the choices."""
     return {
         "id": f"cmpl-{response.id}",
-        "object": _OBJECT,
+        "object": "text_completion",
         "created": response.created,
         "model": response.model,
         "system_fingerprint": None,

@@ -55,7 +55,7 @@ def read_metadata(body: Node) -> dict[str, str]:
 
 
 def read_pairs(node: Node) -> dict[str, str]:
-    """Return an object of strings."""
+    """Return the value if it is an object of strings; raise the 400 for another."""
     return {key: node.get(key).text() for key in node.object()}
 
 
@@ -100,13 +100,14 @@ def read_in_range(node: Node, least: int, most: int, unit: str = "") -> int:
 
 
 def read_top_logprobs(body: Node, most: int = 20, key: str = "top_logprobs") -> int:
-    """Return the requested number of alternatives per token, 0 if it is missing."""
+    """Return the requested number of alternatives per token, 0 if it is missing; raise the 400
+    unless it is from 0 to `most`."""
     node = body.maybe(key)
     return read_in_range(node, 0, most) if node else 0
 
 
 def read_choice_count(node: Node) -> int:
-    """Return the requested number of choices."""
+    """Return the requested number of choices; raise the 400 unless it is 1 to MAX_CHOICES."""
     return read_in_range(node, 1, MAX_CHOICES, " choices")
 
 
@@ -133,7 +134,8 @@ _MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any":
 
 
 def to_tool_choice(sent: Json) -> ToolChoice:
-    """Return a `tool_choice` of chat or Responses, or a legacy `function_call`, as a ToolChoice."""
+    """Return a `tool_choice` of chat or Responses, or a legacy `function_call`, as a ToolChoice.
+    Null and unknown modes are `auto`."""
     match sent:
         case str(mode):
             return ToolChoice(_MODES.get(mode, "auto"))
@@ -162,8 +164,8 @@ def _chosen_tool_name(tool: Json) -> str | None:
 
 
 def to_json_format(form: Json, place: str) -> JsonFormat | None:
-    """Return the JSON format that a response must have, or None for another format; errors about it
-    name it by `place`."""
+    """Return the JSON format that a response format demands, or None for plain text. Errors about
+    it name it by `place`."""
     match form:
         case {"type": "json_schema", "json_schema": {"schema": schema, **others}} | {
             "type": "json_schema",
@@ -179,7 +181,7 @@ def to_json_format(form: Json, place: str) -> JsonFormat | None:
 
 
 def read_tool_definition(node: Node, schema_key: str, kind: ToolKind = "function") -> Tool:
-    """Return a tool whose parameters or format are at `schema_key`."""
+    """Return a tool that a request offers; its parameters or format are at `schema_key`."""
     return Tool(
         node.need("name").text(),
         node.optional("description", Node.text) or "",
@@ -188,7 +190,6 @@ def read_tool_definition(node: Node, schema_key: str, kind: ToolKind = "function
     )
 
 
-_DEFAULT_PAGE_ITEMS, _MAX_PAGE_ITEMS = 20, 100
 # Larger numbers are beyond the end of any stream or list.
 _MAX_DIGITS = 9
 
@@ -201,13 +202,13 @@ class ListPage(msgspec.Struct, frozen=True):
     descending: bool
 
 
-def read_page(call: Call) -> ListPage:
-    """Return the page that the query asks for; the default order is descending. Raises the 400 for
-    a wrong limit or order."""
+def read_page(call: Call, default: int = 20, most: int = 100) -> ListPage:
+    """Return the page that the query asks for, of `default` items and descending if it names no
+    limit and order. Raises the 400 for another order, or a limit that is not from 0 to `most`."""
     query = Node(dict(call.query))
-    limit = read_integer(query, "limit", default=_DEFAULT_PAGE_ITEMS)
-    if limit > _MAX_PAGE_ITEMS:
-        raise query.get("limit").wrong(f"a number from 0 to {_MAX_PAGE_ITEMS}")
+    limit = read_integer(query, "limit", default=default)
+    if limit > most:
+        raise query.get("limit").wrong(f"a number from 0 to {most}")
     order = query.maybe("order")
     if order and order.text() not in ("asc", "desc"):
         raise unsupported(order, "'asc' and 'desc'")
@@ -215,8 +216,8 @@ def read_page(call: Call) -> ListPage:
 
 
 def render_page(items: Iterable[Node], page: ListPage) -> Json:
-    """Return a page of items, which are given from old to new, as a list object. An unknown `after`
-    is ignored."""
+    """Return a page of items, which come from old to new, as a list object. An unknown `after` is
+    ignored."""
     items = list(items)
     if page.descending:
         items.reverse()

@@ -37,6 +37,7 @@ PREFIX = "file-"
 _EXAMPLES = ("file_id", "input_file_id")
 _FORM_TYPE = b"multipart/form-data"
 _MAX_FIELDS = 100
+_MAX_PAGE_FILES = 10_000
 
 
 class FilePart(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ def read_form(call: Call) -> MultipartForm:
     from python_multipart.exceptions import FormParserError
     from python_multipart.multipart import FormParser, parse_options_header
 
-    kind, options = parse_options_header(call.headers.get("content-type", ""))
+    kind, options = parse_options_header(call.headers.get("content-type", "").encode())
     boundary = options.get(b"boundary")
     if kind != _FORM_TYPE or not boundary:
         raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
@@ -151,7 +152,7 @@ FILES = ResourceKind(
     decode=decode_file,
     writes=lambda file: (file_write(file),),
     read_fields=lambda call: FileFields(purpose=call.query.get("purpose", "")),
-    read_page=read_page,
+    read_page=lambda call: read_page(call, default=_MAX_PAGE_FILES, most=_MAX_PAGE_FILES),
     to_json=_to_json,
     render_page=_render_page,
     not_found=lambda name: WireError(
@@ -167,14 +168,15 @@ def make_output_file(name: str, created: int, ordinal: int, lines: Iterable[msgs
 
 
 def _read_upload(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request to store a file; raise a 400 for an unknown purpose or without a file."""
+    """Return a request to store a file; raise the 400 for an unknown purpose, without a file, and
+    for a part `file` without a filename."""
     form = read_form(call)
     fields = Node(dict(form.fields))
     purpose = fields.need("purpose")
     if purpose.text() not in _PURPOSES:
         raise unsupported(purpose, ", ".join(map(repr, _PURPOSES)))
     if (uploaded := form.files.get("file")) is None:
-        fields.need("file")
+        raise fields.need("file").wrong("a part with a filename")
     own = FileFields(uploaded=uploaded, purpose=purpose.text())
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 

@@ -48,11 +48,10 @@ _SMALL = frozenset({"text-embedding-3-small", "text-embedding-ada-002"})
 _SMALL_DIMENSIONS, _LARGE_DIMENSIONS = 1_536, 3_072
 _MAX_INPUTS = 2_048
 _MAX_TOKENS = 300_000
-_FORMATS = "'float' and 'base64'"
 
 
 def read_resource(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request about the model or completion in its path."""
+    """Return a request about the model or completion in its path, if any; a POST has metadata."""
     return make_resource_request(
         call,
         endpoint,
@@ -78,7 +77,7 @@ def _render_empty_list(request: CanonicalRequest, context: ComputeContext) -> by
 
 
 def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return an invented completion with the requested id, since none is stored."""
+    """Return an invented completion with the requested id and metadata, since none is stored."""
     text = "Completions are not stored here; this one was made for its id."
     response = CanonicalResponse(
         id="",
@@ -149,7 +148,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     inputs = tuple(_read_inputs(body.need("input")))
     form = body.maybe("encoding_format")
     if form and form.text() not in ("float", "base64"):
-        raise unsupported(form, _FORMATS)
+        raise unsupported(form, "'float' and 'base64'")
     read_fields(body, {"user": Node.text})
     is_base64 = form is not None and form.value == "base64"
     own = OpenAIEmbeddingFields(inputs, _read_dimensions(body, model), is_base64)

@@ -16,18 +16,19 @@ from scenarios_app.wire.samples import (
 
 
 def sample_chat_call(request: SampleRequest) -> SampleCall:
-    messages: list[JsonObject] = (
-        [{"role": "system", "content": request.system}] if request.system else []
-    )
+    """Return a call of the Chat Completions API."""
+    body: JsonObject = {"model": request.model, "messages": [], "stream": request.stream}
+    if request.system:
+        body["messages"].append({"role": "system", "content": request.system})
     for message in request.messages:
-        messages += _message_objects(message)
-    body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
+        body["messages"] += _message_objects(message)
     if request.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/v1/chat/completions", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
 def _message_objects(message: Message) -> list[JsonObject]:
+    """Return a message in the form of chat completions; each tool result is a message."""
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}

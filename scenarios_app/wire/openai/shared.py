@@ -1,4 +1,4 @@
-"""What OpenAI's endpoints share: keys, errors, headers, citations, and paths on Azure."""
+"""Code that OpenAI's endpoints share: keys, errors, headers, citations, and paths on Azure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -86,9 +86,6 @@ class OpenAIWire(Wire):
                 f"'Authorization: Bearer KEY'{azure}.",
             )
 
-    def check_headers(self, call: Call) -> None:
-        """Require nothing beyond the key."""
-
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_json(error_envelope(error))
 
@@ -97,7 +94,7 @@ class OpenAIWire(Wire):
 
 
 def is_at_ollama_port(call: Call) -> bool:
-    """Return True if the client addressed Ollama's port, and no path of Azure."""
+    """Return whether a call's host has Ollama's port and its path is not one of Azure."""
     at_port = call.headers.get("host", "").endswith(OLLAMA_PORT)
     return at_port and not call.path.startswith(AZURE)
 
@@ -133,7 +130,7 @@ _FULL_LIMITS: Headers = (
 
 
 def error_envelope(error: ErrorAnswer) -> Json:
-    """Return the envelope; `type` and `code` default to those of the status."""
+    """Return OpenAI's envelope; `type` and `code` default to those of the status."""
     code = ERROR_CODES.get(error.status)
     return {"error": error_fields(error, kind=error_type(error.status), code=code)}
 
@@ -155,7 +152,7 @@ def stream_error_code(error: ErrorAnswer) -> str:
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
-    """Return OpenAI's headers: fixed values, the request id, rate limits and retries."""
+    """Return OpenAI's response headers: fixed values, the request id, rate limits and retries."""
     own: Headers = (
         ("x-request-id", f"req_{request_id}"),
         ("openai-processing-ms", "12"),
@@ -190,7 +187,7 @@ def openai_retry_headers(error: ErrorAnswer | None) -> Headers:
 
 
 def _retry_after_ms(error: ErrorAnswer) -> int | None:
-    """Return the retry delay; for a rate limit without one a second, else None."""
+    """Return the error's retry delay, else that of a rate limit, else None."""
     if error.limited and error.retry_after_ms is None:
         return _DEFAULT_RETRY_MS
     return error.retry_after_ms
@@ -216,7 +213,8 @@ def error_type(status: int) -> str:
 
 
 def citation_fields(citation: Citation, text: str, *, before: int = 0) -> dict[str, Json]:
-    """Return a citation of a text that starts after `before` characters."""
+    """Return the fields of a cited page, with the range of the content that it supports: `text`
+    comes after `before` characters of the content."""
     start, end = citation.span_in(text)
     return {
         "start_index": before + start,

@@ -33,6 +33,8 @@ RESPONSE = SubResponse(
 RAW = SubResponse(200, b'["no usage"]')
 EMPTY = SubResponse(200, b'{"usage":{}}')
 WORDS = SubResponse(200, b'{"usage":{"prompt_tokens":"three","completion_tokens":[2]}}')
+NESTED = SubResponse(200, b"[" * 3_000 + b"]" * 3_000)
+NO_UTF8 = SubResponse(200, b'"\xff"')
 LIMITED = SubResponse(429, b'{"error":{"message":"slow"}}')
 
 
@@ -52,6 +54,15 @@ def test_answer_without_usage_counts_none() -> None:
     told = session.ask(BATCH, made["id"])
     assert told["request_counts"] == {"total": 4, "completed": 4, "failed": 0}
     assert (told["usage"]["input_tokens"], told["usage"]["output_tokens"]) == (4, 6)
+
+
+@pytest.mark.parametrize("answer", [NESTED, NO_UTF8, SubResponse(200, b"")])
+def test_answer_that_cannot_be_parsed_is_a_failed_line(answer: SubResponse) -> None:
+    session = Session()
+    told = session.ask(BATCH, session.make(jsonl(line("a")), answer)["id"])
+    assert told["request_counts"] == {"total": 1, "completed": 0, "failed": 1}
+    (failed,) = session.content(told["error_file_id"])
+    assert (failed["response"], failed["error"]["code"]) == (None, "server_error")
 
 
 def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:

@@ -163,6 +163,20 @@ def test_thinking_of_openrouters_has_details_that_come_back_unharmed(
     assert sealed == {part.signature or part.redacted} - {None}
 
 
+@pytest.mark.parametrize("model", ["anthropic/c", "openai/gpt-5"])
+def test_streamed_reasoning_blocks_of_openrouter_have_their_numbers(model: str) -> None:
+    parts = (ReasoningPart("a", "s"), TextPart("b"), ReasoningPart("c", "t"))
+    sent_whole = message("openrouter", *parts, model=model)["reasoning_details"]
+    streamed = [
+        detail
+        for delta in deltas("openrouter", *parts, model=model)
+        for detail in delta.get("reasoning_details", [])
+    ]
+    assert [detail["index"] for detail in streamed] == [0, 0, 1, 1]
+    ids = [detail.get("id") for detail in sent_whole if "id" in detail]
+    assert [detail["id"] for detail in streamed if "id" in detail] == ids
+
+
 def test_unscripted_openai_reasoning_is_encrypted() -> None:
     (_, sealed) = message("openrouter", ReasoningPart("Hm."), model="openai/o3")[
         "reasoning_details"

@@ -61,6 +61,16 @@ def test_files_are_listed_by_purpose_the_latest_first() -> None:
     assert [each["id"] for each in page["data"]] == [first] and page["has_more"] is True
 
 
+def test_up_to_10_000_files_are_on_one_page() -> None:
+    session = Session()
+    for _ in range(101):
+        session.upload(b"a")
+    assert len(session.ask(FILES)["data"]) == 101
+    assert len(session.ask(FILES, query={"limit": "10000"})["data"]) == 101
+    with pytest.raises(WireError, match="from 0 to 10000"):
+        session.ask(FILES, query={"limit": "10001"})
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [
@@ -69,6 +79,8 @@ def test_files_are_listed_by_purpose_the_latest_first() -> None:
         (({"content-type": "multipart/form-data; boundary=edge"}, b"text"), "no form"),
         (form_of(('name="file"; filename="x"', b"")), "'purpose'"),
         (form_of(('name="purpose"', b"batch")), "'file'"),
+        (form_of(('name="purpose"', b"batch"), ('name="file"', b"text")), "part with a filename"),
+        (({"content-type": "multipart/form-data; boundary=\u20ac"}, b"text"), "no form"),
         (form_of(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Dialects of OpenAI's chat completions: what those who speak this API say otherwise, as data."""
+"""Dialects of OpenAI's chat completions: how other servers differ, as data."""

@@ -61,9 +61,9 @@ def native_finish_field(model: str, reason: str) -> Fields:
     return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
 
 
-def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
-    """Return reasoning as the items of `reasoning_details`: a text with its signature, or a summary
-    and encrypted data, by the vendor."""
+def reasoning_details(part: ReasoningPart, model: str, index: int) -> list[Json]:
+    """Return a block of reasoning as items of `reasoning_details`: a text with its signature, or a
+    summary and encrypted data, by the vendor. `index` is the number of the block in its message."""
     vendor = vendor_of(model)
     details: list[dict[str, Json]] = []
     if vendor.is_summarized:
@@ -80,16 +80,17 @@ def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> lis
     return [{**each, "format": vendor.form, "index": index} for each in details]
 
 
-def detail_frame(model: str) -> tuple[bytes, bytes]:
+def detail_frame(model: str, index: int) -> tuple[bytes, bytes]:
     """Return the bytes before and after the encoded text of a streamed `reasoning_details` item."""
     vendor = vendor_of(model)
     kind = b"summary" if vendor.is_summarized else b"text"
-    form = encode_json({"format": vendor.form, "index": 0})[1:]
+    form = encode_json({"format": vendor.form, "index": index})[1:]
     return b'{"type":"reasoning.%b","%b":' % (kind, kind), b"," + form
 
 
-def closing_details(part: ReasoningPart, model: str) -> list[Json]:
-    """Return the `reasoning_details` items that follow the streamed text, if there are any."""
+def closing_details(part: ReasoningPart, model: str, index: int) -> list[Json]:
+    """Return the `reasoning_details` items that follow the streamed text of a block; may be
+    empty."""
     if part.redacted is None and part.signature is None and not vendor_of(model).is_summarized:
         return []
-    return reasoning_details(replace(part, text=""), model)
+    return reasoning_details(replace(part, text=""), model, index)

@@ -14,16 +14,16 @@ from scenarios_app.wire.openai.dialects.openrouter import (
 
 
 def reasoning_fields(
-    where: ReasoningPlace, thoughts: Sequence[ReasoningPart], model: str, content: str | None
+    where: ReasoningPlace, blocks: Sequence[ReasoningPart], model: str, content: str | None
 ) -> Fields:
-    """Return a message's reasoning fields, for the place where the dialect has them. Without
-    reasoning text there are none, except in OpenRouter's details."""
-    text = "".join(part.text for part in thoughts)
+    """Return the fields of a message for its reasoning; Mistral's is the whole `content`. Without
+    reasoning text there are none, except OpenRouter's details."""
+    text = "".join(part.text for part in blocks)
     match where:
         case "details":
             details: list[Json] = []
-            for index, part in enumerate(thoughts):
-                details += reasoning_details(part, model, index=index)
+            for index, part in enumerate(blocks):
+                details += reasoning_details(part, model, index)
             return {"reasoning": text or None, "reasoning_details": details}
         case "content" if text:
             thinking: Json = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
@@ -35,11 +35,12 @@ def reasoning_fields(
             return {}
 
 
-def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
-    """Return the bytes around a reasoning delta's encoded text, and between its repetitions."""
+def reasoning_delta_frame(dialect: Dialect, model: str, index: int) -> tuple[bytes, ...]:
+    """Return the bytes around a reasoning delta's encoded text, and between its repetitions.
+    `index` is the number of the reasoning block in its message."""
     match dialect.reasoning:
         case "details":
-            before, after = detail_frame(model)
+            before, after = detail_frame(model, index)
             return (
                 b'{"role":"assistant","content":"","reasoning":',
                 b',"reasoning_details":[' + before,
@@ -56,8 +57,11 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
             return (b'{"%b":' % name.encode(), b",%b}" % beside if beside else b"}")
 
 
-def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) -> Fields:
-    """Return OpenRouter's delta after reasoning, with signature or encrypted data; else empty."""
-    if where != "details" or not (rest := closing_details(part, model)):
+def reasoning_end_delta(
+    where: ReasoningPlace, part: ReasoningPart, model: str, index: int
+) -> Fields:
+    """Return OpenRouter's delta after a reasoning block, with its signature or encrypted data;
+    empty if it has neither, and in other dialects."""
+    if where != "details" or not (rest := closing_details(part, model, index)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}

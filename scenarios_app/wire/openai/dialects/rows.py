@@ -1,4 +1,4 @@
-"""The dialects of OpenAI's API, one row each: a new one is a row more."""
+"""The dialects of OpenAI's API, one value each."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -84,7 +84,7 @@ def mistral_usage(usage: Usage) -> dict[str, Json]:
 
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
-    """Return the usage, with reasoning tokens in the total but not in the completion's tokens."""
+    """Return xAI's usage: reasoning tokens are in the total, but not in the completion's tokens."""
     visible_tokens = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
         "prompt_tokens": usage.input_tokens,
@@ -102,6 +102,7 @@ def xai_usage(usage: Usage) -> dict[str, Json]:
 
 
 def plain_usage(usage: Usage) -> dict[str, Json]:
+    """Return the prompt tokens, the completion tokens and their total."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
