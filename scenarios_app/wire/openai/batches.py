@@ -125,7 +125,7 @@ def _require_value(node: Node, wanted: str, code: str) -> None:
 
 class Batch(Resource, frozen=True):
     """A stored batch; `output` and `failed` are the lines of its two files, `usage` is that of all
-    its requests."""
+    its requests, `cancelled` the time of its cancellation in Unix seconds."""
 
     endpoint: str
     input_file_id: str = msgspec.field(name="input_file")
@@ -253,8 +253,8 @@ def _add_usage(total: Usage, body: Any) -> Usage:
 
 
 def _count_tokens(body: Any, names: Iterable[str], detail: str = "") -> int:
-    """Return the first integer under these names of a response's usage, or in their details; 0 if
-    there is none."""
+    """Return the first integer at these names in a response's usage, or at `detail` in their
+    details; 0 if there is none."""
     paths = [(f"{name}_details", detail) if detail else (name,) for name in names]
     counts = (get_nested(body, "usage", *path) for path in paths)
     return next((count for count in counts if isinstance(count, int)), 0)

@@ -1,4 +1,4 @@
-"""Decodes recorded chat completions, those of dialects, legacy completions, and annotations."""
+"""Decodes recorded chat completions of all dialects, legacy completions, and annotations."""
 
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ _FINISHES: Final = {
     "function_call": "tool_calls",
     "content_filter": "content_filter",
 }
-# What a message holds that a document has no word for.
-_UNSAID: Final = ("audio", "images", "executed_tools", "function_call")
+# Fields of a message that documents lack.
+_LOST_FIELDS: Final = ("audio", "images", "executed_tools", "function_call")
 _PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title", "url": "url"}
 
 
@@ -56,7 +56,7 @@ def _decode_choice(choice: dict[str, Any], message: Any) -> DecodedChoice:
         message = {"content": choice.get("text")}
     if choice.get("logprobs"):
         content.lost.add("logprobs")
-    content.lost.update(name for name in _UNSAID if message.get(name))
+    content.lost.update(name for name in _LOST_FIELDS if message.get(name))
     content.add_reasoning(message.get("reasoning") or message.get("reasoning_content"))
     message_content = message.get("content")
     sources, is_exact = decode_annotations(message, message_content)
@@ -86,15 +86,15 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
         case "text" | "output_text":
             content.add_text(part.get("text"))
         case "thinking":
-            texts = [get_nested(piece, "text") for piece in dict_items(part.get("thinking"))]
-            text = "".join(one for one in texts if isinstance(one, str))
-            content.append_reasoning_text(text)
+            for piece in dict_items(part.get("thinking")):
+                content.append_reasoning_text(piece.get("text"))
         case kind:
             content.lost.add(str(kind))
 
 
 def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add a chunk's delta to a message: texts and lists are appended, calls by their index."""
+    """Add a chunk's delta to a message: texts and lists are appended, calls by their index; other
+    values replace earlier ones."""
     for name, value in delta.items():
         if name == "tool_calls":
             _merge_call_pieces(message.setdefault(name, []), value)
@@ -113,7 +113,8 @@ def _merge_call_pieces(calls: list[dict[str, Any]], pieces: Any) -> None:
     for piece in dict_items(pieces):
         # Some servers send an empty `custom` with each call of a function.
         kind, key = ("custom", "input") if piece.get("custom") else ("function", "arguments")
-        content = piece.get(kind) or {}
+        # Some servers send null for a name or arguments that follow in a later piece.
+        content = {k: v for k, v in (piece.get(kind) or {}).items() if v is not None}
         index, last = piece.get("index"), calls[-1] if calls else None
         same = next((call for call in reversed(calls) if call.get("index") == index), last)
         new = piece.get("id") and same is not None and piece["id"] != same.get("id")
@@ -122,14 +123,14 @@ def _merge_call_pieces(calls: list[dict[str, Any]], pieces: Any) -> None:
             calls.append({**whole, kind: {"name": "", key: "", **content}})
             continue
         into = same.setdefault(kind, {"name": "", key: ""})
-        into["name"] += content.get("name") or ""
+        into["name"] += content.get("name", "")
         more = content.get(key)
         if isinstance(more, str) and isinstance(into[key], str):
             into[key] += more
 
 
 def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the token counts as keys of a document's `usage`."""
+    """Return a body's token counts as keys of a document's `usage`; empty if it has none."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return {}
@@ -148,7 +149,8 @@ def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode_annotations(content: dict[str, Any], text: Any) -> tuple[list[Json], bool]:
-    """Return the citations of a text for a document, and whether all annotations are among them."""
+    """Return the citations of a message's text as documents have them, and whether all its
+    annotations are among them."""
     annotations = content.get("annotations")
     length = len(text) if isinstance(text, str) else 0
     citations = [_decode_citation(annotation, length) for annotation in dict_items(annotations)]

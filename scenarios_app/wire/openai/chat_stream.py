@@ -182,7 +182,7 @@ class ChunkEncoder:
         return chunk
 
     def _chunk_frame(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Return the frame of a chunk from that of its delta; an empty one stays empty."""
+        """Return the bytes around the text in a chunk; `frame` are those in its delta, if any."""
         if not frame:
             return ()
         before, *between, after = frame
@@ -196,8 +196,8 @@ class ChunkEncoder:
         return (b'{%b"%b":' % (before, key.encode()), b"}")
 
     def _end_part(self, event: PartEnd) -> bytes:
-        """Return the last chunk of a part, if it has one: the end of OpenRouter's reasoning, a call
-        that is sent whole, or annotations."""
+        """Return the last chunk of a part: the end of OpenRouter's reasoning, a call that is sent
+        whole, or annotations; empty if there is none."""
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
             model, number = self._response.model, self._reasoning_number(event)
@@ -212,7 +212,7 @@ class ChunkEncoder:
         return self._encode_chunk(event.choice, {"annotations": sources}) if sources else b""
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
-        """Return the chunk with the finish reason of a choice, named as `why` in the engine."""
+        """Return the chunk with the finish reason `why` of a choice."""
         reason = finish_reason(why, legacy=self._has_legacy_call(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
         is_last = choice == len(self._response.choices) - 1

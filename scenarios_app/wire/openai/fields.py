@@ -229,7 +229,7 @@ def render_page(items: Iterable[Node], page: ListPage) -> Json:
 
 
 def render_deletion(name: str, kind: str) -> bytes:
-    """Return the body of the response to a deletion."""
+    """Return the response to the deletion of the object `name`, whose type is `kind`."""
     return encode_json({"id": name, "object": kind, "deleted": True})
 
 

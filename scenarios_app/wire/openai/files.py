@@ -31,7 +31,6 @@ _PURPOSES = (
     *("assistants", "batch", "evals", "fine-tune", "user_data", "vision"),
     *("batch_output", "fine-tune-results", "assistants_output"),
 )
-PREFIX = "file-"
 # Every session has these examples: the ids in OpenAI's API description, which generated clients
 # and the SDKs' own tests request.
 _EXAMPLES = ("file_id", "input_file_id")
@@ -147,7 +146,7 @@ FILES = ResourceKind(
     provider=PROVIDER,
     path="/v1/files",
     parameter="file_id",
-    prefix=PREFIX,
+    prefix="file-",
     examples={name: File(name, 0, 0, "example.jsonl", "batch", b"") for name in _EXAMPLES},
     decode=decode_file,
     writes=lambda file: (file_write(file),),
@@ -185,9 +184,8 @@ def _make_file(request: CanonicalRequest, context: ComputeContext) -> File:
     own: FileFields = request.own
     assert own.uploaded is not None
     name, data = own.uploaded.name or "upload", own.uploaded.data
-    return File(
-        f"{PREFIX}{context.request_id}", context.created, context.ordinal, name, own.purpose, data
-    )
+    file_id = f"{FILES.prefix}{context.request_id}"
+    return File(file_id, context.created, context.ordinal, name, own.purpose, data)
 
 
 # The first matching pattern wins, so the longer ones come first.

@@ -68,6 +68,7 @@ def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the model in the request's path; raise the 404 if it is unknown."""
     return encode_json(_model_json(request.model, request, context))
 
 

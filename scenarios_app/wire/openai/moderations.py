@@ -1,5 +1,4 @@
-"""OpenAI's moderations: each category is flagged by a few fixed words, so that tests can trigger
-it."""
+"""OpenAI's moderations: a few fixed words flag each category, so that tests can trigger it."""
 
 import hashlib
 import re
@@ -70,9 +69,8 @@ def read_moderations(
 def compute_moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one result per input."""
     results: list[Json] = [_moderation_result(message) for message in request.messages]
-    return encode_json(
-        {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
-    )
+    body = {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
+    return encode_json(body)
 
 
 def _read_part(node: Node) -> MessagePart:
@@ -89,7 +87,7 @@ def _read_part(node: Node) -> MessagePart:
 
 
 def _moderation_result(message: Message) -> Json:
-    """Return which categories the words of a message belong to, with scores."""
+    """Return the result for one input: the categories of its words, with scores."""
     text = message.text
     flagged = set(_flagged_categories(text))
     texts = ["text"] if any(isinstance(part, TextPart) for part in message.parts) else []

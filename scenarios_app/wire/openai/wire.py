@@ -88,7 +88,7 @@ class OpenAIChat(OpenAIWire):
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
     def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
-        """Return the setups of OpenAI's SDK; none for other dialects."""
+        """Return the setups of OpenAI's SDKs; none for other dialects."""
         return sdk_setups(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
@@ -106,7 +106,8 @@ class OpenAIChat(OpenAIWire):
 
 
 def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
-    """Return a copy of OpenAI's endpoint whose requests name the dialect's provider."""
+    """Return a copy of OpenAI's endpoint whose requests name the dialect's provider; if it is that
+    of chat, in the dialect."""
     if endpoint.read is read_chat:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None

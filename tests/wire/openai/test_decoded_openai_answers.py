@@ -118,6 +118,17 @@ def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
     assert said["usage"] == {"input_tokens": 4}
 
 
+def test_null_fields_of_a_calls_first_chunk_lose_no_later_chunk() -> None:
+    pieces = [
+        {"index": 0, "id": "call_1", "function": {"name": None, "arguments": None}},
+        {"index": 0, "function": {"name": "f", "arguments": '{"a": '}},
+        {"index": 0, "function": {"name": None, "arguments": "1}"}},
+    ]
+    stream = events(*[delta(tool_calls=[piece]) for piece in pieces], delta("tool_calls"))
+    said = parts_of(CHAT, stream)
+    assert said == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
+
+
 def test_completions_of_old_in_parts() -> None:
     url = "https://api.openai.com/v1/completions"
     asked = {"model": "m", "prompt": "hi"}

@@ -177,6 +177,13 @@ def test_streamed_reasoning_blocks_of_openrouter_have_their_numbers(model: str) 
     assert [detail["id"] for detail in streamed if "id" in detail] == ids
 
 
+def test_unscripted_encrypted_reasoning_is_equal_in_a_stream() -> None:
+    part, model = ReasoningPart("Hm."), "openai/gpt-5"
+    (_, encrypted) = message("openrouter", part, model=model)["reasoning_details"]
+    streamed = [delta.get("reasoning_details") for delta in deltas("openrouter", part, model=model)]
+    assert [encrypted] in streamed
+
+
 def test_unscripted_openai_reasoning_is_encrypted() -> None:
     (_, sealed) = message("openrouter", ReasoningPart("Hm."), model="openai/o3")[
         "reasoning_details"

@@ -73,7 +73,7 @@ _XAI_CODES = {
 
 
 def xai_error(error: ErrorAnswer) -> Json:
-    """Return an object whose `code` is a sentence and whose `error` is the message."""
+    """Return an object whose `error` is the message and whose `code` is by default a sentence."""
     other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
     return {
         "code": error.code or _XAI_CODES.get(error.status, other),

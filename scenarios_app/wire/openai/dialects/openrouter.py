@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import ReasoningPart
@@ -61,7 +60,7 @@ def native_finish_field(model: str, reason: str) -> Fields:
     return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
 
 
-def reasoning_details(part: ReasoningPart, model: str, index: int) -> list[Json]:
+def reasoning_details(part: ReasoningPart, model: str, index: int) -> list[dict[str, Json]]:
     """Return a block of reasoning as items of `reasoning_details`: a text with its signature, or a
     summary and encrypted data, by the vendor. `index` is the number of the block in its message."""
     vendor = vendor_of(model)
@@ -91,6 +90,8 @@ def detail_frame(model: str, index: int) -> tuple[bytes, bytes]:
 def closing_details(part: ReasoningPart, model: str, index: int) -> list[Json]:
     """Return the `reasoning_details` items that follow the streamed text of a block; may be
     empty."""
-    if part.redacted is None and part.signature is None and not vendor_of(model).is_summarized:
-        return []
-    return reasoning_details(replace(part, text=""), model, index)
+    return [
+        {key: value for key, value in detail.items() if key != "text"}
+        for detail in reasoning_details(part, model, index)
+        if "data" in detail or "signature" in detail
+    ]

@@ -294,17 +294,7 @@ OLLAMA = Dialect(
 
 DIALECTS: Mapping[str, Dialect] = {
     row.name: row
-    for row in (
-        OPENAI,
-        AZURE_OPENAI,
-        OPENROUTER,
-        VLLM,
-        DEEPSEEK,
-        GROQ,
-        MISTRAL,
-        XAI,
-        OLLAMA,
-    )
+    for row in (OPENAI, AZURE_OPENAI, OPENROUTER, VLLM, DEEPSEEK, GROQ, MISTRAL, XAI, OLLAMA)
 }
 PROVIDERS: tuple[str, ...] = tuple(
     name for name, row in DIALECTS.items() if row.provider == name and row is not OPENAI
