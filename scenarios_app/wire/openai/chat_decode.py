@@ -93,19 +93,24 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
 
 
 def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add a chunk's delta to a message: texts and lists are appended, calls by their index; other
-    values replace earlier ones."""
+    """Add a chunk's delta to a message: texts and lists are appended, calls by their index. A text
+    and a list are joined as content parts. Other values replace earlier ones."""
     for name, value in delta.items():
         if name == "tool_calls":
             _merge_call_pieces(message.setdefault(name, []), value)
-        elif isinstance(value, str) and name != "role":
-            before = message.get(name) or ""
-            message[name] = f"{before}{value}" if isinstance(before, str) else before
-        elif isinstance(value, list):
-            before = message.get(name)
-            message[name] = [*before, *value] if isinstance(before, list) else [*value]
+        elif isinstance(value, str | list) and name != "role":
+            more: Any = value
+            before = message.get(name) or more[:0]
+            if type(before) is not type(more):
+                before, more = _to_parts(before), _to_parts(more)
+            message[name] = before + more
         elif value is not None:
             message[name] = value
+
+
+def _to_parts(content: Any) -> list[Any]:
+    """Return a content as a list of parts; a text is one part."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
 def _merge_call_pieces(calls: list[dict[str, Any]], pieces: Any) -> None:

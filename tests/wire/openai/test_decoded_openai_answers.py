@@ -108,6 +108,16 @@ def test_a_chat_stream_in_parts() -> None:
     }
 
 
+def test_texts_and_parts_of_a_streamed_content_are_joined() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    mistral = [delta(content=""), delta(content=[thinking]), delta(content="Hi "), delta("stop")]
+    said = parts_of(CHAT, events(*mistral[:3], delta(content="you"), mistral[3]))
+    assert said == {"reasoning": [{"text": "Hm."}], "text": "Hi you"}
+    text = {"type": "text", "text": "you"}
+    said = parts_of(CHAT, events(delta(content="Hi "), delta(content=[text]), mistral[3]))
+    assert said == {"text": "Hi you"}
+
+
 def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
     body = events(
         delta(tool_calls=[CALL, {**CALL, "id": "call_2"}]),

@@ -140,6 +140,7 @@ def test_thinking_of_mistrals_is_a_part_of_the_content() -> None:
             ReasoningPart("Hm.", "sig"),
             [("reasoning.summary", "summary", "Hm."), ("reasoning.encrypted", "data", "sig")],
         ),
+        ("x-ai/grok", ReasoningPart("", "sig"), [("reasoning.encrypted", "data", "sig")]),
     ],
 )
 def test_thinking_of_openrouters_has_details_that_come_back_unharmed(
