@@ -150,8 +150,8 @@ class Batch(Resource, frozen=True):
 
 
 def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
-    """Return the batch with the responses to its lines, and their usage in all. Those that are no
-    success or no JSON go to `failed`."""
+    """Return the batch with the responses to its lines and the sum of their usage. Those that are
+    no success or no JSON go to `failed`."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
     usage = batch.usage

@@ -92,6 +92,7 @@ def _message_items(message: Message, custom: Collection[str]) -> list[JsonObject
 
 
 def sdk_setups(origin: str) -> tuple[SdkSetup, ...]:
+    """Return how to point OpenAI's SDK at a server, as a client of OpenAI and of Azure."""
     v1 = f"{origin}/v1"
     azure = f'azure_endpoint="{origin}", api_key="any", api_version="2024-10-21"'
     return (

@@ -120,6 +120,7 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     def read_for_provider(
         call: Call, copy: Endpoint, params: Params, body: Node
     ) -> CanonicalRequest:
+        """Return the request that OpenAI's endpoint reads, for the dialect's provider."""
         request = endpoint.read(call, copy, params, body)
         return replace(request, provider=dialect.provider, also=(PROVIDER,))
 
