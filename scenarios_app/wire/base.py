@@ -28,8 +28,8 @@ class Call(msgspec.Struct, frozen=True):
     `path` is raw (percent-encoded, without query). Header names are lower-case; repeated headers
     are joined by a comma. `raw_query` is the query as it was sent, `scheme` the scheme of the
     client's base URL as far as it is known. `session` is set only for calls that this process makes
-    itself: clients name their session in a header or by their key. `link` is set for
-    calls over a WebSocket. `siblings` are other open connections whose latest request was of the
+    itself: clients name their session in a header or by their key. `link` is set for calls over a
+    WebSocket. `siblings` is the number of other open connections whose latest request was of the
     same session and path; 1 where the transport does not know them, since there may be some.
     """
 
@@ -55,8 +55,9 @@ class SubResponse(msgspec.Struct, frozen=True):
 class ComputeContext(msgspec.Struct, frozen=True):
     """The input of computed responses.
 
-    `models` maps each model to its owner, `created` is the time in seconds, `ordinal` the request's
-    number in its session; `sub_responses` are in the order of the sub-requests.
+    `models` maps each model to its owner, `created` is the time in Unix seconds. New ids contain
+    `request_id`, 32 hex digits. `ordinal` is the request's number in its session; `sub_responses`
+    are in the order of the sub-requests.
     """
 
     models: Mapping[str, str]
@@ -202,9 +203,10 @@ class Wire(Protocol):
     """One provider's HTTP API. Stateless: a wire is one shared value.
 
     `title` is its name for people. `models` are listed even without any scenario, `key_headers` are
-    the headers in which clients send their keys. All responses under `prefixes`, errors too, are in
-    the provider's format; a prefix without a slash at its end is that path alone, with or without a
-    trailing slash. `sequential` is true if parts stream strictly one after another,
+    the headers in which clients send their keys. `stream_type` is the media type of streams, and
+    new ids of tool calls begin with `tool_call_prefix`. All responses under `prefixes`, errors too,
+    are in the provider's format; a prefix without a slash at its end is that path alone, with or
+    without a trailing slash. `sequential` is true if parts stream strictly one after another,
     `signs_reasoning` if reasoning carries a signature that the API requires when it is sent back.
     `malformed_body` and `malformed_event` are sent by the fault `invalid_response`. `own_errors`
     are the provider's own errors by the kind of fault that stands for each. `upstream` is the real
@@ -237,8 +239,7 @@ class Wire(Protocol):
         """Return whether a call under a prefix that several wires share is for this one."""
 
     def api_key(self, call: Call) -> str | None:
-        """Return the client's key, from any header or query parameter that the provider takes. None
-        without one."""
+        """Return the client's key from any header or query parameter of the provider, or None."""
 
     def authorise(self, call: Call) -> None:
         """Raise the provider's 401 (or its equivalent) if it needs a key and none was sent."""
@@ -269,7 +270,8 @@ def make_resource_request(
     messages: tuple[Message, ...] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """Return a request that no model answers; `own` are the fields of this endpoint alone."""
+    """Return the request to an endpoint without model, such as a list of files; `own` are its own
+    fields."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,
@@ -283,7 +285,8 @@ def make_resource_request(
 
 
 def user_messages(parts: Sequence[MessagePart]) -> Iterator[Message]:
-    """Yield a user's parts as messages: each tool result, and each run of other parts, is one."""
+    """Yield a user's parts as messages: each tool result, and each run of other parts, is one.
+    Without parts there is one empty message."""
     if not parts:
         yield Message("user", ())
     for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):

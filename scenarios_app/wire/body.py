@@ -20,7 +20,7 @@ SLICE_BYTES = 262_144
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The size of JSON beyond which a request is refused."""
+    """The most levels and values that a body may have, and the most items of its `messages`."""
 
     depth: int = 64
     nodes: int = 200_000
@@ -47,17 +47,12 @@ class Node(msgspec.Struct, frozen=True, gc=False):
             return f"{around}[{self.at}]"
         return f"{around}.{self.at}" if around else self.at
 
-    @property
-    def is_present(self) -> bool:
-        """False if the value is missing or null."""
-        return self.value is not None
-
     def get(self, key: str) -> "Node":
-        """Return the node at a key; raise the 400 if this is no object."""
+        """Return the node at a key, with None if it is missing; raise the 400 for no object."""
         return Node(self.object().get(key), key, self)
 
     def maybe(self, key: str) -> "Node | None":
-        """Return the node at a key, or None if it is missing or null."""
+        """Return the node at a key, None if missing or null; raise the 400 if this is no object."""
         of = self.value if isinstance(self.value, dict) else self.object()
         value = of.get(key)
         return None if value is None else Node(value, key, self)
@@ -81,7 +76,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return None if node is None else read(node)
 
     def items_at(self, key: str) -> "Iterator[Node]":
-        """Yield the nodes of the list at a key; none if it is missing or null."""
+        """Yield the nodes of the list at a key; none if null or missing, the 400 for no list."""
         node = self.maybe(key)
         return iter(()) if node is None else node.items()
 
@@ -113,7 +108,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         raise self.wrong("a number")
 
     def integer(self) -> int:
-        """Return the value if it is an integer; raise the 400 for another type."""
+        """Return the value if it is an integer of any size; raise the 400 for another type."""
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
         raise self.wrong("an integer")
@@ -138,13 +133,13 @@ def read_body(body: bytes, limits: Limits) -> Node:
     """Decode a request body; raise the 400 if it is no JSON object or exceeds the limits."""
     commas, openings = count_separators(body)
     if max(commas, openings) > limits.nodes and more_values_than(limits.nodes, body):
-        raise _too_many(limits)
+        raise _too_many_values(limits)
     try:
         value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise WireError(400, f"The body of the request is not valid JSON: {error}.") from None
     except RecursionError:
-        raise _too_deep(limits) from None
+        raise _too_many_levels(limits) from None
     if commas + openings >= min(limits.depth, limits.nodes):
         # With fewer separators the value cannot exceed the limits.
         _check_limits(value, limits)
@@ -169,19 +164,19 @@ def _check_limits(value: Json, limits: Limits) -> None:
         depth += 1
         nodes += sum(len(item) for item in inner)
         if depth > limits.depth:
-            raise _too_deep(limits)
+            raise _too_many_levels(limits)
         if nodes > limits.nodes:
-            raise _too_many(limits)
+            raise _too_many_values(limits)
         level = [
             child for item in inner for child in (item.values() if isinstance(item, dict) else item)
         ]
 
 
-def _too_many(limits: Limits) -> WireError:
+def _too_many_values(limits: Limits) -> WireError:
     return WireError(400, f"The JSON body holds more than {limits.nodes} values.")
 
 
-def _too_deep(limits: Limits) -> WireError:
+def _too_many_levels(limits: Limits) -> WireError:
     return WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.")
 
 
@@ -246,13 +241,12 @@ _TYPED_LEVELS = 4
 def body_decoder(
     kind: type[T], untyped: Callable[[T], Iterable[Json]]
 ) -> Callable[[bytes, Limits], T]:
-    """Return a function that decodes a body of this type within limits; it raises Unsure. `untyped`
-    returns the values of a decoded body whose types do not limit their depth."""
+    """Return a function that decodes a body of this type; it raises Unsure beyond the limits of
+    levels and values. `untyped` returns the values whose types do not limit their depth."""
     decode = msgspec.json.Decoder(kind).decode
 
     def decode_within(body: bytes, limits: Limits) -> T:
-        """Return a decoded body; raise Unsure if it is invalid or beyond a limit, which `read_body`
-        reports."""
+        """Return a decoded body; raise Unsure if it is invalid or has too many levels or values."""
         try:
             if len(body) >= limits.nodes and sum(count_separators(body)) >= limits.nodes:
                 # Only decoded values tell how many they are.

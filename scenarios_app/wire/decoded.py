@@ -1,13 +1,15 @@
 """Recorded responses decoded into the parts of a step's `produce`, which people can edit."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.shapes import DocumentError
 
 _ORDER: Final = ("reasoning", "text", "tool_call", "refusal", "hosted_tool")
+_PRODUCE: Final = ("scenarios", 0, "steps", 0, "produce")
 # Only lists of parts have these.
 _NEEDS_PARTS: Final = frozenset({"citations", "hosted_tool"})
 
@@ -134,20 +136,27 @@ class ResponseDecoder:
     stream: Callable[[list[Any]], DecodedResponse | None]
 
     def decode(self, body: bytes) -> DecodedResponse | None:
-        """Return the decoded response, or None if it has not the format of this endpoint."""
+        """Return the decoded response. None for a format other than this endpoint's, and for values
+        that documents cannot contain, such as NaN, half of a surrogate pair, or over 64 levels."""
+        from scenarios_app.engine.document.json_text import to_plain_json
+
         value = parse_json(body)
         try:
-            return self.body(value) if isinstance(value, dict) else self.stream(parse_events(body))
-        except (AttributeError, KeyError, TypeError, ValueError):
+            is_object = isinstance(value, dict)
+            decoded = self.body(value) if is_object else self.stream(parse_events(body))
+            if decoded is not None:
+                to_plain_json(decoded.to_produce(), loc=_PRODUCE)
+            return decoded
+        except (AttributeError, KeyError, TypeError, ValueError, DocumentError):
             return None
 
 
-def parse_events(body: bytes) -> list[Any]:
-    """Return the JSON objects of a stream: SSE data, lines, or the items of one list."""
+def parse_events(body: bytes) -> list[dict[str, Any]]:
+    """Return the JSON objects of a stream: SSE data, lines, or the items of one list. Anything else
+    is left out."""
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith("["):
-        value = parse_json(text)
-        return value if isinstance(value, list) else []
+        return dict_items(parse_json(text))
     # `splitlines` would also split at characters that JSON strings may contain.
     lines = text.replace("\r\n", "\n").split("\n")
     values = (parse_json(line.removeprefix("data:")) for line in lines)
@@ -162,8 +171,8 @@ def parse_json(text: str | bytes) -> Any:
         return None
 
 
-def dict_items(value: Any) -> Iterable[dict[str, Any]]:
-    """Return the objects of a list; an empty list for any other value."""
+def dict_items(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; an empty list if `value` is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -103,7 +103,7 @@ def routing_headers() -> tuple[str, ...]:
 class Target(msgspec.Struct, frozen=True):
     """The destination of a call. Without an endpoint, `error` is the 400, 404 or 405 to answer.
 
-    `provider` is empty if no provider owns the path; the wire is then the last one.
+    If no provider owns the path, `is_owned` is false and the wire the last one.
     """
 
     wire: Wire
@@ -118,8 +118,7 @@ class Target(msgspec.Struct, frozen=True):
         return self.wire.provider if self.is_owned else ""
 
     def api_key(self, call: Call) -> str | None:
-        """Return the client's key; if no provider owns the path, in the form of any provider. None
-        without one."""
+        """Return the client's key, in any provider's form if the path is not owned, or None."""
         candidates = (self.wire,) if self.is_owned else wires()
         return next((key for wire in candidates if (key := wire.api_key(call))), None)
 
@@ -141,7 +140,8 @@ def url_patterns() -> Iterator[str]:
 
 
 def find_target(call: Call) -> Target | None:
-    """Return the target of a call, in its header's dialect; None if no provider owns its path."""
+    """Return the target of a call, in the dialect that a header names, or the error to answer. None
+    if no provider owns the path."""
     target = _find_by_path(call)
     dialect = call.headers.get(DIALECT_HEADER)
     if target is None or dialect is None or target.wire not in openai_chat.WIRES:
@@ -163,7 +163,8 @@ def unowned_target(call: Call) -> Target:
 
 
 def _to_dialect(target: Target, name: str) -> Target:
-    """Return the same endpoint of the dialect with this name; the 400 or 404 if it is missing."""
+    """Return the same endpoint of a dialect; the 400 if there is no such dialect, the 404 if it
+    lacks the endpoint."""
     wire = openai_chat.WIRES_BY_DIALECT.get(name)
     if wire is None:
         names = ", ".join(openai_chat.WIRES_BY_DIALECT)
@@ -209,7 +210,7 @@ def find_intended_path(method: str, path: str) -> IntendedPath | None:
 
 
 def _misplaced_target(call: Call, paths: Iterable[IntendedPath]) -> Target | None:
-    """Return a 404 that names the right base URL if the path fits an endpoint elsewhere, or
+    """Return a 404 that names the right base URL for the first path that an endpoint has, or
     None."""
     candidates = list(paths)
     for candidate in candidates:

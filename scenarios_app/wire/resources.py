@@ -51,9 +51,10 @@ class ResourceKind(Generic[ResourceT]):
 
     The path of a single resource ends with its `parameter`. Stored names begin with `prefix`; the
     `examples` exist in every session and are never stored. `decode` reads a stored resource and
-    `writes` stores it, with values that belong to it. `read_fields` returns the fields of a request
-    without name and page. `to_json` returns a resource as the API shows it, and `render_page` a
-    page of these, given from old to new; both get the request's fields.
+    `writes` stores it, with values that belong to it. `read_page` returns the requested page of a
+    list, `read_fields` the other fields of a request without its name. `to_json` returns a resource
+    as the API shows it, and `render_page` a page of these, given from old to new; both get the
+    request's fields. `not_found` makes the 404 for a name.
 
     The `options` of the endpoints may have a `render` function to show something else than JSON,
     `hooks` to load something else than resources, and the fields of an `Endpoint`.
@@ -122,8 +123,8 @@ class ResourceKind(Generic[ResourceT]):
         return Endpoint("GET", self.path, self._read, compute=compute, archival=hooks)
 
     def find(self, name: str, archived: ArchivedValues) -> ResourceT | None:
-        """Return the resource of a name, an example too, or None."""
-        data = archived.get(name)
+        """Return the resource of a name, an example too; None if missing or of another kind."""
+        data = archived.get(name) if name.startswith(self.prefix) else None
         return self.examples.get(name) if data is None else self.decode(data)
 
     def _endpoint(
@@ -151,8 +152,7 @@ class ResourceKind(Generic[ResourceT]):
         return Endpoint(method, path, read, compute=compute, archival=archival, **options)
 
     def _read(self, call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-        """Return the request with its fields and the name in its path, or the page if it has no
-        name."""
+        """Return the request for the resource that its path names, or else for a page of all."""
         own = self.read_fields(call)
         name = params.get(self.parameter)
         own = replace(own, name=name) if name else replace(own, page=self.read_page(call))
@@ -160,15 +160,14 @@ class ResourceKind(Generic[ResourceT]):
 
     @property
     def _hooks(self) -> ArchiveHooks:
-        """The hooks that load the named resource, or those of the endpoint's prefix, for a
-        request."""
+        """The hooks that load the resource that a request names, or all with a hook's prefix."""
         return ArchiveHooks(_referenced_names, self._load_resources)
 
     def _load_resources(
         self, request: CanonicalRequest, archived: ArchivedValues
     ) -> CanonicalRequest:
-        """Return a request about resources with `loaded` set: the one that its path names, or all
-        of them; empty if it does not exist."""
+        """Return a request with `loaded` set: the resource that its path names, or all of them;
+        empty if there is none."""
         own: ResourceFields = request.own
         names = (own.name,) if own.name else archived
         loaded = [each for name in names if (each := self.find(name, archived)) is not None]

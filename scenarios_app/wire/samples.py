@@ -1,6 +1,5 @@
 """Sample requests in no provider's format, and how each provider's client would send them."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -8,6 +7,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
+from scenarios_app.wire.decoded import parse_json
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -74,10 +74,7 @@ def results_of(message: Message) -> list[ToolResultPart]:
 
 def arguments_of(call: ToolCallPart) -> JsonObject:
     """Return a call's arguments as an object, which some wires need; empty if they are not one."""
-    try:
-        value = json.loads(call.arguments)
-    except ValueError:
-        value = None
+    value = parse_json(call.arguments)
     return value if isinstance(value, dict) else {}
 
 

@@ -98,7 +98,7 @@ class SocketProtocol(Protocol):
         """Process a text message of the client."""
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
-        """Return the events in a piece of a turn's event stream."""
+        """Return the events in a piece of a turn's event stream; the turn keeps a partial one."""
 
     def encode_error(
         self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
@@ -109,7 +109,7 @@ class SocketProtocol(Protocol):
         """Process the end of a turn, with the HTTP status of its answer."""
 
     def expire(self, age: float) -> Sequence[SocketAction]:
-        """Announce the end of a connection whose age in seconds is beyond the limit."""
+        """Return the end of a connection whose age in seconds is beyond the limit, else nothing."""
 
     def encode_request(self, body: bytes, stream_id: str | None) -> bytes:
         """Return the message that sends a request to the provider, for recordings."""

@@ -1,7 +1,11 @@
 """Rare shapes of recorded responses: each is decoded, or named as lost, and none raises."""
 
+import json
+
+import pytest
+
 from scenarios_app.wire.anthropic import decode as anthropic
-from scenarios_app.wire.decoded import DecodedChoice
+from scenarios_app.wire.decoded import DecodedChoice, parse_events
 from scenarios_app.wire.openai import chat_decode as chat
 from scenarios_app.wire.openai.responses import decode as responses
 
@@ -18,6 +22,17 @@ def test_tool_call_with_a_result_keeps_it() -> None:
     choice = DecodedChoice()
     choice.add_call("f", "{}", result="done")
     assert choice.parts == [{"tool_call": {"name": "f", "result": "done"}}]
+
+
+def test_stream_has_only_the_objects_of_a_list() -> None:
+    assert parse_events(b' [1, {"a": 2}, null]') == [{"a": 2}]
+    assert parse_events(b"[1") == []
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e999", '"\\ud83d"', "9" * 400, "[" * 60 + "]" * 60])
+def test_response_with_a_value_that_documents_cannot_contain_is_not_decoded(value: str) -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": f'{{"a":{value}}}'}
+    assert responses.DECODER.decode(json.dumps({"output": [call]}).encode()) is None
 
 
 def test_anthropic_delta_that_is_no_object_is_skipped() -> None:

@@ -105,7 +105,7 @@ def test_custom_call_and_its_result_are_sent_as_such(way: str) -> None:
     assert way == "openai" or sent.body["input"][-1]["type"] == "custom_tool_call_output"
 
 
-@pytest.mark.parametrize("arguments", ["[1]", '{"half": '])
+@pytest.mark.parametrize("arguments", ["[1]", '{"half": ', "[" * 100_000])
 @pytest.mark.parametrize("way", ["anthropic", "gemini", "ollama"])
 def test_arguments_that_are_no_object_are_sent_as_an_empty_one(way: str, arguments: str) -> None:
     call = Message("assistant", (ToolCallPart("c1", "sun", arguments),))

@@ -18,6 +18,7 @@ from openai.types.conversations import (
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.responses.items import pack_items
 from scenarios_app.wire.openai.responses.wire import WIRE
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session
 from tests.wire.openai.test_openai_responses_history import heard, numbered
@@ -167,6 +168,8 @@ def test_added_items_can_be_referred_to_and_are_no_response(session: Session) ->
         (f"{ONE}/items", {"items": "x"}, "items"),
         (f"{ONE}/items", {"items": [USER, {"role": "nobody", "content": ""}]}, "items[1].role"),
         (ALL, {"items": [{"type": "message", "role": "user"}]}, "items[0].content"),
+        (ALL, {"items": [{"type": "mcp_list_tools", "tools": [{}]}]}, "items[0].server_label"),
+        (ALL, {"items": [pack_items([{"role": "user"}], item_id="cmp_1")]}, "items[0].content"),
         (ALL, {"metadata": {"a": 1}}, "metadata.a"),
         (ONE, {}, "metadata"),
     ],

@@ -8,7 +8,10 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.files import read_form
 from tests.wire.openai.batch_cases import (
+    BATCH,
+    CHAT,
     CONTENT,
+    CREATE,
     DELETE_FILE,
     FILE,
     FILES,
@@ -17,6 +20,8 @@ from tests.wire.openai.batch_cases import (
     Session,
     form_of,
 )
+
+BATCH_FIELDS = {"endpoint": CHAT, "completion_window": "24h"}
 
 
 def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
@@ -38,6 +43,20 @@ def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
     assert session.ask(DELETE_FILE, name) == {"id": name, "object": "file", "deleted": True}
     with pytest.raises(WireError, match="No such File object"):
         session.ask(FILE, name)
+
+
+@pytest.mark.parametrize("data", [b'null\n{"response":{},"items":[]}\n', b'{"id":"batch_1"}'])
+def test_names_of_other_resources_are_no_files_or_batches(data: bytes) -> None:
+    session = Session()
+    session.stored |= {"resp_1": data, "batch_1": data, session.upload(b"a"): b"{}\na"}
+    for name in ("resp_1", "batch_1"):
+        with pytest.raises(WireError, match="No such File object"):
+            session.ask(FILE, name)
+        with pytest.raises(WireError, match="No such File object"):
+            session.read(CREATE, body={**BATCH_FIELDS, "input_file_id": name})
+    for name in ("resp_1", "file-f1"):
+        with pytest.raises(WireError, match="No batch found"):
+            session.ask(BATCH, name)
 
 
 @given(st.binary(max_size=300), st.text("abc\"'", max_size=5))

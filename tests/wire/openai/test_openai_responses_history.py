@@ -16,6 +16,8 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.files import File, file_write
 from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS, record_replayed
 from tests.wire.openai.responses_answers import answer
 from tests.wire.openai.responses_cases import CREATE, Session, refusal_of
@@ -123,6 +125,24 @@ def test_an_id_that_was_made_up_is_good_for_all_of_it() -> None:
     assert heard(request) == [("user", "q"), ("assistant", "a")]
     item = {"type": "item_reference", "id": made["output"][0]["id"]}
     assert heard(session.read({"input": [item]})) == [("assistant", "a")]
+
+
+def test_response_that_continues_one_of_its_own_id_ends_the_history() -> None:
+    session = Session()
+    session.ask(numbered(1, TextPart("a"), id="resp_mine"), input="q1")
+    body = {"input": "q2", "previous_response_id": "resp_mine"}
+    session.ask(numbered(2, TextPart("b"), id="resp_mine"), **body)
+    assert heard(session.read(body)) == [("user", "q2"), ("assistant", "b"), ("user", "q2")]
+
+
+@pytest.mark.parametrize("data", [b"", b"not JSON", b"{}\n{}", b"null\nnull\n"])
+def test_stored_file_is_no_previous_response(data: bytes) -> None:
+    session = Session()
+    session.kept["file-1"] = file_write(File("file-1", 0, 1, "a", "batch", data)).data or b""
+    error = refusal_of(session, previous_response_id="file-1")
+    assert error.code == "previous_response_not_found"
+    with pytest.raises(WireError, match="not found"):
+        session.compute("GET", "/v1/responses/file-1")
 
 
 def test_an_item_may_be_referred_to() -> None:
@@ -259,7 +279,7 @@ def test_a_request_goes_on_from_a_recorded_answer(stream: bool) -> None:
     session = Session()
     request = session.read({"input": "Hello", "stream": stream})
     whole = json.dumps(RECORDED).encode()
-    event = b'event: response.completed\ndata: {"response": ' + whole + b"}\n\ndata: {broken\n\n"
+    event = b': a comment\n\ndata: {"response": ' + whole + b"}\n\ndata: {broken\n\n"
     for kept in CREATE.archival.record_body(request, event if stream else whole):  # type: ignore[union-attr]
         assert kept.data is not None
         session.kept[kept.name] = kept.data
@@ -274,8 +294,14 @@ def test_a_recorded_answer_of_a_conversation_is_its_latest() -> None:
     assert names[1:] == ["resp_recorded", "conversation conv_1"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{broken", b"[]", b'{"id": 7}', b"data: 7\n\n"])
+@pytest.mark.parametrize("body", [b"", b"{broken", b"[7]", b'{"id": 7}', b"data: 7\n\n"])
 def test_a_recorded_answer_without_a_name_is_not_kept(body: bytes) -> None:
+    assert record_replayed(Session().read({"input": "Hello"}), body) == ()
+
+
+@pytest.mark.parametrize("key", ["id", "note"])
+def test_recorded_response_with_half_a_surrogate_pair_is_not_stored(key: str) -> None:
+    body = json.dumps(RECORDED | {key: "\ud83d"}).encode()
     assert record_replayed(Session().read({"input": "Hello"}), body) == ()
 
 

@@ -19,7 +19,7 @@ from scenarios_app.engine.producing.slots import SAMPLE_PART
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS
+from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS, record_replayed
 from scenarios_app.wire.registry import find_target
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream
@@ -62,6 +62,15 @@ def test_a_stream_goes_on_after_an_event(session: Session, after: int) -> None:
     assert rest.count(b"\n\n") == max(len(events) - after - 1, 0)
     if rest:
         assert f'"sequence_number":{after + 1},'.encode() in rest.split(b"\n\n")[0]
+
+
+def test_recorded_stream_with_other_line_ends_is_streamed_again(session: Session) -> None:
+    events = [b'data: {"n": 0}', b'data: {"n": 1, "response": {"id": "resp_r"}}']
+    data = b"".join(event + b"\r\n\r\n" for event in events)
+    for write in record_replayed(session.read({"input": "q", "stream": True}), data):
+        session.kept[write.name] = write.data or b""
+    rest = session.compute("GET", f"{PATH}/resp_r", stream="true", starting_after="0")
+    assert rest == events[1] + b"\n\n"
 
 
 def test_response_that_was_not_streamed_cannot_be_streamed(session: Session) -> None:

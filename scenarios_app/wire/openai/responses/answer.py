@@ -87,7 +87,7 @@ def output_items(
 
 
 def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """Return the whole response."""
+    """Return the whole response, as a request without `stream` gets it."""
     incomplete = _incomplete_reason(response)
     body: dict[str, Json] = {
         "status": "incomplete" if incomplete else "completed",
@@ -119,6 +119,7 @@ def opening_body(request: CanonicalRequest, response: CanonicalResponse) -> dict
 
 
 def usage_fields(usage: Usage) -> dict[str, Json]:
+    """Return the token counts in the form of this API."""
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {
@@ -132,7 +133,7 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
 
 
 def _annotation_json(citation: Citation, text: str) -> Json:
-    """Return a citation of a web page or a file as an annotation of its text."""
+    """Return the citation of a web page or a file as an annotation of `text`."""
     if not citation.document:
         return {"type": "url_citation", **citation_fields(citation, text)}
     return {
@@ -182,7 +183,7 @@ def _reasoning_item(part: ReasoningPart, item_id: str) -> dict[str, Json]:
 
 
 def _set_phases(placed: Iterable[OutputItem]) -> None:
-    """Mark messages before a call as comment, the others as the final answer."""
+    """Set the phase of messages: commentary before a call, else the final answer."""
     phase = "final_answer"
     for each in reversed(list(placed)):
         if each.item["type"] in ("function_call", "custom_tool_call"):

@@ -1,5 +1,7 @@
 """OpenAI's conversations, which Responses can continue: their metadata and items."""
 
+from itertools import chain
+
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -23,7 +25,7 @@ from scenarios_app.wire.openai.fields import (
     render_list,
     render_page,
 )
-from scenarios_app.wire.openai.responses.items import read_items
+from scenarios_app.wire.openai.responses.items import read_items, unpack_item
 from scenarios_app.wire.openai.responses.memory import (
     EXAMPLE_ITEM,
     HISTORY,
@@ -37,7 +39,7 @@ from scenarios_app.wire.openai.responses.record import (
     write_alias,
     write_record,
 )
-from scenarios_app.wire.openai.responses.request import ResponseFields, read_input
+from scenarios_app.wire.openai.responses.request import ResponseFields, loaded_tools, merge_tools
 from scenarios_app.wire.openai.shared import PROVIDER
 
 PATH = "/v1/conversations"
@@ -68,6 +70,7 @@ def _read_request(
     page: ListPage | None = None,
     items: tuple[Node, ...] = (),
 ) -> CanonicalRequest:
+    """Return a request about the conversation and the item that a path names, if any."""
     conversation, item_id = params.get(_CONVERSATION), params.get(_ITEM, "")
     own = ConversationFields(conversation=conversation, items=items, item_id=item_id, page=page)
     return make_resource_request(
@@ -88,16 +91,17 @@ def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to add items; a new conversation may have none."""
-    items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
-    if items is None:
-        return _read_request(call, endpoint, params, body)
+    if endpoint.canonical != PATH:
+        body.need("items")
+    items = tuple(chain.from_iterable(map(unpack_item, body.items_at("items"))))
     # An invalid item is refused before it is added.
-    read_items(items.items(), {})
-    added = tuple(read_input({"input": items.value}))
-    return _read_request(call, endpoint, params, body, items=added)
+    read_items(items, {})
+    merge_tools(loaded_tools(items))
+    return _read_request(call, endpoint, params, body, items=items)
 
 
 def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return a page of all items of a conversation."""
     own: ConversationFields = request.own
     assert own.page is not None
     return encode_json(render_page(own.before, own.page))
@@ -110,29 +114,30 @@ def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 def _create_items(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     """Return the added items and the writes that store them."""
-    body = encode_json(render_list(_added_items(request, context)))
-    return ComputedResponse(body, _write_items(request, context))
+    items = [Node(item) for item in with_ids(context.request_id, request.own.items)]
+    return ComputedResponse(encode_json(render_list(items)), _write_items(request, context))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     """Return the confirmation and the writes that delete a conversation; its items stay."""
     name = _conversation_id(request, context)
-    names = (info_name(name), conversation_name(name))
-    writes = tuple(ArchiveWrite(each, None) for each in names)
+    writes = tuple(ArchiveWrite(each, None) for each in (info_name(name), conversation_name(name)))
     return ComputedResponse(render_deletion(name, "conversation.deleted"), writes)
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return a conversation, a new one if it is unknown."""
     return _render_conversation(request, context, _current_info(request, context))
 
 
 def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    """Return a conversation with the request's metadata and items, and the writes that store it."""
     about = _current_info(request, context)
     return _store_info(request, context, replace(about, metadata=request.metadata))
 
 
 def _delete_item(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return the conversation, and the write that marks the item as gone; raise the 404 if it is
+    """Return the conversation, and the write that marks an item as deleted; raise the 404 if it is
     missing."""
     about, deleted = _current_info(request, context), _find_item(request.own)
     gone = (*about.gone, str(deleted.get("id").value))
@@ -142,6 +147,7 @@ def _delete_item(request: CanonicalRequest, context: ComputeContext) -> Computed
 def _render_conversation(
     request: CanonicalRequest, context: ComputeContext, about: ConversationInfo
 ) -> bytes:
+    """Return a conversation as the API shows it, without items."""
     return encode_json(
         {
             "id": _conversation_id(request, context),
@@ -156,20 +162,19 @@ def _store_info(
     request: CanonicalRequest, context: ComputeContext, about: ConversationInfo
 ) -> ComputedResponse:
     """Return the conversation as body, and the writes of its information and new items."""
-    name = info_name(_conversation_id(request, context))
-    write = ArchiveWrite(name, encode_json(about))
+    write = ArchiveWrite(info_name(_conversation_id(request, context)), encode_json(about))
     writes = (write, *_write_items(request, context))
     return ComputedResponse(_render_conversation(request, context, about), writes)
 
 
 def _write_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    """Return the writes of added items: a record without a response."""
+    """Return the writes of a request's items: a record without output, and an alias that makes it
+    the conversation's latest; no writes without items."""
     own: ConversationFields = request.own
-    items = _added_items(request, context)
-    if not items:
+    if not own.items:
         return ()
     name = f"resp_{context.request_id}"
-    encoded = encode_items(context.request_id, items)
+    encoded = encode_items(context.request_id, own.items)
     data = write_record({"output": []}, items=encoded, previous=own.previous, stream=b"")
     alias = ArchiveWrite(conversation_name(_conversation_id(request, context)), write_alias(name))
     return (ArchiveWrite(name, data), alias)
@@ -185,12 +190,6 @@ def _current_info(request: CanonicalRequest, context: ComputeContext) -> Convers
     """Return the stored information, or that of a new conversation."""
     own: ConversationFields = request.own
     return own.about or ConversationInfo(context.created)
-
-
-def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
-    """Return the items of a request, each with an id."""
-    own: ConversationFields = request.own
-    return [Node(item) for item in with_ids(context.request_id, own.items)]
 
 
 def _find_item(own: ConversationFields) -> Node:

@@ -121,7 +121,7 @@ def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
 
 
 def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the token counts as keys of a document's `usage`."""
+    """Return the token counts by the keys of a document's `usage`; None for missing ones."""
     usage = body.get("usage")
     return {
         "input_tokens": get_nested(usage, "input_tokens"),

@@ -134,7 +134,7 @@ def _mcp_item(
 
 
 def _list_queries(fields: Mapping[str, Json]) -> list[Json]:
-    """Return the queries in the input of a search."""
+    """Return the queries in the input of a search, a single one as a list."""
     queries, query = fields.get("queries"), fields.get("query")
     if isinstance(queries, list):
         return queries
@@ -142,7 +142,7 @@ def _list_queries(fields: Mapping[str, Json]) -> list[Json]:
 
 
 def _found_files(value: Json) -> list[Json]:
-    """Return the results of a file search; `document` is the name of a file."""
+    """Return the results of a file search as the API shows them; `document` names the file."""
     fields: dict[str, Json] = {"attributes": {}, "file_id": None, "score": None, "text": ""}
     found: list[Json] = []
     for hit in _to_objects(value):

@@ -42,14 +42,10 @@ def kind_of(item: Node) -> str:
 def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, ...]:
     """Return items as messages: consecutive items of a response are one assistant message.
 
-    `called` collects the name of each call by its id. References are not resolved here; items that
-    only control the API are skipped.
+    `called` collects the name of each call by its id. References and items that only control the
+    API are skipped. Raises the 400 for an invalid item.
     """
-    return tuple(_read_messages(items, called))
-
-
-def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
-    """Yield the messages of items; neighbouring items of the assistant become one message."""
+    messages: list[Message] = []
     answer: list[MessagePart] | None = None
     for item in items:
         kind = kind_of(item)
@@ -60,11 +56,12 @@ def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Me
         if role is None:
             continue
         if answer is not None:
-            yield Message("assistant", tuple(answer))
+            messages.append(Message("assistant", tuple(answer)))
             answer = None
-        yield Message(role, _read_input_parts(item, kind, called))
+        messages.append(Message(role, _read_input_parts(item, kind, called)))
     if answer is not None:
-        yield Message("assistant", tuple(answer))
+        messages.append(Message("assistant", tuple(answer)))
+    return tuple(messages)
 
 
 def _role_of(item: Node, kind: str) -> Role | None:
@@ -83,7 +80,8 @@ def _role_of(item: Node, kind: str) -> Role | None:
 
 
 def _read_answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of an item of an assistant message; add a call's name to `called` by id."""
+    """Return the parts of an assistant's item, an opaque one for kinds without text or call; add
+    the name of a call to `called` by id."""
     if kind == "message":
         return _read_content(item.need("content"))
     if kind == "reasoning":
@@ -98,7 +96,8 @@ def _read_answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[M
 
 
 def _read_input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a user's or system message, or of a tool's output."""
+    """Return the parts of a user's or system message, or of the output of a tool: opaque if it is
+    no function or custom tool."""
     if kind == "message":
         return _read_content(item.need("content"))
     if kind.removesuffix("_output") not in _CALLS:
@@ -110,7 +109,8 @@ def _read_input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Me
 
 
 def _read_reasoning(item: Node) -> ReasoningPart:
-    """Return reasoning as its summary, else its text; its encrypted content is the signature."""
+    """Return the summary of a reasoning item, else its text; the encrypted content is its
+    signature."""
     texts: list[str] = []
     for key in ("summary", "content"):
         if not texts and (node := item.maybe(key)):
@@ -120,7 +120,7 @@ def _read_reasoning(item: Node) -> ReasoningPart:
 
 
 def _read_content(node: Node) -> tuple[MessagePart, ...]:
-    """Return the parts of a content; raise OpenAI's 400 unless it is a string or an array."""
+    """Return the parts of a message's content; raise the 400 unless it is a string or an array."""
     match node.value:
         case str(text):
             return (TextPart(text),)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -64,8 +65,8 @@ EXAMPLE_ITEM: Json = {
 
 
 def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    """Return the archive names that a request needs: of the conversation's metadata, the earlier
-    responses, and the responses of referenced items."""
+    """Return the archive names that a request needs, as far as they are known from `archived`: of
+    its conversation, the earlier responses, and the responses of referenced items."""
     own: ResponseFields = request.own
     about = () if own.conversation is None else (info_name(own.conversation),)
     referenced = [item.need("id").text() for item in own.items if kind_of(item) == REFERENCE]
@@ -121,23 +122,26 @@ def record_response(
 
 
 def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
-    """Return the writes for a replayed recording, under the provider's id; none if it has no id or
-    is not to be stored."""
+    """Return the writes for a replayed recording, under the provider's id; none if it has no id, is
+    not to be stored, or contains half of a surrogate pair."""
     own: ResponseFields = request.own
     body = _decode_response(data)
-    if own.echoed.get("store") is False or not isinstance(body, dict):
+    name = body.get("id") if isinstance(body, dict) else None
+    if own.echoed.get("store") is False or not isinstance(name, str):
         return ()
-    name = body.get("id")
-    if not isinstance(name, str):
+    stream = data if request.stream else b""
+    try:
+        hex_id = sha256(name.encode()).hexdigest()[:32]
+        return _record_writes(own, body, hex_id=hex_id, stream=stream)
+    except UnicodeEncodeError:
         return ()
-    hex_id = sha256(name.encode()).hexdigest()[:32]
-    return _record_writes(own, body, hex_id=hex_id, stream=data if request.stream else b"")
 
 
-def _decode_response(data: bytes) -> Json:
-    """Return the response in a recorded body; for a stream, that of its last event."""
-    if not data.startswith((b"event:", b"data:")):
-        return parse_json(data)  # type: ignore[no-any-return]
+def _decode_response(data: bytes) -> Any:
+    """Return the response in a recorded body: a whole one, or that of a stream's last event. None
+    without one."""
+    if data.lstrip().startswith(b"{"):
+        return parse_json(data)
     responses = [event.get("response") for event in parse_events(data)]
     return next(filter(None, reversed(responses)), None)
 
@@ -145,8 +149,8 @@ def _decode_response(data: bytes) -> Json:
 def _record_writes(
     own: ResponseFields, body: dict[str, Json], *, hex_id: str, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
-    """Return the writes that store a response under its ids, and as the last one of its
-    conversation."""
+    """Return the writes that store a response under `resp_{hex_id}` and under its id, and as the
+    latest one of its conversation."""
     name = str(body["id"])
     items = own.recorded_items or encode_items(hex_id, own.items)
     data = write_record(body, items=items, previous=own.previous, stream=stream)
@@ -170,17 +174,17 @@ RECORDING_HISTORY = ArchiveHooks(
 
 
 def conversation_name(conversation: str) -> str:
-    """Return the archive name of a conversation's latest response."""
+    """Return the archive name of the alias of a conversation's latest response."""
     return f"{_CONVERSATION}{conversation}"
 
 
 def info_name(conversation: str) -> str:
-    """Return the archive name of a conversation's metadata."""
+    """Return the archive name of a conversation's ConversationInfo."""
     return f"{_INFO}{conversation}"
 
 
 def find_record(name: str, archived: ArchivedValues) -> ResponseRecord | None:
-    """Return the loaded record of a response id or an example; None without one."""
+    """Return the record of a response id, loaded or an example's; None without one."""
     data = _find_archived(name, archived)
     return read_record(data) if data is not None else None
 
@@ -191,8 +195,11 @@ def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[st
     name = own.echoed.get("previous_response_id")
     if own.conversation is not None:
         name = conversation_name(own.conversation)
-    while isinstance(name, str):
+    # A scripted id may come again in the history of its response.
+    seen: set[str] = set()
+    while isinstance(name, str) and name not in seen:
         yield name
+        seen.add(name)
         data = _find_archived(name, archived)
         name = None if data is None else read_previous(data)
 

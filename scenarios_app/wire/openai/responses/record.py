@@ -22,8 +22,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 class ResponseRecord(msgspec.Struct, frozen=True):
-    """A stored exchange. `items` are the input items, each with an id; items that were only added
-    to a conversation have no response."""
+    """A stored exchange. `items` are the input items, each with an id; for items that were only
+    added to a conversation, `response` has no id. `events` is its stream, empty without one."""
 
     response: Node
     items: tuple[Node, ...]
@@ -34,13 +34,13 @@ class ResponseRecord(msgspec.Struct, frozen=True):
         return tuple(self.response.get("output").items())
 
     def item(self, item_id: str) -> Json:
-        """Return the item with this id, or None."""
+        """Return the output or input item with this id, or None."""
         nodes = (*self.output, *self.items)
         return next((n.value for n in nodes if n.get("id").value == item_id), None)
 
 
 class ConversationInfo(msgspec.Struct, frozen=True):
-    """The metadata of a conversation; `gone` are the ids of its deleted items."""
+    """A conversation's metadata and creation in Unix seconds; `gone` are ids of deleted items."""
 
     created_at: int
     metadata: Mapping[str, str] = {}
@@ -50,34 +50,27 @@ class ConversationInfo(msgspec.Struct, frozen=True):
 decode_info = msgspec.json.Decoder(ConversationInfo).decode
 
 
-def write_record(
-    response: Json,
-    *,
-    items: bytes,
-    previous: str | None,
-    stream: bytes,
-) -> bytes:
+def write_record(response: Json, *, items: bytes, previous: str | None, stream: bytes) -> bytes:
     """Encode a record as the previous response's name, the exchange and the stream, joined by line
-    breaks, which JSON does not contain. `items` are the result of `encode_items`."""
+    breaks, which this JSON does not contain. `items` are the result of `encode_items`."""
     exchange = {"response": response, "items": msgspec.Raw(items)}
     return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 
 
 def read_record(data: bytes) -> ResponseRecord | None:
-    """Return a record, or None if the data is an alias."""
+    """Return a record; None if the data is an alias or no response: a file or a batch."""
     lines = data.split(b"\n", 2)
-    if len(lines) == 1:
+    if len(lines) == 1 or data.startswith(b"{"):
         return None
     exchange = Node(_decode(lines[1]))
     return ResponseRecord(exchange.get("response"), tuple(exchange.get("items").items()), lines[2])
 
 
 def read_previous(data: bytes) -> str | None:
-    """Return the name of the previous response, or the target of an alias. None if there is
+    """Return the name of a record's previous response, or the target of an alias; None if there is
     none."""
-    end = data.find(b"\n")
-    name: str | None = _decode(data if end < 0 else data[:end])
-    return name
+    name = _decode(data.partition(b"\n")[0])
+    return name if isinstance(name, str) else None
 
 
 def write_alias(name: str) -> bytes:
@@ -86,7 +79,7 @@ def write_alias(name: str) -> bytes:
 
 
 def encode_items(hex_id: str, items: Iterable[Node]) -> bytes:
-    """Encode input items; those without an id get one made of `hex_id`."""
+    """Return the JSON of input items `with_ids`."""
     return encode_json(with_ids(hex_id, items))
 
 
@@ -96,14 +89,14 @@ def with_ids(hex_id: str, items: Iterable[Node]) -> list[Json]:
 
 
 def _with_id(item: Node, id_suffix: str) -> Json:
-    """Return an item with an id, and a message's text as a part."""
+    """Return an item with an id, a type and a status, and a message's text as a part."""
     kind = kind_of(item)
     fields: dict[str, Json] = {k: v for k, v in item.object().items() if v is not None}
     fields.setdefault("id", f"{_PREFIXES.get(kind, 'item')}_{id_suffix}")
     fields.setdefault("type", kind)
     fields.setdefault("status", "completed")
     text = fields.get("content")
-    if kind == "message" and (text is None or isinstance(text, str)):
+    if kind == "message" and isinstance(text, str):
         is_answer = fields.get("role") == "assistant"
         part: dict[str, Json] = {"type": "output_text" if is_answer else "input_text", "text": text}
         fields["content"] = [part | {"annotations": []} if is_answer else part]

@@ -90,7 +90,8 @@ class ResponseFields(msgspec.Struct, frozen=True):
 
 
 def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request whose references to stored items are not yet resolved."""
+    """Parse the body of a request for a Response. References to stored items are not resolved
+    yet; `with_history` does that."""
     fields = read_fields(body, _FIELDS)
     model = body.maybe("model")
     echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
@@ -124,7 +125,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 
 
 def read_input(body: Mapping[str, Json]) -> Iterator[Node]:
-    """Yield the items of a request's input; a text is one item, a compaction holds several. Raises
+    """Yield the items of a request's input: a text is one item, a compaction is unpacked. Raises
     the 400 for another type."""
     node = Node(body.get("input"), "input")
     match node.value:
@@ -145,8 +146,8 @@ def build_conversation(
     items: Iterable[Node],
     called: dict[str, str],
 ) -> tuple[Message, ...]:
-    """Return the instructions, the messages `before`, and the input. Earlier instructions do not
-    apply."""
+    """Return the instructions of a request's `body` as a system message, the messages `before`, and
+    the input items as messages. `called` is as for `read_items`."""
     messages = (*before, *read_items(items, called))
     instructions = body.get("instructions")
     if isinstance(instructions, str):
@@ -155,8 +156,8 @@ def build_conversation(
 
 
 def _read_top_logprobs(body: Node) -> int | None:
-    """Return the number of alternatives per token, requested by number or through `include`. None
-    without."""
+    """Return the number of alternatives per token, 0 if only `include` requests log probabilities,
+    or None if nothing does."""
     top = read_top_logprobs(body)
     return top if _LOGPROBS in _read_include(body) or top else None
 
@@ -194,21 +195,18 @@ def _read_tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
                 yield read_tool_definition(tool, "format", "custom")
             case "namespace":
                 name = tool.need("name").text()
-                yield from (_namespace_tool(node, name) for node in tool.need("tools").items())
+                for member in tool.need("tools").items():
+                    schema = member.get("parameters").value or member.get("format").value
+                    is_custom = member.get("type").value == "custom"
+                    yield _named_tool(member, schema, "custom" if is_custom else "function", name)
             case "mcp":
                 yield Tool(tool.need("server_label").text(), kind="hosted")
             case _:
                 yield Tool(kind, kind="hosted")
 
 
-def _namespace_tool(node: Node, namespace: str) -> Tool:
-    """Return a tool in a namespace; its schema may be any value."""
-    kind: ToolKind = "custom" if node.get("type").value == "custom" else "function"
-    schema = node.get("parameters").value or node.get("format").value
-    return _named_tool(node, schema, kind, namespace)
-
-
 def _named_tool(node: Node, schema: Json, kind: ToolKind, namespace: str) -> Tool:
+    """Return a tool with the node's name and description; raise the 400 without a name."""
     description = node.optional("description", Node.text) or ""
     return Tool(node.need("name").text(), description, schema, kind, namespace)
 
@@ -229,7 +227,7 @@ def loaded_tools(items: Iterable[Node]) -> Iterator[Tool]:
 
 
 def _read_reasoning(node: Node) -> bool:
-    """Return whether thinking or a summary of it was requested."""
+    """Return whether reasoning or a summary of it is requested, and the effort is not `none`."""
     keys = ("effort", "summary", "generate_summary")
     settings = {key: value.text() for key in keys if (value := node.maybe(key))}
     return bool(settings) and settings.get("effort") != "none"
@@ -237,7 +235,6 @@ def _read_reasoning(node: Node) -> bool:
 
 def _read_text_format(text: Node) -> Json:
     """Return the format as it was sent, or None; only its type is checked."""
-    form = text.maybe("format")
-    if form:
+    if form := text.maybe("format"):
         form.need("type").text()
     return form.value if form else None

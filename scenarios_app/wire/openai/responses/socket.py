@@ -47,7 +47,7 @@ _RESPONSE_ID = re.compile(rb'"response": ?\{"id": ?"([^"]+)"')
 # An event has its response's id in its beginning.
 _HEAD_BYTES = 256
 _EVENT_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
+EVENT_END = re.compile(rb"\r?\n\r?\n")
 _ANSWERED = re.compile(rb'.{0,60}"type": ?"response\.(?:completed|incomplete)"')
 # Headers of an HTTP response that say nothing about its error.
 _PLAIN_HEADERS = frozenset({"content-length", "content-type", "transfer-encoding"})
@@ -77,7 +77,7 @@ _decode_event = msgspec.json.Decoder(_ClientEvent).decode
 
 
 class _WaitingTurn(Turn):
-    """A request with its previous response, whether its response is stored, and its steering."""
+    """A request with the id of its previous response, and whether its response is to be stored."""
 
     previous: str | None = None
     stores: bool = True
@@ -87,7 +87,8 @@ class _WaitingTurn(Turn):
 
 
 class _CachedResponse(msgspec.Struct, frozen=True):
-    """A response that is not stored: its request, its last event, and its lane."""
+    """A response that is not stored: its request's body, its last event, its lane, and the id of
+    its previous response."""
 
     body: bytes
     last_event: bytes
@@ -142,13 +143,13 @@ class ResponsesSocket:
             return self._admit(turn)
         except WireError as refusal:
             return (RefuseTurn(turn, refusal.answer),)
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             message = "A message has to be a JSON object with a 'type', as text."
             return (RefuseTurn(turn, ErrorAnswer(400, message, code="invalid_json")),)
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
         """Return the events in a piece of a turn's event stream."""
-        *whole, turn.partial = _EVENT_END.split(turn.partial + piece)
+        *whole, turn.partial = EVENT_END.split(turn.partial + piece)
         events = [b"\n".join(_EVENT_DATA.findall(event)) for event in whole]
         events = [event for event in events if event and event != b"[DONE]"]
         if not events:
@@ -175,10 +176,13 @@ class ResponsesSocket:
         self._waiting_bytes -= len(turn.body)
         is_answered = status < 400 and _ANSWERED.match(turn.last_event) is not None
         self._ended.append(turn.last_event[:_HEAD_BYTES])
+        previous = turn.previous or ""
+        parent = self._cache.get(previous)
         if is_answered and not turn.stores:
             self._cache_response(turn)
-        elif not is_answered and turn.previous is not None:
-            self._evict_parent(turn.previous, turn.stream_id)
+        elif not is_answered and parent is not None and parent.stream_id == turn.stream_id:
+            # A failure to continue a response evicts it.
+            self._drop_cached(previous)
         steered = turn.steers or turn.steered_by
         events = self._end_steering(turn, lane, is_answered=is_answered) if steered else ()
         if lane:
@@ -189,7 +193,7 @@ class ResponsesSocket:
 
     def _steer(self, event: Mapping[str, Json]) -> SendEvent:
         """Queue input for a response that is being sent; return the event that accepts or refuses
-        it."""
+        it, with its `stream_id`."""
         name, items = event.get("previous_response_id"), read_steer_items(event)
         turn = self._active_turn(name)
         body = _decode_fields(turn.body) if turn is not None else {}
@@ -259,7 +263,8 @@ class ResponsesSocket:
         return (CloseSocket(1000, "the connection is 60 minutes old"),)
 
     def _read_request(self, turn: _WaitingTurn, event: _ClientEvent) -> None:
-        """Set a turn's fields, and its body as over HTTP, from an event; raises WireError."""
+        """Set a turn's fields from an event, and its body as over HTTP, with input that waits for
+        it; raises WireError."""
         stream_id = event.stream_id
         is_valid = isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
         if stream_id is not None and not is_valid:
@@ -314,13 +319,14 @@ class ResponsesSocket:
         while self._ready and self._active < MAX_ACTIVE:
             turn = self._ready.popleft()
             self._active += 1
-            if self._cache and (turn.previous is not None or b'"item_reference"' in turn.body):
+            # References to items have ids, and need no type.
+            if self._cache and (turn.previous is not None or b'"id"' in turn.body):
                 turn.recall = self._cached_record
             actions.append(StartTurn(turn))
         return actions
 
     def _cache_response(self, turn: _WaitingTurn) -> None:
-        """Cache a turn's response, which is not stored; evict the oldest ones."""
+        """Cache a turn's response, if it has an id; evict the oldest beyond MAX_CACHED_BYTES."""
         name = _response_id(turn.last_event)
         if not name:
             return
@@ -336,14 +342,8 @@ class ResponsesSocket:
         dropped = self._cache.pop(name, None)
         self._cached_bytes -= dropped.size if dropped else 0
 
-    def _evict_parent(self, name: str, stream_id: str | None) -> None:
-        """Drop a cached response of this lane, after a request failed to continue it."""
-        parent = self._cache.get(name)
-        if parent is not None and parent.stream_id == stream_id:
-            self._drop_cached(name)
-
     def _cached_record(self, name: str) -> bytes | None:
-        """Return the record of a cached response, or None."""
+        """Return the encoded record of a cached response, or None."""
         cached = self._cache.get(name)
         if cached is None:
             return None
@@ -367,8 +367,9 @@ def _response_id(event: bytes) -> str:
 
 
 def _with_stream_id(turn: Turn, event: bytes) -> bytes:
-    """Return an event with the turn's `stream_id`; what is no JSON object stays as it is."""
-    if turn.stream_id is None or not event.endswith(b"}"):
+    """Return an event with the turn's `stream_id`, if it has one; anything but a JSON object with
+    fields stays as it is."""
+    if turn.stream_id is None or not event.endswith(b"}") or event == b"{}":
         return event
     return b'%b,"stream_id":"%b"}' % (event[:-1], turn.stream_id.encode())
 
@@ -377,7 +378,7 @@ def _read_error(body: bytes, status: int) -> dict[str, Json]:
     """Return the error in a body; a body without one is its message."""
     try:
         value = _decode(body)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         value = None
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, dict):

@@ -28,7 +28,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Steer(msgspec.Struct, frozen=True):
-    """Queued input: the response that it steers, and the items that it adds."""
+    """Queued input: its id, the id of the response that it steers, and the items that it adds."""
 
     id: str
     response: str
@@ -53,12 +53,12 @@ class Steering:
         return self._event("accepted", steer=steer.reference)
 
     def failed_event(self, steer: dict[str, Json], code: str, message: str) -> bytes:
-        """Return the event that returns refused input to the client."""
+        """Return the event that sends refused input, `steer`, back to the client."""
         error: Json = {"type": "invalid_request_error", "code": code, "message": message}
         return self._event("failed", error=error, steer=steer)
 
     def failed_events(self, steers: Sequence[Steer]) -> list[bytes]:
-        """Return the events that return input to the client because its response failed."""
+        """Return the events that send input back to the client because its response failed."""
         failure = "successor_creation_failed", "The response failed, so that nothing continues it."
         inputs = [
             {"input": one.input, "previous_response_id": one.response, "id": one.id}
@@ -67,18 +67,15 @@ class Steering:
         return [self.failed_event(each, *failure) for each in inputs]
 
     def keep_waiting(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
-        """Keep input until the client sends these calls' results; return its pending events."""
+        """Keep input until the client sends these calls' results; return an event for each input.
+        Beyond MAX_WAITING responses the oldest are dropped."""
         self._waiting[steers[0].response] = joined_items(steers)
         while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         reason: Json = "waiting_for_required_input"
+        required: Json = [*calls]
         return [
-            self._event(
-                "pending",
-                steer=one.reference,
-                reason=reason,
-                required_input=list(calls),
-            )
+            self._event("pending", steer=one.reference, reason=reason, required_input=required)
             for one in steers
         ]
 
@@ -87,6 +84,7 @@ class Steering:
         return self._waiting.pop(response, ())
 
     def _event(self, kind: str, **fields: Json) -> bytes:
+        """Return an event about steering with the connection's next number."""
         kind, number = f"response.steer.{kind}", next(self._numbers)
         return encode_json({"type": kind, "sequence_number": number, **fields})
 
@@ -125,8 +123,7 @@ def required_results(last_event: bytes) -> list[Json]:
 
 
 def _is_steering_item(item: Json) -> bool:
-    """Return True for an item that may steer a response: a plain user message or a tool's
-    output."""
+    """Return True for an item that may steer a response: a user message or a function's output."""
     if not isinstance(item, dict):
         return False
     kind = item.get("type", "message")

@@ -41,12 +41,7 @@ _EMPTY_ITEMS: Mapping[str, dict[str, Json]] = {
     "custom_tool_call": {"input": ""},
     **{kind: dict(hosted.empty) for kind, hosted in HOSTED_ITEMS.items()},
 }
-_EMPTY_CONTENT: Mapping[str, Json] = {
-    "text": "",
-    "annotations": [],
-    "logprobs": [],
-    "refusal": "",
-}
+_EMPTY_CONTENT: Mapping[str, Json] = {"text": "", "annotations": [], "logprobs": [], "refusal": ""}
 
 
 class ResponseEncoder:
@@ -68,6 +63,7 @@ class ResponseEncoder:
         self._frame: tuple[bytes, bytes, bytes] | None = None
 
     def opening(self) -> bytes:
+        """Return the events before the first scripted part."""
         body = opening_body(self._request, self._response)
         sent = self._event("created", response=body)
         if body["status"] == "queued":
@@ -78,6 +74,7 @@ class ResponseEncoder:
         return sent
 
     def event(self, event: StreamEvent) -> bytes:
+        """Return the events for a start, a delta or an end of a part, none for another event."""
         match event:
             case PartDelta():
                 return self._encode_delta(event.text)
@@ -87,6 +84,7 @@ class ResponseEncoder:
                 return b""
 
     def closing(self) -> bytes:
+        """Return the last event: the whole response, completed, incomplete or failed."""
         body = response_body(self._request, self._response)
         # Only whole responses have a billing field.
         body.pop("billing", None)
@@ -95,7 +93,7 @@ class ResponseEncoder:
         return self._event(str(last), response=body)
 
     def _start(self, placed: OutputItem) -> bytes:
-        """Return the events that add an empty item and its content."""
+        """Return the events that add an empty item and its content; set the frame of its deltas."""
         item = placed.item
         kind = item["type"]
         state = {"status": "in_progress"} if "status" in item else {}
@@ -118,7 +116,8 @@ class ResponseEncoder:
     def _make_frame(
         self, placed: OutputItem, kind: str, *within: str
     ) -> tuple[bytes, bytes, bytes]:
-        """Return the bytes before a delta's number, between it and the text, and after that."""
+        """Return the bytes of a delta's event before its number, between it and the text, and after
+        that. `within` names the index fields of the part."""
         places = {"item_id": placed.item["id"], "output_index": placed.index}
         places |= dict.fromkeys(within, 0)
         name = f"response.{kind}.delta".encode()
@@ -130,7 +129,7 @@ class ResponseEncoder:
         )
 
     def _encode_delta(self, text: str) -> bytes:
-        """Return the event of a piece of text, or no bytes for an item without deltas."""
+        """Return the delta event of a piece of text, or no bytes for an item without deltas."""
         if self._frame is None:
             return b""
         before, between, after = self._frame

@@ -14,8 +14,8 @@ _WHOLE = frozenset({"response.completed", "response.incomplete"})
 class RecordedTurn(msgspec.Struct, frozen=True):
     """One exchange. `inputs` are entries such as `user TEXT` and `output CALL_ID`.
 
-    `calls` are the tools' names by call id, if all of the response was sent. `is_refused` is true
-    if the server does not know the previous response. Ids are empty where there are none.
+    `calls` are the tools' names by call id, if all of the response was streamed. `is_refused` is
+    true if the server does not know the previous response. Ids are empty where there are none.
     """
 
     inputs: frozenset[str]
@@ -26,7 +26,8 @@ class RecordedTurn(msgspec.Struct, frozen=True):
 
 
 def read_turn(request_body: str, response_body: str) -> RecordedTurn | None:
-    """Return an exchange as a turn, or None if its request is not one of this API."""
+    """Return an exchange as a turn, or None if its request is not one of this API. Responses that
+    were not streamed are not read."""
     body = parse_json(request_body)
     if not isinstance(body, dict) or "input" not in body:
         return None
@@ -51,7 +52,7 @@ def output_of(call_id: str) -> str:
 
 
 def _describe_inputs(items: Any) -> Iterator[str]:
-    """Yield one line for each user message and tool output; turns are compared by these."""
+    """Yield an entry for each user message and tool output; turns are compared by these."""
     if isinstance(items, str):
         yield f"user {items}"
     for item in items if isinstance(items, list) else ():

@@ -48,7 +48,7 @@ from scenarios_app.wire.openai.responses.memory import (
 )
 from scenarios_app.wire.openai.responses.record import ResponseRecord
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
-from scenarios_app.wire.openai.responses.socket import ResponsesSocket
+from scenarios_app.wire.openai.responses.socket import EVENT_END, ResponsesSocket
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_responses_call
 from scenarios_app.wire.openai.shared import (
@@ -69,26 +69,17 @@ _PATH_STARTS = tuple(
     for what in ("responses", "conversations")
 )
 _RESPONSE = "response_id"
-
-_ONE_PATH = f"/v1/responses/{{{_RESPONSE}}}"
+_ONE_PATH = f"{_PATH}/{{{_RESPONSE}}}"
 
 
 class StoredFields(msgspec.Struct, frozen=True):
-    """A request about a stored response: its name, the event to stream after, the page of its
-    input, and its record, once loaded."""
+    """A request about a stored response: its name, the number of the event to stream after (-1 for
+    all events), the page of its input, and its record, once loaded."""
 
     name: str
     starting_after: int
     page: ListPage
     record: ResponseRecord | None = None
-
-    @property
-    def required_record(self) -> ResponseRecord:
-        """The record; raises the 404 if it is missing."""
-        if self.record is None:
-            message = f"Response with id '{self.name}' not found."
-            raise WireError(404, message, code="response_not_found")
-        return self.record
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -99,6 +90,7 @@ def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Canonic
 
 
 def _read_retrieval(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request for a stored response, as a stream if the query says so."""
     request = _read(call, endpoint, params, body)
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
@@ -107,29 +99,37 @@ def _load_record(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     """Return the request with its record, or unchanged if no response is stored under the name."""
     own: StoredFields = request.own
     record = find_record(own.name, archived)
-    if record is None or not record.response.get("id").is_present:
+    if record is None or record.response.maybe("id") is None:
         return request
     return replace(request, own=replace(own, record=record))
 
 
+def _require_record(own: StoredFields) -> ResponseRecord:
+    """Return the record of a stored response; raise the 404 if it is missing."""
+    if own.record is None:
+        message = f"Response with id '{own.name}' not found."
+        raise WireError(404, message, code="response_not_found")
+    return own.record
+
+
 def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: StoredFields = request.own
-    return encode_json(render_page(own.required_record.items, own.page))
+    """Return a page of a stored response's input items; raise the 404 without the response."""
+    return encode_json(render_page(_require_record(request.own).items, request.own.page))
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return a background response unchanged; raise the 400 for any other response."""
-    own: StoredFields = request.own
-    response = own.required_record.response
+    """Return a background response unchanged; raise the 400 for any other response, the 404 without
+    one."""
+    response = _require_record(request.own).response
     if response.get("background").value is True:
         return encode_json(response.value)
     raise WireError(400, "Cannot cancel a synchronous response.")
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return the confirmation and the write that deletes a response."""
+    """Return the confirmation and the write that deletes a response; raise the 404 without one."""
     own: StoredFields = request.own
-    assert own.required_record
+    _require_record(own)
     return ComputedResponse(render_deletion(own.name, "response"), (ArchiveWrite(own.name, None),))
 
 
@@ -137,7 +137,7 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return a stored response, or its stream after an event; raise the 404 without the response,
     the 400 without a stream."""
     own: StoredFields = request.own
-    record = own.required_record
+    record = _require_record(own)
     if not request.stream:
         return encode_json(record.response.value)
     if not record.events:
@@ -146,7 +146,7 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
             "This response was not created with 'stream: true', so there is no stream of it.",
             param="stream",
         )
-    events = record.events.split(b"\n\n")[own.starting_after + 1 : -1]
+    events = EVENT_END.split(record.events)[own.starting_after + 1 : -1]
     return b"".join(event + b"\n\n" for event in events)
 
 
@@ -162,7 +162,7 @@ _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
 
 
 def _cache_key(request: CanonicalRequest) -> bytes:
-    """Encode all fields that a response repeats or that change its form, but not the input."""
+    """Encode all request fields that a response repeats or that change its form, except input."""
     own: ResponseFields = request.own
     return encode_json(
         (
@@ -181,7 +181,8 @@ def _read_create(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 
 
 def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return a recorded response without output, which later requests can continue."""
+    """Return a stream of a response without output, and the writes by which later requests can
+    continue it."""
     usage = Usage(count_input(request), 0)
     choices = (Choice((), "stop"),)
     response = CanonicalResponse(context.request_id, context.created, request.model, choices, usage)

@@ -47,11 +47,12 @@ def test_request_that_names_no_response_does_not_use_the_cache() -> None:
     assert rules.started[-1].recall is None
 
 
-def test_request_with_a_reference_to_an_item_uses_the_cache() -> None:
+@pytest.mark.parametrize("fields", [{}, {"type": "item_reference"}])
+def test_request_with_a_reference_to_an_item_uses_the_cache(fields: dict[str, str]) -> None:
     rules = Rules()
     rules.create(store=False)
     rules.complete()
-    rules.create(input=[{"type": "item_reference", "id": "msg_1"}])
+    rules.create(input=[{"id": "msg_1", **fields}])
     assert rules.started[-1].recall is not None
 
 

@@ -28,6 +28,11 @@ def test_half_event_has_no_lane() -> None:
     assert RULES.encode(Turn(b"", "x"), b'data: {"type":"a\n\n') == [b'{"type":"a']
 
 
+def test_only_an_object_with_fields_gets_a_stream_id() -> None:
+    events = RULES.encode(Turn(b"", "x"), b'data: {}\n\ndata: [1]\n\ndata: {"a":1}\n\n')
+    assert events == [b"{}", b"[1]", b'{"a":1,"stream_id":"x"}']
+
+
 def test_error_of_http_is_an_event_with_its_headers() -> None:
     headers = (("content-length", "2"), ("retry-after", "1"))
     data = RULES.encode_error(Turn(b"", "x"), 429, headers, b'{"error":{"code":"c"}}')
@@ -41,7 +46,7 @@ def test_error_of_http_is_an_event_with_its_headers() -> None:
 
 
 def test_body_without_an_error_is_the_message_of_one() -> None:
-    for body in (b"<html>", b"[]", b'{"error":"text"}', b"[" * 100_000):
+    for body in (b"<html>", b"[]", b'{"error":"text"}', b"[" * 100_000, b'"\xff"'):
         event = json.loads(RULES.encode_error(Turn(b""), 502, (), body))
-        assert event["error"]["message"] == body.decode()
+        assert event["error"]["message"] == body.decode(errors="replace")
         assert event["error"]["type"] == "server_error"

@@ -80,7 +80,10 @@ def test_background_response_is_refused_on_its_lane() -> None:
     assert rules.refused[-1].turn.stream_id == "a"
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b'"text"', b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"null", b'"text"', b"[" * 100_000, b"\xff", b'{"type": "\xff"}'],
+)
 def test_message_that_is_no_json_object_is_refused(data: bytes) -> None:
     rules = Rules()
     rules.receive(data)
