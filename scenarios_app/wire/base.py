@@ -115,7 +115,7 @@ def _record_nothing(*_: object) -> ArchiveWrites:
 
 
 class ArchiveHooks(msgspec.Struct, frozen=True):
-    """How an endpoint uses the archive: the responses that later requests can refer to.
+    """The functions of an endpoint for the archive: the responses that later requests refer to.
 
     `references` returns the names that a request refers to, directly or through values already
     loaded; `resolve` returns the request with these values, or raises WireError if one is missing.
@@ -233,7 +233,7 @@ class Wire(Protocol):
         """Return the call that this provider's official client would send for a request."""
 
     def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
-        """Return how to point each SDK at a server of this origin."""
+        """Return the base URL and code by which each SDK uses a server of this origin."""
 
     def claims(self, call: Call) -> bool:
         """Return whether a call under a prefix that several wires share is for this one."""

@@ -63,12 +63,8 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         if (value := of.get(key)) is not None:
             return Node(value, key, self)
         place = self.get(key).place
-        raise WireError(
-            400,
-            f"Missing required parameter: '{place}'.",
-            param=place,
-            code="missing_required_parameter",
-        )
+        message = f"Missing required parameter: '{place}'."
+        raise WireError(400, message, param=place, code="missing_required_parameter")
 
     def optional(self, key: str, read: "Callable[[Node], T]") -> T | None:
         """Return what `read` returns for the node at a key; None if it is missing or null."""

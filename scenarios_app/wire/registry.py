@@ -47,6 +47,8 @@ _UNKNOWN_TO_BEDROCK = (("x-amzn-errortype", "UnknownOperationException"),)
 
 
 class _InstalledWires(msgspec.Struct):
+    """The wires of this process, and the endings of their paths."""
+
     wires: tuple[Wire, ...]
     endings: PathEndings
 

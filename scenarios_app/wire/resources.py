@@ -161,7 +161,10 @@ class ResourceKind(Generic[ResourceT]):
     @property
     def _hooks(self) -> ArchiveHooks:
         """The hooks that load the resource that a request names, or all with a hook's prefix."""
-        return ArchiveHooks(_referenced_names, self._load_resources)
+        return ArchiveHooks(
+            lambda request, archived: (request.own.name,) if request.own.name else (),
+            self._load_resources,
+        )
 
     def _load_resources(
         self, request: CanonicalRequest, archived: ArchivedValues
@@ -175,14 +178,7 @@ class ResourceKind(Generic[ResourceT]):
 
     def _require_resource(self, request: CanonicalRequest) -> ResourceT:
         """Return the loaded resource of a request; raise the 404 if there is none."""
-        own: ResourceFields = request.own
-        if not own.loaded:
-            raise self.not_found(own.name)
-        resource: ResourceT = own.loaded[0]
-        return resource
-
-
-def _referenced_names(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    """Return the stored name that the request's path has, if any."""
-    own: ResourceFields = request.own
-    return (own.name,) if own.name else ()
+        loaded: tuple[ResourceT, ...] = request.own.loaded
+        if not loaded:
+            raise self.not_found(request.own.name)
+        return loaded[0]

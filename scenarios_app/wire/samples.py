@@ -57,7 +57,7 @@ class SampleCall(msgspec.Struct, frozen=True):
 
 
 class SdkSetup(msgspec.Struct, frozen=True):
-    """How to point one SDK at a server: its base URL and example code."""
+    """The base URL and example code with which one SDK, `name`, uses a server."""
 
     name: str
     base_url: str

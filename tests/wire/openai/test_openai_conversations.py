@@ -142,6 +142,17 @@ def test_the_descriptions_example_is_in_every_conversation_and_in_no_list(sessio
     assert texts(session) == []
 
 
+def test_items_of_a_deleted_response_stay_in_the_conversation(session: Session) -> None:
+    first = session.ask(numbered(1, TextPart("a1")), input="q1", conversation="conv_1")
+    session.ask(numbered(2, TextPart("a2")), input="q2", conversation="conv_1")
+    assert session.computed("DELETE", f"{PATH}/{first['id']}")["deleted"] is True
+    assert texts(session, ONE) == ["q1", "a1", "q2", "a2"]
+    with pytest.raises(WireError, match="not found"):
+        session.compute("GET", f"{PATH}/{first['id']}")
+    with pytest.raises(WireError, match="not found"):
+        session.read({"previous_response_id": first["id"]})
+
+
 def test_a_deleted_conversation_is_new_again(session: Session) -> None:
     made = session.computed("POST", ALL, {"metadata": {"a": "1"}, "items": [USER]})["id"]
     gone = session.computed("DELETE", f"{ALL}/{made}")

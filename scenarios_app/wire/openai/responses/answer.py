@@ -52,10 +52,11 @@ class OutputItem(msgspec.Struct, frozen=True):
 def output_items(
     request: CanonicalRequest, response: CanonicalResponse
 ) -> dict[tuple[int, int], OutputItem]:
-    """Return the output items by choice and part index, in order.
+    """Return the output items by choice and part index, in order, without parts that have no item.
 
     Several choices become one output. Calls with the same id, which alternatives may have, get
-    unique ids: an output must not repeat one.
+    unique ids: an output must not repeat one. Reasoning that no script wrote comes first, under
+    UNSCRIPTED_REASONING.
     """
     used_ids: set[str] = set()
     results = {
@@ -67,9 +68,8 @@ def output_items(
     items: dict[tuple[int, int], OutputItem] = {}
     if _has_unscripted_reasoning(request, response):
         thought = ReasoningPart("")
-        items[UNSCRIPTED_REASONING] = OutputItem(
-            0, thought, _reasoning_item(thought, f"{response.id}00")
-        )
+        reasoning = _reasoning_item(thought, f"{response.id}00")
+        items[UNSCRIPTED_REASONING] = OutputItem(0, thought, reasoning)
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
@@ -145,14 +145,14 @@ def _annotation_json(citation: Citation, text: str) -> Json:
 
 
 def make_file_id(name: str) -> str:
-    """Return the id of a file that a script only names."""
+    """Return an id made of a file's name, for citations without one."""
     return f"file-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:22]}"
 
 
 def _head_fields(
     request: CanonicalRequest, response: CanonicalResponse, tier: str
 ) -> dict[str, Json]:
-    """Return the fields that do not depend on the output."""
+    """Return the fields that are known without the output, with scripted metadata."""
     reserved = _RESERVED_FIELDS | _STATUS_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in reserved}
     return echo_fields(request, response) | {"service_tier": tier} | scripted
@@ -204,7 +204,7 @@ def _make_unique(call_id: str, used_ids: set[str]) -> str:
 
 
 def _incomplete_reason(response: CanonicalResponse) -> str | None:
-    """Return why the response is incomplete, by its last choice; None if it is complete."""
+    """Return the reason in `incomplete_details`, by the last choice; None if it is complete."""
     return _REASONS.get(response.choices[-1].finish_reason)
 
 
@@ -214,7 +214,8 @@ def _output_item(
     own: ResponseFields,
     results: Mapping[str, ServerToolResultPart],
 ) -> dict[str, Json] | None:
-    """Return a part's item, or None: a hosted tool's result is in the item of its use."""
+    """Return a part's item, whose id ends with `item_id`; None for a hosted tool's result, which is
+    in the item of its use, and for unknown hosted tools."""
     match part:
         case TextPart():
             top = own.top_logprobs

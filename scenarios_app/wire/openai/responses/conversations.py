@@ -197,11 +197,8 @@ def _find_item(own: ConversationFields) -> Node:
     for item in (*own.before, Node(EXAMPLE_ITEM)):
         if item.get("id").value == own.item_id:
             return item
-    raise WireError(
-        404,
-        f"Item with id '{own.item_id}' not found in conversation '{own.conversation}'.",
-        code="item_not_found",
-    )
+    message = f"Item with id '{own.item_id}' not found in conversation '{own.conversation}'."
+    raise WireError(404, message, code="item_not_found")
 
 
 # The first matching pattern wins, so the longer ones come first.

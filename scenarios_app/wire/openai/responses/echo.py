@@ -67,14 +67,14 @@ def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[
 
 
 def service_tier(request: CanonicalRequest) -> str:
-    """Return the requested service tier, or `default`."""
+    """Return the requested service tier if it is flex, priority or scale, else `default`."""
     own: ResponseFields = request.own
     tier = own.echoed.get("service_tier")
     return tier if isinstance(tier, str) and tier in _TIERS else "default"
 
 
 def reasoning_effort(request: CanonicalRequest) -> str | None:
-    """Return the requested reasoning effort, else the model's default."""
+    """Return the requested reasoning effort, else the model's default, None if it has none."""
     own: ResponseFields = request.own
     match own.echoed.get("reasoning"):
         case {"effort": str(effort)}:
@@ -137,7 +137,7 @@ def _function_with_defaults(tool: Mapping[str, Json]) -> Json:
 
 
 def _user_location(location: Json) -> dict[str, Json]:
-    """Return the location of a search: the one requested, else the country US."""
+    """Return the field with the location of a search: the one requested, else the country US."""
     place: dict[str, Json] = dict.fromkeys(("city", "country", "region", "timezone"))
     named = location if isinstance(location, dict) else {"country": "US"}
     return {"user_location": {"type": "approximate", **place, **named}}

@@ -19,7 +19,7 @@ HOSTED_TOOLS: Final = frozenset(
 
 
 class HostedItem(msgspec.Struct, frozen=True):
-    """How an item of a kind streams: its `empty` fields at the start, its states after
+    """The streamed form of a kind of item: its `empty` fields at the start, and its states after
     `in_progress`. With `can_fail` the last state is `failed` for an item with an error."""
 
     empty: Mapping[str, Json]
@@ -166,6 +166,6 @@ def _output_text(value: Json) -> str:
 
 
 def _to_objects(value: Json) -> list[dict[str, Any]]:
-    """Return the objects of a list, or a single object as a list."""
+    """Return the objects in a list, a single object as a list, or an empty list."""
     values = value if isinstance(value, list) else [value]
     return [one for one in values if isinstance(one, dict)]

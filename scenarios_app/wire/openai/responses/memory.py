@@ -88,7 +88,8 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     messages: list[Message] = []
     for name in reversed(names):
         record = find_record(name, archived)
-        if record is None:
+        is_named = name == own.echoed.get("previous_response_id")
+        if record is None or (is_named and record.response.maybe("id") is None):
             raise WireError(
                 400,
                 f"Previous response with id '{name}' not found.",
@@ -117,8 +118,7 @@ def record_response(
     own: ResponseFields = request.own
     if own.echoed.get("store") is False:
         return ()
-    body = response_body(request, response)
-    return _record_writes(own, body, hex_id=response.id, stream=stream)
+    return _record_writes(own, response_body(request, response), hex_id=response.id, stream=stream)
 
 
 def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
@@ -232,7 +232,7 @@ def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
 
 @cache
 def example_record(name: str) -> bytes:
-    """Return the record of an example response, which can be cancelled and streamed."""
+    """Return the encoded record of an example response, which can be cancelled and streamed."""
     path = "/v1/responses"
     request = CanonicalRequest(
         PROVIDER, path, path, "gpt-4o", stream=True, own=ResponseFields({"background": True})

@@ -22,7 +22,8 @@ def encode_create_message(body: bytes, stream_id: str | None) -> bytes:
 
 
 def read_server_message(data: bytes) -> ServerMessage:
-    """Decode a message of the provider, as a part of an HTTP response; raises ValueError."""
+    """Decode a message of the provider, as a part of an HTTP response; raise ValueError if it is no
+    JSON object."""
     fields = _decode(data)
     lane, kind = fields.pop("stream_id", None), str(fields.get("type") or "")
     event = named_sse(kind, data if lane is None else encode_json(fields))

@@ -23,8 +23,10 @@ _decode = msgspec.json.Decoder().decode
 
 class ResponseRecord(msgspec.Struct, frozen=True):
     """A stored exchange. `items` are the input items, each with an id; for items that were only
-    added to a conversation, `response` has no id. `events` is its stream, empty without one."""
+    added to a conversation, `response` has no id. `events` is its stream, empty without one.
+    `previous` is the name of the record before."""
 
+    previous: str | None
     response: Node
     items: tuple[Node, ...]
     events: bytes
@@ -57,13 +59,21 @@ def write_record(response: Json, *, items: bytes, previous: str | None, stream: 
     return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 
 
+def write_without_id(record: ResponseRecord) -> bytes:
+    """Encode the record of a deleted response, whose items stay in a conversation."""
+    response: Json = {"output": record.response.get("output").value}
+    items = encode_json([item.value for item in record.items])
+    return write_record(response, items=items, previous=record.previous, stream=b"")
+
+
 def read_record(data: bytes) -> ResponseRecord | None:
     """Return a record; None if the data is an alias or no response: a file or a batch."""
     lines = data.split(b"\n", 2)
     if len(lines) == 1 or data.startswith(b"{"):
         return None
     exchange = Node(_decode(lines[1]))
-    return ResponseRecord(exchange.get("response"), tuple(exchange.get("items").items()), lines[2])
+    items = tuple(exchange.get("items").items())
+    return ResponseRecord(read_previous(data), exchange.get("response"), items, lines[2])
 
 
 def read_previous(data: bytes) -> str | None:

@@ -148,7 +148,8 @@ class ResponsesSocket:
             return (RefuseTurn(turn, ErrorAnswer(400, message, code="invalid_json")),)
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
-        """Return the events in a piece of a turn's event stream."""
+        """Return the events in a piece of a turn's event stream. The turn keeps the first and last
+        one, and the beginning of one that is not complete."""
         *whole, turn.partial = EVENT_END.split(turn.partial + piece)
         events = [b"\n".join(_EVENT_DATA.findall(event)) for event in whole]
         events = [event for event in events if event and event != b"[DONE]"]
@@ -268,12 +269,8 @@ class ResponsesSocket:
         stream_id = event.stream_id
         is_valid = isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
         if stream_id is not None and not is_valid:
-            raise WireError(
-                400,
-                "'stream_id' has to be a text of 1 to 256 letters, digits, '_', '-' and '.'.",
-                code="invalid_stream_id",
-                param="stream_id",
-            )
+            message = "'stream_id' has to be a text of 1 to 256 letters, digits, '_', '-' and '.'."
+            raise WireError(400, message, code="invalid_stream_id", param="stream_id")
         turn.stream_id = stream_id
         if event.background is True:
             raise WireError(400, "A WebSocket has no background responses.", param="background")
@@ -287,8 +284,9 @@ class ResponsesSocket:
         if event.generate is False:
             body["generate"] = _FALSE
         if turn.previous is not None and (waiting := self._steering.pop_waiting(turn.previous)):
+            turn.steered_by = waiting
             own = input_items(_decode(body["input"])) if "input" in body else ()
-            body["input"] = msgspec.Raw(encode_json([*waiting, *own]))
+            body["input"] = msgspec.Raw(encode_json([*joined_items(waiting), *own]))
         if self._model is not None:
             body.setdefault("model", msgspec.Raw(encode_json(self._model)))
         turn.body = encode_json(body)
@@ -377,10 +375,9 @@ def _with_stream_id(turn: Turn, event: bytes) -> bytes:
 def _read_error(body: bytes, status: int) -> dict[str, Json]:
     """Return the error in a body; a body without one is its message."""
     try:
-        value = _decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        value = None
-    error = value.get("error") if isinstance(value, dict) else None
+        error = _decode(body)["error"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        error = None
     if isinstance(error, dict):
         return error
     message = body.decode("utf-8", "replace")

@@ -46,7 +46,7 @@ class Steering:
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._waiting: OrderedDict[str, tuple[Json, ...]] = OrderedDict()
+        self._waiting: OrderedDict[str, Sequence[Steer]] = OrderedDict()
 
     def accepted_event(self, steer: Steer) -> bytes:
         """Return the event that acknowledges queued input."""
@@ -69,7 +69,7 @@ class Steering:
     def keep_waiting(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
         """Keep input until the client sends these calls' results; return an event for each input.
         Beyond MAX_WAITING responses the oldest are dropped."""
-        self._waiting[steers[0].response] = joined_items(steers)
+        self._waiting[steers[0].response] = steers
         while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         reason: Json = "waiting_for_required_input"
@@ -79,8 +79,8 @@ class Steering:
             for one in steers
         ]
 
-    def pop_waiting(self, response: str) -> tuple[Json, ...]:
-        """Return and forget the items that wait for a request that continues this response."""
+    def pop_waiting(self, response: str) -> Sequence[Steer]:
+        """Return and forget the input that waits for a request that continues this response."""
         return self._waiting.pop(response, ())
 
     def _event(self, kind: str, **fields: Json) -> bytes:

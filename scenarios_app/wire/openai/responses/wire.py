@@ -46,7 +46,7 @@ from scenarios_app.wire.openai.responses.memory import (
     find_record,
     record_response,
 )
-from scenarios_app.wire.openai.responses.record import ResponseRecord
+from scenarios_app.wire.openai.responses.record import ResponseRecord, write_without_id
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
 from scenarios_app.wire.openai.responses.socket import EVENT_END, ResponsesSocket
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
@@ -127,10 +127,12 @@ def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return the confirmation and the write that deletes a response; raise the 404 without one."""
+    """Return the confirmation and the write that deletes a response, but not from its conversation;
+    raise the 404 without one."""
     own: StoredFields = request.own
-    _require_record(own)
-    return ComputedResponse(render_deletion(own.name, "response"), (ArchiveWrite(own.name, None),))
+    record = _require_record(own)
+    data = write_without_id(record) if record.response.maybe("conversation") else None
+    return ComputedResponse(render_deletion(own.name, "response"), (ArchiveWrite(own.name, data),))
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -193,8 +195,7 @@ def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResp
 
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return the number of input tokens."""
-    counted = {"object": "response.input_tokens", "input_tokens": count_input(request)}
-    return encode_json(counted)
+    return encode_json({"object": "response.input_tokens", "input_tokens": count_input(request)})
 
 
 def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:

@@ -95,6 +95,15 @@ def test_failed_response_gives_its_input_back() -> None:
     assert event["steer"] == {**steer, "input": "Stop."}
 
 
+def test_failed_request_gives_the_input_back_that_waited_for_it() -> None:
+    rules = active()
+    steer = rules.steer()["steer"]
+    rules.complete(output=CALLS)
+    rules.create(previous_response_id="resp_1", input="result")
+    rules.fail()
+    assert rules.sent[-1]["steer"] == {**steer, "input": "Stop."}
+
+
 def test_failed_successor_gives_the_input_back_that_made_it() -> None:
     rules = active()
     rules.steer()
