@@ -15,6 +15,12 @@ def test_event_without_a_lane_is_kept_to_the_byte() -> None:
     assert (message.stream_id, message.ends, message.status) == (None, False, None)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_message_with_line_breaks_is_one_line_of_an_event(end: bytes) -> None:
+    message = read_server_message(b'{"type":' + end + b'"error"}')
+    assert message.event == b'event: error\ndata: {"type":"error"}\n\n'
+
+
 def test_lane_is_taken_out_of_an_event() -> None:
     message = read_server_message(b'{"type":"response.completed","stream_id":"a"}')
     assert message.event == b'event: response.completed\ndata: {"type":"response.completed"}\n\n'

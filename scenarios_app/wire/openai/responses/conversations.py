@@ -73,9 +73,8 @@ def _read_request(
     """Return a request about the conversation and the item that a path names, if any."""
     conversation, item_id = params.get(_CONVERSATION), params.get(_ITEM, "")
     own = ConversationFields(conversation=conversation, items=items, item_id=item_id, page=page)
-    return make_resource_request(
-        call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
-    )
+    metadata = read_metadata(body)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER, metadata=metadata)
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:

@@ -129,10 +129,9 @@ def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrit
     name = body.get("id") if isinstance(body, dict) else None
     if own.echoed.get("store") is False or not isinstance(name, str):
         return ()
-    stream = data if request.stream else b""
     try:
         hex_id = sha256(name.encode()).hexdigest()[:32]
-        return _record_writes(own, body, hex_id=hex_id, stream=stream)
+        return _record_writes(own, body, hex_id=hex_id, stream=data if request.stream else b"")
     except UnicodeEncodeError:
         return ()
 

@@ -26,7 +26,8 @@ def read_server_message(data: bytes) -> ServerMessage:
     JSON object."""
     fields = _decode(data)
     lane, kind = fields.pop("stream_id", None), str(fields.get("type") or "")
-    event = named_sse(kind, data if lane is None else encode_json(fields))
+    is_line = lane is None and len(data.splitlines()) == 1
+    event = named_sse(kind, data if is_line else encode_json(fields))
     lane = lane if isinstance(lane, str) else None
     status, headers = fields.get("status"), fields.get("headers")
     if kind != "error" or not isinstance(status, int) or not 400 <= status <= 599:

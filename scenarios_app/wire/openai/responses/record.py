@@ -79,7 +79,8 @@ def read_record(data: bytes) -> ResponseRecord | None:
 def read_previous(data: bytes) -> str | None:
     """Return the name of a record's previous response, or the target of an alias; None if there is
     none."""
-    name = _decode(data.partition(b"\n")[0])
+    end = data.find(b"\n")
+    name = _decode(data if end < 0 else data[:end])
     return name if isinstance(name, str) else None
 
 
