@@ -270,8 +270,8 @@ def make_resource_request(
     messages: tuple[Message, ...] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """Return the request to an endpoint without model, such as a list of files; `own` are its own
-    fields."""
+    """Return the request to an endpoint that computes its response, such as embeddings or a list of
+    files; `own` are the fields of this endpoint alone."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,

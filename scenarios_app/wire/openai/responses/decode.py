@@ -36,10 +36,10 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
             return decode_body(event["response"])
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done"]
-    begun = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
+    deltas = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
     decoded = decode_body({"output": items})
     if decoded is not None and not any("text" in part for part in decoded.choices[0].parts):
-        decoded.choices[0].add_text("".join(text for text in begun if isinstance(text, str)))
+        decoded.choices[0].add_text("".join(text for text in deltas if isinstance(text, str)))
     return decoded
 
 

@@ -71,7 +71,7 @@ def hosted_item(
                 "id": f"fs_{item_id}",
                 **status,
                 "queries": _list_queries(fields),
-                "results": _found_files(value) if FILE_RESULTS in included else None,
+                "results": _file_results(value) if FILE_RESULTS in included else None,
             }
         case "code_execution":
             code = fields.get("code")
@@ -141,14 +141,14 @@ def _list_queries(fields: Mapping[str, Json]) -> list[Json]:
     return [query] if isinstance(query, str) else []
 
 
-def _found_files(value: Json) -> list[Json]:
+def _file_results(value: Json) -> list[Json]:
     """Return the results of a file search as the API shows them; `document` names the file."""
     fields: dict[str, Json] = {"attributes": {}, "file_id": None, "score": None, "text": ""}
-    found: list[Json] = []
+    results: list[Json] = []
     for hit in _to_objects(value):
         named = {"filename" if key == "document" else key: value for key, value in hit.items()}
-        found.append({**fields, "filename": None, **named})
-    return found
+        results.append({**fields, "filename": None, **named})
+    return results
 
 
 def _output_text(value: Json) -> str:
