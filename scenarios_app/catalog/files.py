@@ -142,7 +142,7 @@ class FileWatcher:
         self._files.notes.clear()
         if problems != self._problems:
             lines = "\n".join(map(str, problems[:MAX_PROBLEMS]))
-            os.pwrite(self._shared.fileno(), lines.encode() + b"\0", 0)
+            os.pwrite(self._shared.fileno(), lines.encode(errors="replace") + b"\0", 0)
             for problem in problems[:MAX_PROBLEMS]:
                 _print_to_stderr(f"{problem} (its changes are not loaded)")
             if len(problems) > MAX_PROBLEMS:

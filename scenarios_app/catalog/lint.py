@@ -1,4 +1,4 @@
-"""Lint of scenario documents, and what the journal knows of the tools that requests offer."""
+"""Lint of scenarios, with the tools that the newest requests in the journal offer."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence

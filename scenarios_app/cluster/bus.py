@@ -16,7 +16,7 @@ from scenarios_app.engine.state import StateUnavailable
 
 log = logging.getLogger(__name__)
 
-# Does something about a value, and answers with what JSON can say.
+# Handles the text of a message or the JSON of a query, and returns JSON.
 Handler: TypeAlias = Callable[[Any], Any]
 Handlers: TypeAlias = Mapping[str, Handler]
 
@@ -25,7 +25,7 @@ RETRY_SECONDS: Final = 0.5
 UP_SECONDS: Final = 5.0
 ASK_SECONDS: Final = 10.0
 _KEPT_SECONDS: Final = 60
-# What is heard when something may have been missed.
+# The word that is handled after each subscription: messages before it may have been missed.
 MISSED: Final = "missed"
 
 

@@ -1,5 +1,5 @@
-"""The way to Redis: scripts run there from any thread or event loop, without ever being sent twice,
-and a look at each new connection whether Redis still has all that it once had."""
+"""Connections to Redis, which run scripts from any thread or event loop without retries; each new
+connection checks that Redis has lost no data."""
 
 import asyncio
 import hashlib

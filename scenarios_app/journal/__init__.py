@@ -19,8 +19,8 @@ from weakref import WeakSet
 
 import msgspec
 from django.db import (
-    DatabaseError,
     DataError,
+    Error,
     IntegrityError,
     InterfaceError,
     OperationalError,
@@ -132,7 +132,8 @@ class Journal:
         self.record_all((_cut(entry, most) if entry.held_bytes > most else entry,))
 
     def record_all(self, records: Iterable[AnswerRecord]) -> None:
-        """Queue records whose bodies are no longer than the journal keeps."""
+        """Queue records whose bodies are no longer than the journal keeps. Those without room in
+        memory are dropped and counted."""
         scope = running_scope()
         waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
         unread, is_large = self.unread, False
@@ -187,22 +188,22 @@ class Journal:
             atexit.register(self.stop)
 
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
-        """Wait until all that was recorded can be read; false if that takes too long."""
+        """Write all that was recorded, so that it can be read; return False after the timeout."""
         for source in tuple(self.sources):
             source.hand_over_records()
         self._write_unread()
         done = self._wait_for_barrier(_Barrier(), timeout)
         if not done:
             log.error("journal: not written after %s seconds", timeout)
-        scope = running_scope()
-        rows = self._in_test.pop(scope, [])
+        rows = self._in_test.pop(running_scope(), [])
         self._in_test.clear()
         if rows:
             run_through(running_connection(), lambda: table.insert(rows))
         return done
 
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
-        """Write what is left and end the thread; false if that takes too long."""
+        """Write queued entries and end the thread; return False after the timeout. Entries that are
+        kept until they are read are not written."""
         for source in tuple(self.sources):
             source.hand_over_records()
         self._stopping.set()
@@ -341,7 +342,7 @@ class Journal:
             if self._untrimmed_bytes > step:
                 table.trim_bytes(most_bytes - step)
                 self._untrimmed_bytes = 0
-        except DatabaseError as error:
+        except Error as error:
             log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
 
     def _count_lost_rows(self, sessions: Sequence[str]) -> None:
@@ -353,15 +354,13 @@ class Journal:
 
 
 def _cut(entry: JournalEntry, most: int) -> JournalEntry:
-    """Return an entry whose bodies hold no more than the journal keeps."""
-    request = entry.request_body[:most]
+    """Return the entry with its bodies cut after `most` bytes; their full sizes are set."""
     response = b"".join(entry.response_body)
-    prefix = response[:most]
     return replace(
         entry,
-        request_body=request,
+        request_body=entry.request_body[:most],
         request_bytes=size_of(entry.request_bytes, entry.request_body),
-        response_body=(prefix,),
+        response_body=(response[:most],),
         response_bytes=len(response),
     )
 

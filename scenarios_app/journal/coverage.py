@@ -1,5 +1,4 @@
-"""Which steps of the enabled scenarios have answered, and which never, in the journal and before
-it; and how many requests there were."""
+"""Counts requests and the answers of steps, also in rows that have left the journal."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -38,7 +37,8 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of all `steps` answered; `unserved` are scenarios in the order of their names."""
+    """The number of all `steps`, and of those that answered (`served`); `unserved` are the
+    scenarios with other steps, by name."""
 
     served: int
     steps: int

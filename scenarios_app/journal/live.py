@@ -1,5 +1,5 @@
-"""The journal as it grows: the way to its page, and the WebSocket over which that hears of the
-newest rows first, then of each new one."""
+"""The WebSocket that sends pages the newest rows of the journal, then each new one, and the
+redirect to the journal's page."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.contrib.auth.decorators import login_required
-from django.db import DatabaseError
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -42,7 +42,7 @@ _COLUMNS = (*_SHOWN, "at", "method", "path", "near_misses", "duration_ms")
 class LiveJournal(AsyncJsonWebsocketConsumer):
     """A WebSocket that sends new rows as `{"rows": […]}`, the oldest first."""
 
-    # The last row that this page has been sent.
+    # The id of the last row that this page has been sent.
     last = 0
 
     async def connect(self) -> None:
@@ -80,9 +80,8 @@ class Feed:
         rows = await _read(None)
         await page.send(text_data=message(rows))
         page.last = rows[-1].pk if rows else 0
-        # What was seen and told the others meanwhile.
-        while self._looking is not None and page.last < self._last:
-            rows = await _read(page.last)
+        # Rows that the others have been sent meanwhile; they may be deleted already.
+        while self._looking and page.last < self._last and (rows := await _read(page.last)):
             await page.show(rows, message(rows))
         self._pages.add(page)
         if self._looking is None:
@@ -104,7 +103,7 @@ class Feed:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 rows = await _read(self._last)
-            except DatabaseError:
+            except Error:
                 log.exception("the journal could not be read; looking again")
                 continue
             if rows:

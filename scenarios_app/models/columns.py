@@ -111,9 +111,7 @@ def _status_field(verbose: str) -> Any:
 
 def _number_field(*, most: float | None = None) -> Any:
     """Return an optional column for a number from 0 to `most`."""
-    checks: list[Any] = [MinValueValidator(0.0)]
-    if most is not None:
-        checks.append(MaxValueValidator(most))
+    checks = [MinValueValidator(0.0), *([] if most is None else [MaxValueValidator(most)])]
     return models.FloatField(null=True, blank=True, validators=checks)
 
 

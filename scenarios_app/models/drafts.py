@@ -1,4 +1,4 @@
-"""Drafts of scenarios, in tables of their own: what asks for scenarios never meets one."""
+"""Drafts of scenarios, in separate tables, so that no query for scenarios returns one."""
 
 from typing import TypeAlias
 

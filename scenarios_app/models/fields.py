@@ -38,11 +38,15 @@ class ScriptFormField(forms.CharField):
 
 
 class Select(TextChoices):
+    """The part of a request by which a scenario is selected."""
+
     MATCH = "match", "request content"
     FIRST_USER_MESSAGE = "first_user_message", "scenario name in the first user message"
 
 
 class TextMode(TextChoices):
+    """The comparison of a text in the request with that of a condition."""
+
     CONTAINS = "contains", "contains"
     EQUALS = "equals", "is exactly"
     STARTSWITH = "startswith", "starts with"
@@ -63,7 +67,7 @@ class FinishReason(TextChoices):
 
 
 class Outcome(TextChoices):
-    """How the answer to a request ended, or that nothing matched the request."""
+    """The end of the answer to a request, or that nothing matched the request."""
 
     COMPLETE = "complete", "complete"
     CLIENT_GONE = "client_gone", "client disconnected"

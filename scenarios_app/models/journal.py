@@ -7,8 +7,7 @@ from scenarios_app.models.bodies import read_body
 from scenarios_app.models.fields import JsonField, Outcome
 
 # Requests that no scenario matched, also if the catch-all answered, and those that no endpoint
-# takes (`way` is "url"): the one definition for lists, counts, filters and verdict
-# (`ServedRequest.is_unmatched`).
+# takes (`way` is "url").
 UNMATCHED_ROWS = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 
@@ -93,8 +92,7 @@ class ServedRequest(models.Model):
 
     @property
     def is_unmatched(self) -> bool:
-        """Return whether the catch-all answered or nothing matched, as `UNMATCHED_ROWS` defines
-        it."""
+        """Return whether the row is one of `UNMATCHED_ROWS`."""
         return self.fallback or (bool(self.way) and not self.matched)
 
 
@@ -109,7 +107,7 @@ class SessionName(models.Model):
 
 
 class PastAnswers(models.Model):
-    """How often a step answered in requests that were deleted from the journal, and when last."""
+    """The number of a step's answers in requests that left the journal, and when the last was."""
 
     scenario = models.CharField(max_length=255)
     step_key = models.CharField(max_length=64)

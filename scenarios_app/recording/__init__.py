@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
+from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as it was sent, without its keys."""
+    """A request as it was sent; `redact_interaction` removes its secrets."""
 
     method: str
     url: str
@@ -40,8 +42,10 @@ class RecordedResponse:
     def whole(
         cls, status: int, headers: tuple[tuple[str, str], ...], body: bytes, *, at: float = 0.0
     ) -> "RecordedResponse":
-        """Return a response whose body came in one piece, `at` milliseconds after the request."""
-        return cls(status, headers, ((at, body),) if body else ())
+        """Return a response with its body in one piece, `at` milliseconds after the request; 204
+        and 304 have none."""
+        has_body = body and status not in STATUSES_WITHOUT_BODY
+        return cls(status, headers, ((at, body),) if has_body else ())
 
     @property
     def body(self) -> bytes:

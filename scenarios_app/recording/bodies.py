@@ -1,7 +1,5 @@
-"""Decodes and decompresses bodies: whole ones of files, and those of recordings by pieces."""
+"""Decompresses bodies: whole ones of files, and those of recordings piece by piece."""
 
-import base64
-import binascii
 import zlib
 from typing import Final
 
@@ -31,14 +29,6 @@ def decompress(body: bytes, encoding: str) -> bytes:
             case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
-
-
-def decode_base64(text: str) -> bytes:
-    """Decode Base64; raises UnreadableBody."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise UnreadableBody("its body is said to be Base64 and is not") from None
 
 
 def _inflate(body: bytes) -> bytes:

@@ -55,7 +55,6 @@ def _request_notes(
                 shared[owner.name] += 1
         if shared:
             names = ", ".join(sorted(shared))
-            count = shared.total()
-            requests = f"{count} of {len(document.steps)} requests are in {names} too"
+            requests = f"{shared.total()} of {len(document.steps)} requests are in {names} too"
             message = f"{requests}; {_WHO_ANSWERS}"
             yield Problem(document.name, message, files[0] if files else "")

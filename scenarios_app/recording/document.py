@@ -51,7 +51,8 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
     """Return the scenario document that replays these interactions in order.
 
     Secrets are removed first. Requests to an API that this server does not support are left out,
-    with a note; the document may then have no steps.
+    with a note; the document may then have no steps. Raises DocumentError for a status that is not
+    from 200 to 599.
     """
     steps: list[dict[str, Any]] = []
     notes: Counter[str] = Counter()
@@ -120,7 +121,8 @@ def _recorded_answer(
 def _editable_parts(
     where: PlacedRequest, response: RecordedResponse
 ) -> tuple[dict[str, Any], tuple[str, ...]] | None:
-    """Return a response's `produce` and the fields that it lacks; None if it cannot be decoded."""
+    """Return a response's `produce` and the fields that it lacks. Returns None unless its status is
+    200 and its body can be decoded into valid parts."""
     endpoint = where.target.endpoint
     if endpoint is None or endpoint.decoder is None or response.status != 200:
         return None

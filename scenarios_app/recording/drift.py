@@ -206,15 +206,12 @@ def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
 
 
 def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
-    """Yield a JSON body with the name `body`, or each line as JSON with the name `line`."""
+    """Yield a JSON body with the name `body`, or each line that is JSON with the name `line`."""
     try:
         yield "body", json.loads(text)
-        return
     except (ValueError, RecursionError):
-        pass
-    for line in text.splitlines():
-        if line.strip():
-            yield "line", parse_json(line)
+        values = map(parse_json, text.splitlines())
+        yield from (("line", value) for value in values if value is not None)
 
 
 def _parse_events(text: str) -> Iterator[tuple[str, Json]]:

@@ -62,7 +62,7 @@ class PublishError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What publishing a draft would do now.
+    """The effects that publishing a draft would have now.
 
     `changes` are those of the published scenario, if there is one. `meanwhile` lists what `who`
     changed in it since the draft was created. `token` is a hash of all this: if it differs later,
@@ -87,8 +87,7 @@ def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
         state = _state_of(published)
         base = {"scenario": state.scenario, "steps": state.steps}
         values = column_values(published, SCENARIO_COLUMNS)
-        draft = Draft(published=published, base=base, **values)
-        draft.save()
+        draft = Draft.objects.create(published=published, base=base, **values)
         _save_rows(draft, [(step.key, step) for step in published.steps.all()])
     return draft, True
 
@@ -97,9 +96,8 @@ def create_draft(document: ScenarioDocument) -> Draft:
     """Create a draft without a published scenario; a number is appended if its name is taken."""
     scenario, steps = rows_of(document)
     with transaction.atomic():
-        draft = Draft(**column_values(scenario, SCENARIO_COLUMNS))
-        draft.name = free_name(document.name)
-        draft.save()
+        values = column_values(scenario, SCENARIO_COLUMNS)
+        draft = Draft.objects.create(**values | {"name": free_name(document.name)})
         _save_rows(draft, [(new_key(), step) for step in steps])
     return draft
 
@@ -113,7 +111,8 @@ def append_step(scenario: AnyScenario, step: Step) -> None:
 
 
 def free_name(name: str, *, drafts: bool = True, names: Collection[str] = ()) -> str:
-    """Return the name, with a number if a scenario, a draft or one of `names` has it already."""
+    """Return the name, with a number if a scenario, one of `names` or, unless `drafts` is false, a
+    draft has it already."""
     models: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     suffixes = (f" ({number})" if number > 1 else "" for number in count(1))
     candidates = (f"{name[: NAME_LENGTH - len(suffix)]}{suffix}" for suffix in suffixes)
@@ -234,8 +233,7 @@ def _save_rows(
     """Store these steps by key: add new ones, change those that differ, delete the others."""
     model: Any = scenario.steps.model
     there = {step.key: step for step in scenario.steps.all()}
-    new: list[Any] = []
-    changed: list[Any] = []
+    new, changed = list[Any](), list[Any]()
     for key, row in rows:
         step: Any = there.pop(key, None)
         if step is None:
@@ -254,8 +252,7 @@ def _step_json(row: StepColumns) -> str:
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
     """Return the problems for which the draft cannot be saved as a scenario, also a taken name."""
-    others = Scenario.objects.filter(name=draft.name).exclude(pk=draft.published_id or 0)
-    if others.exists():
+    if Scenario.objects.filter(name=draft.name).exclude(pk=draft.published_id or 0).exists():
         return (RowProblem(draft.name, None, "name", NAME_TAKEN),)
     try:
         compile_scenario(document_of(draft))

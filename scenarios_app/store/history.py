@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -57,7 +57,7 @@ class Version:
 
 @dataclass(slots=True)
 class ConcurrentChanges:
-    """What others changed since a time.
+    """The changes of a scenario by others since a time.
 
     `scenario` is the old row, None if it did not change. `steps` are the old rows of changed steps
     by primary key, None for new and deleted ones.
@@ -96,17 +96,20 @@ def _differs(row: Any, record: Any, ignored: set[str]) -> bool:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a time that a page sends back. Raises ValueError."""
+    """Return a time that a page sends back, in UTC. Raises ValueError."""
     time = datetime.fromisoformat(text)
     if time.tzinfo is None:
         raise ValueError("a time without its zone")
-    return time
+    try:
+        return time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
 
 
 def versions_of(scenario: AnyScenario) -> list[Version]:
     """Return the latest MAX_VERSIONS versions, the newest first, each with its changes from the one
     before."""
-    records = sorted(_history_records(scenario), key=lambda record: record.history_date)
+    records = _history_records(scenario)
     saves: list[list[Any]] = []
     for record in records:
         if saves and _same_save(saves[-1][-1], record):
@@ -126,7 +129,7 @@ def versions_of(scenario: AnyScenario) -> list[Version]:
 
 def state_at(scenario: AnyScenario, time: datetime) -> State:
     """Return the state of a scenario at a time. Raises DocumentError if it did not exist."""
-    state = _state(sorted(_history_records(scenario), key=lambda r: r.history_date), time)
+    state = _state(_history_records(scenario), time)
     if state.scenario is None:
         raise DocumentError("", "There was no such scenario then.")
     return state
@@ -134,11 +137,8 @@ def state_at(scenario: AnyScenario, time: datetime) -> State:
 
 def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
     """Return what changed since a time; moved steps do not count."""
-    changes = ConcurrentChanges()
     newer = _history_records(scenario, history_date__gt=time)
-    if not newer:
-        return changes
-    changes.who = " and ".join(_authors_of_each(newer))
+    changes = ConcurrentChanges(" and ".join(_authors_of_each(newer)) or NO_USER)
     for kind, pk in {(type(record), record.id) for record in newer}:
         rows = kind.objects.filter(id=pk).order_by("history_date")
         before, after = rows.filter(history_date__lte=time).last(), rows.last()
@@ -154,8 +154,7 @@ def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
 
 def editors_since(scenario: Scenario, time: datetime) -> list[str]:
     """Return who has changed a scenario since a time; NO_USER alone if there is no record."""
-    newer = _history_records(scenario, history_date__gt=time)
-    return _authors_of_each(newer) or [NO_USER]
+    return _authors_of_each(_history_records(scenario, history_date__gt=time)) or [NO_USER]
 
 
 def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
@@ -167,13 +166,12 @@ def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
 
 def author_of(*records: Any) -> str:
     """Return the first user of the records of one save, or NO_USER."""
-    users = (record.history_user for record in records)
-    return next((str(user) for user in users if user is not None), NO_USER)
+    return next((str(one.history_user) for one in records if one.history_user), NO_USER)
 
 
 def _authors_of_each(records: Iterable[Any]) -> list[str]:
     """Return the authors of the records, sorted and each once."""
-    return sorted(set(map(author_of, records)))
+    return sorted({author_of(record) for record in records})
 
 
 def last_deleter_of(name: str) -> str:
@@ -252,10 +250,11 @@ def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
 
 
 def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
-    """Return the history records of a scenario and its steps that fit the filters, not sorted."""
+    """Return the history records of a scenario and its steps that fit the filters, by time."""
     own = type(scenario).history.filter(id=scenario.pk, **those)
     steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
-    return [*own.select_related("history_user"), *steps.select_related("history_user")]
+    records = [*own.select_related("history_user"), *steps.select_related("history_user")]
+    return sorted(records, key=lambda record: record.history_date)
 
 
 def _same_save(one: Any, other: Any) -> bool:

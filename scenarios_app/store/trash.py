@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from scenarios_app.models import Scenario, Step, TrialConversation, new_key
+from scenarios_app.models import Draft, Scenario, Step, TrialConversation, new_key
 from scenarios_app.store import save_steps
 from scenarios_app.store.drafts import free_name
 from scenarios_app.store.history import SAVE_GAP, author_of
@@ -82,14 +82,16 @@ def restore(pk: int) -> Scenario:
 
 @transaction.atomic
 def erase_expired() -> int:
-    """Erase deleted scenarios past the retention; return how many were erased."""
+    """Erase deleted scenarios past the retention, with the conversations of names that no other
+    scenario or draft has; return how many were erased."""
     expired = _deletions().filter(history_date__lte=_oldest_kept())
     erased = dict(expired.values_list("id", "name"))
-    names = set(erased.values())
-    stored_names = set(Scenario.objects.filter(name__in=names).values_list("name", flat=True))
     Step.history.filter(scenario_id__in=erased).delete()
     Scenario.history.filter(id__in=erased).delete()
-    TrialConversation.objects.filter(scenario__in=names - stored_names).delete()
+    names = set(erased.values())
+    for rows in (Scenario.objects, Draft.objects, _deletions()):
+        names -= set(rows.filter(name__in=names).values_list("name", flat=True))
+    TrialConversation.objects.filter(scenario__in=names).delete()
     return len(erased)
 
 

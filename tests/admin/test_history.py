@@ -8,6 +8,7 @@ from django.db.models import F
 from django.test import Client
 
 from mockllm_site.serve import first_start
+from scenarios_app.admin.editor.forms import OPENED_AT_FIELD
 from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS
 from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, Step
@@ -169,6 +170,14 @@ def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor:
     ]
     assert b'name="overwrite"' in response.content
     assert texts(scenario)[0] == "theirs"
+
+
+def test_opening_time_before_the_first_year_is_ignored(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    mine = fields_at(root, page_of(scenario)) | {"steps-0-answer_text": "mine"}
+    changed = mine | {OPENED_AT_FIELD: "0001-01-01T00:00:00+14:00"}
+    assert root.post(page_of(scenario), changed).status_code == 302
+    assert texts(scenario) == ["mine"]
 
 
 def test_overwrite_option_overwrites_the_other_editors_change(root: Client, editor: Client) -> None:

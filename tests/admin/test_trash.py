@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from scenarios_app.models import Scenario, Step, TrialConversation
+from scenarios_app.models import Draft, Scenario, Step, TrialConversation
 from scenarios_app.store import trash
 from scenarios_app.store.documents import conversation_for, save_conversation
 from scenarios_app.store.history import versions_of
@@ -132,6 +132,22 @@ def test_deleted_scenarios_are_kept_for_the_retention(
     assert not Step.history.filter(scenario_id=keys[0]).exists()
     assert not TrialConversation.objects.exists()
     assert Scenario.history.filter(id=keys[1]).exists()
+
+
+def test_conversation_outlives_an_expired_scenario_whose_name_is_still_used(
+    editor: Client,
+) -> None:
+    expired = [a_scenario(name, {}) for name in ("drafted", "deleted again", "gone")]
+    keys = [scenario.pk for scenario in expired]
+    for scenario in expired:
+        save_conversation(scenario.name, {})
+        delete(editor, scenario)
+    Draft.objects.create(name="drafted")
+    delete(editor, a_scenario("deleted again", {}))
+    for pk in keys:
+        age(pk, days=31)
+    assert trash.erase_expired() == 3
+    assert {row.scenario for row in TrialConversation.objects.all()} == {"drafted", "deleted again"}
 
 
 def test_reader_sees_the_bin_and_restores_nothing(editor: Client, reader: Client) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser, Group, User
+from django.db import InterfaceError
 
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.roles import READER
 from mockllm_site.serve.sockets import live_journal
 from scenarios_app.journal import live as module
 from scenarios_app.journal.live import NOT_ALLOWED, LiveJournal, row_json
+from scenarios_app.models import ServedRequest
 from tests.admin.traffic import served, unmatched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,6 +98,39 @@ async def test_each_row_is_received_once_by_late_listeners() -> None:
         assert await socket.receive_nothing(timeout=0.3, interval=0.05)
     for socket in (first, *joined):
         await socket.disconnect()
+
+
+async def test_listener_joins_after_the_rows_that_others_received_are_deleted() -> None:
+    user = await in_database(somebody)
+    first, second = listener(user), listener(user)
+    await first.connect()
+    await in_database(lambda: served(model="one"))
+    assert await heard(first, 1) == ["one"]
+    await in_database(ServedRequest.objects.all().delete)
+    await second.connect()
+    assert await second.receive_json_from(5) == {"rows": []}
+    assert await second.receive_nothing(timeout=0.3, interval=0.05)
+    assert len(module.feed()._pages) == 2
+    for socket in (first, second):
+        await socket.disconnect()
+
+
+async def test_listener_receives_rows_after_the_database_connection_was_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    socket = listener(await in_database(somebody))
+    await socket.connect()
+    assert await socket.receive_json_from(5) == {"rows": []}
+
+    async def fail(after: int | None) -> None:
+        monkeypatch.undo()
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr(module, "_read", fail)
+    await asyncio.sleep(2 * module.LOOK_SECONDS)
+    await in_database(lambda: served(model="one"))
+    assert await heard(socket, 1) == ["one"]
+    await socket.disconnect()
 
 
 async def test_slow_listener_is_closed_and_others_continue(

@@ -86,6 +86,16 @@ _OTLP_ATTRIBUTES: Final = [
         ),
     }.items()
 ]
+_OTLP_SPAN: Final = {
+    "name": "chat",
+    "startTimeUnixNano": "1",
+    "endTimeUnixNano": 2,
+    "attributes": [
+        *_OTLP_ATTRIBUTES,
+        {"key": "gen_ai.tool.call.id", "value": {"stringValue": "c"}},
+        {"key": "gen_ai.tool.call.result", "value": {"stringValue": "sunny"}},
+    ],
+}
 # A file of each format: its suffix and its values, those of JSONL line by line.
 SAMPLES: Final[dict[str, tuple[str, Any]]] = {
     "vcrpy": (".yaml", _CASSETTE),
@@ -184,11 +194,7 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
     ),
     "otlp": (
         ".json",
-        {
-            "resourceSpans": [
-                {"scopeSpans": [{"spans": [{"name": "chat", "attributes": _OTLP_ATTRIBUTES}]}]}
-            ]
-        },
+        {"resourceSpans": [{"scopeSpans": [{"spans": [_OTLP_SPAN]}]}]},
     ),
     "trace": (
         ".json",
@@ -214,6 +220,15 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
         },
     ),
 }
+SAMPLES["websocket"] = (
+    ".json",
+    {
+        "interactions": [
+            {"direction": "sent", "data": {"type": "response.create", "input": "hi"}},
+            {"direction": "received", "data": {"type": "error", "status": 400, "headers": {}}},
+        ]
+    },
+)
 # A document of this server, with many keys of its format.
 SAMPLES["document"] = (
     ".json",
@@ -277,6 +292,7 @@ _ODD: Final[tuple[Any, ...]] = (
         1.5,
         1e308,
         10**30,
+        10**400,
         -(2**63),
         "",
         " ",

@@ -4,6 +4,8 @@ import base64
 import json
 from typing import Any
 
+import pytest
+
 from tests.recording.files import interactions, read, refused
 from tests.recording.interactions import ANSWER, CHAT, SAID
 
@@ -41,3 +43,18 @@ def test_an_archive_of_a_browser() -> None:
     assert f"left out: POST {CHAT}: it has no answer" in made.notes
     assert "step 3: its answer is not whole: the archive has no body for it" in made.notes
     assert "Base64" in refused({"log": {"entries": [entry(**encoded | {"text": "%"})]}}, "a.har")
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_answer_of_a_status_without_body_is_imported_without_its_body(status: int) -> None:
+    har = {"log": {"entries": [entry(status=status)]}}
+    (step,) = read(har, "site.har").document["steps"]
+    assert "body" not in step["produce"]["raw"]
+    assert step["produce"]["recorded"]["chunks"] == []
+
+
+@pytest.mark.parametrize("wait", [10**400, -1])
+def test_wait_that_is_no_time_counts_as_none(wait: int) -> None:
+    one = {**entry(), "timings": {"wait": wait}}
+    (interaction,) = interactions({"log": {"entries": [one]}}, "site.har")
+    assert interaction.response.chunks == ((0.0, json.dumps(ANSWER).encode()),)

@@ -65,6 +65,21 @@ def test_batches_of_both_providers() -> None:
     ]
 
 
+def test_requests_of_a_batch_that_were_not_answered_are_left_out() -> None:
+    lines = [
+        {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": SAID},
+        {"custom_id": "a", "response": None, "error": {"code": "batch_expired"}},
+        {"custom_id": "b", "params": SAID},
+        {"custom_id": "b", "result": {"type": "canceled"}},
+    ]
+    made = read("\n".join(map(json.dumps, lines)).encode(), "batch.jsonl")
+    assert made.steps == 0
+    assert made.notes == (
+        "left out: line 1: a request whose answer is not in the file",
+        "left out: line 3: a request whose answer is not in the file",
+    )
+
+
 def test_conversations_that_models_are_tuned_with() -> None:
     messages = [
         {"role": "user", "content": "hi"},

@@ -109,10 +109,10 @@ def test_mappings_of_wiremock() -> None:
     assert exact["produce"]["text"] == "Hi" and exact["consume"] is False
     assert models["produce"]["raw"]["status"] == 404
     assert made.notes == (
-        "mapping 1: matchesJsonPath is not carried over",
-        "mapping 1: scenarioName is not carried over",
-        "mapping 1: transformers is not carried over",
-        "mapping 2: ignoreExtraElements is not carried over",
+        "mapping 2: matchesJsonPath is not carried over",
+        "mapping 2: scenarioName is not carried over",
+        "mapping 2: transformers is not carried over",
+        "mapping 1: ignoreExtraElements is not carried over",
         "left out: mapping 3: /orders is no path of a provider here",
     )
     assert read(mapping(response={"jsonBody": None, "base64Body": "aGk="})).steps == 1

@@ -77,3 +77,8 @@ def test_lines_of_json_are_one_shape() -> None:
 def test_anything_has_a_shape_and_is_like_itself(body: bytes, media_type: str) -> None:
     shape = response_shape(200, media_type, body)
     assert shape_differences(shape, shape) == ()
+
+
+def test_text_has_only_a_status_and_a_media_type() -> None:
+    shape = response_shape(502, "text/html", b"<p>\nBad gateway\n")
+    assert shape == {"status": {"502"}, "content-type": {"text/html"}}

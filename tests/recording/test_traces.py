@@ -137,6 +137,21 @@ def test_a_trace_with_genai_attributes() -> None:
     assert made.notes == ("left out: span silent: it does not say what the model answered",)
 
 
+def test_time_beyond_64_bits_counts_as_unknown() -> None:
+    message = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "get"}]}
+    span = {
+        "startTimeUnixNano": 1,
+        "endTimeUnixNano": 10**400,
+        "attributes": attributes(
+            gen_ai__tool__call__id="c",
+            gen_ai__tool__call__result="sunny",
+            gen_ai__output__messages=json.dumps([message]),
+        ),
+    }
+    (step,) = read(otlp(span)).document["steps"]
+    assert step["produce"]["tool_calls"][0]["result"] == {"text": "sunny", "ms": 0}
+
+
 def test_a_trace_of_the_chat() -> None:
     called = [{"tool_call": {"id": id, "name": "get", "arguments": '{"a": 1}'}} for id in "cdefgh"]
     calls: list[dict[str, Any]] = [

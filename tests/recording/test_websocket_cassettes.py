@@ -101,6 +101,16 @@ def test_messages_that_are_no_responses_are_left_out_with_a_note() -> None:
     )
 
 
+def test_sent_half_of_a_surrogate_pair_is_imported() -> None:
+    messages = ("sent", {**SENT, "input": "\ud800"}), ("received", DONE)
+    assert read(cassette(*messages)).steps == 1
+
+
+def test_received_half_of_a_surrogate_pair_is_an_error_with_its_place() -> None:
+    message = refused(cassette(("sent", SENT), ("received", {**DONE, "delta": "\ud800"})))
+    assert "interactions[1].data" in message
+
+
 def test_unknown_direction_is_an_error_with_its_place() -> None:
     assert "interactions[0].direction" in refused(cassette(("sideways", SENT)))
 

@@ -5,7 +5,7 @@ from threading import Event
 from uuid import uuid4
 
 import pytest
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal
@@ -64,6 +64,20 @@ def test_a_database_that_stays_away_for_long_costs_nothing(
     assert journal.flush()
     assert (paths(), journal.failed) == ([f"/{number}" for number in range(50)], 0)
     assert journal.dropped_rows.of(None) == 0
+
+
+def test_connection_that_closes_while_the_table_is_trimmed_loses_nothing(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        monkeypatch.undo()
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr(journal_module.table, "trim", fail)
+    for path in ("/1", "/2"):
+        journal.record(entry(path=path))
+        assert journal.flush(timeout=5)
+    assert paths() == ["/1", "/2"]
 
 
 def test_a_process_that_ends_does_not_wait_for_a_database_that_is_gone(

@@ -1,6 +1,7 @@
 """Scenario files that change while the server runs, as the watcher loads them."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,15 @@ def test_broken_file_keeps_its_scenario_and_is_reported_once(
     watched.watcher.refresh()
     assert watched.watcher.problems == ()
     assert capsys.readouterr().err == "mockllm: all scenario files are valid again\n"
+
+
+def test_problem_of_a_file_whose_name_is_no_utf_8_is_reported(
+    watched: Watched, tmp_path: Path
+) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")).write_text("{")
+    watched.watcher.refresh()
+    (problem,) = watched.watcher.problems
+    assert "?.json" in problem
 
 
 def test_many_problems_are_kept_in_part(

@@ -1,10 +1,10 @@
 """Reads HTTP archives (HAR 1.2), as browsers and proxies save them."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.bodies import UnreadableBody, decode_base64
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 _NO_ANSWER = "it has no answer"
@@ -28,26 +28,24 @@ def read_interactions(archive: FileValue) -> Iterator[Interaction | str]:
             continue
         if status.value == 0:
             yield f"left out: {method} {url}: {_NO_ANSWER}"
-            continue
-        try:
+        else:
             yield _read_interaction(method, url, entry=entry)
-        except UnreadableBody as error:
-            raise entry.error(str(error)) from None
 
 
 def _read_interaction(method: str, url: str, *, entry: FileValue) -> Interaction:
-    """Return an entry's request and response; raises UnreadableBody or DocumentError."""
+    """Return an entry's request and response; raises DocumentError."""
     request, response = entry.at("request"), entry.at("response")
     posted = request.maybe("postData").maybe("text").data()
     content = response.maybe("content")
     text = content.maybe("text")
     is_encoded = text.is_present and content.maybe("encoding").value == "base64"
-    body = decode_base64(text.text()) if is_encoded else text.data()
+    body = text.base64() if is_encoded else text.data()
     size = content.maybe("size").value
     notes = (_CUT,) if not body and isinstance(size, int) and size > 0 else ()
-    # `wait` is the time until the first byte of the response.
+    # `wait` is the time until the first byte of the response. JSON has longer ones than a float.
     waited = entry.maybe("timings").maybe("wait").value
-    at = float(waited) if isinstance(waited, int | float) and waited > 0 else 0.0
+    is_time = isinstance(waited, int | float) and 0 < waited <= sys.float_info.max
+    at = float(waited) if is_time else 0.0
     status, headers = response.at("status").status(), read_headers(response.maybe("headers"))
     return Interaction(
         RecordedRequest(method, url, read_headers(request.maybe("headers")), posted),

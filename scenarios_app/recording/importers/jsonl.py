@@ -56,7 +56,12 @@ def read_interactions(file: FileValue) -> Iterator[Interaction | str]:
             case "batch request":
                 requests[str(line["custom_id"])] = number, place
             case _:
-                responses[str(line.get("custom_id"))] = number, place
+                # Without either, the request failed, was cancelled or came too late.
+                if (
+                    place.maybe("response").is_present
+                    or place.maybe("result").first("message", "error").is_present
+                ):
+                    responses[str(line["custom_id"])] = number, place
     for name, (number, place) in requests.items():
         if name in responses:
             yield _batch_interaction(place, responses[name][1])

@@ -35,7 +35,7 @@ def read_document(name: str, file: FileValue) -> Conversion:
     """Return the document of the model spans, ordered by their start; raises DocumentError."""
     traces = file.value if isinstance(file.value, list) else [file.value]
     spans = [span for trace in traces for span in _spans(FileValue(trace, file.source))]
-    spans.sort(key=_start_time)
+    spans.sort(key=lambda span: _nanoseconds(span, "start"))
     results = _tool_results(spans)
     provider_names = _provider_names()
     steps: list[dict[str, Any]] = []
@@ -83,14 +83,9 @@ def _spans(trace: FileValue) -> Iterator[FileValue]:
             yield from scope.at("spans").items()
 
 
-def _start_time(span: FileValue) -> int:
-    """Return when a span started, in nanoseconds, or 0."""
-    return _nanoseconds(span, "startTimeUnixNano")
-
-
-def _nanoseconds(span: FileValue, key: str) -> int:
-    """Return the time at a span's key, 0 if it is missing or no number."""
-    number = _whole_number(span.maybe(key).value)
+def _nanoseconds(span: FileValue, edge: str) -> int:
+    """Return the time of a span's `start` or `end`, 0 if it is missing or no number."""
+    number = _whole_number(span.maybe(f"{edge}TimeUnixNano").value)
     return max(number, 0) if number is not None else 0
 
 
@@ -108,7 +103,7 @@ def _tool_results(spans: Iterable[FileValue]) -> dict[str, Json]:
                     repeated.setdefault(part["id"], text_or_json(result))
         id, result = (attributes.get(f"gen_ai.tool.call.{key}") for key in ("id", "result"))
         if isinstance(id, str) and result is not None:
-            duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
+            duration = _nanoseconds(span, "end") - _nanoseconds(span, "start")
             failed = {"is_error": True} if attributes.get("error.type") else {}
             ms = max(0, round(duration / 1_000_000))
             results[id] = {"text": text_or_json(result), **failed, "ms": ms}
@@ -160,11 +155,11 @@ def _plain_value(value: Any) -> Any:
 
 
 def _whole_number(value: Any) -> int | None:
-    """Return the 64-bit number in an int or a string of digits, or None."""
+    """Return the number in an int of at most 64 bits or a string of up to 19 digits, or None."""
     digits = value.removeprefix("-") if isinstance(value, str) else ""
     if digits.isdecimal() and len(digits) <= _MAX_DIGITS:
         return int(value)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and value.bit_length() <= 64 else None
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Reads foreign JSON and YAML value by value; errors name the location in the file."""
 
+import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,14 @@ class FileValue:
                 return data
             case _:
                 raise self.type_error("a text or bytes")
+
+    def base64(self) -> bytes:
+        """Return the bytes of a text in Base64; raises DocumentError."""
+        text = self.text()
+        try:
+            return base64.b64decode(text, validate=True)
+        except ValueError:
+            raise self.error("its body is said to be Base64 and is not") from None
 
     def integer(self) -> int:
         """Return the value if it is a whole number; raises DocumentError."""

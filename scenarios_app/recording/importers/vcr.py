@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.bodies import UnreadableBody, decode_base64, decompress
+from scenarios_app.recording.bodies import UnreadableBody, decompress
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 KEYS = ("interactions", "http_interactions")
@@ -53,14 +53,11 @@ def _read_body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 def _written_body(place: FileValue) -> bytes:
     """Return the body in the file; a parsed one is encoded as the recorder itself replays it.
-    Raises UnreadableBody or DocumentError."""
+    Raises DocumentError."""
     parsed = place.maybe("parsed_body")
     if parsed.is_present:
         return json.dumps(parsed.value, default=str).encode()
     held = place.first("body", "content")
-    if isinstance(held.value, dict):
-        encoded = held.maybe("base64_string")
-        if encoded.is_present:
-            return decode_base64(encoded.text())
-        held = held.at("string")
-    return held.data()
+    if held.maybe("base64_string").is_present:
+        return held.at("base64_string").base64()
+    return (held.at("string") if isinstance(held.value, dict) else held).data()

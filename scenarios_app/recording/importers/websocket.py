@@ -31,11 +31,12 @@ class _Turn:
     def to_interaction(self) -> Interaction:
         """Return request and response as over HTTP; it is cut if its last message is missing."""
         body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
-        data = json.dumps({**body, "stream": True}, ensure_ascii=False).encode()
+        data = json.dumps({**body, "stream": True}, ensure_ascii=False)
         head = self.answer[0].head if self.answer else (200, STREAM_HEADERS)
         chunks = tuple((0.0, one.body_after(number)) for number, one in enumerate(self.answer))
         response = RecordedResponse(*head, chunks, cut=not self.is_answered)
-        return Interaction(RecordedRequest("POST", _URL, body=data), response)
+        sent = RecordedRequest("POST", _URL, body=data.encode("utf-8", "surrogatepass"))
+        return Interaction(sent, response)
 
 
 def recognizes(value: Any) -> bool:
@@ -55,7 +56,10 @@ def read_interactions(cassette: FileValue) -> Iterator[Interaction | str]:
             turns.append(_Turn(data.object()))
         elif direction == "received":
             text = json.dumps(data.object(), ensure_ascii=False)
-            received = read_server_message(text.encode())
+            try:
+                received = read_server_message(text.encode())
+            except ValueError as error:
+                raise data.error(f"cannot be read as a message: {error}") from None
             lane = (turn for turn in turns if turn.fields.get("stream_id") == received.stream_id)
             open_turn = next((turn for turn in lane if not turn.is_answered), None)
             if open_turn is None:

@@ -9,7 +9,6 @@ import re2
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.bodies import UnreadableBody, decode_base64
 from scenarios_app.recording.document import TAG, Conversion, to_document
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
@@ -46,7 +45,8 @@ def read_document(name: str, file: FileValue) -> Conversion:
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
     steps: list[Json] = []
     notes: list[str] = []
-    for number, mapping in enumerate(sorted(mappings, key=_get_priority), start=1):
+    in_order = sorted(enumerate(mappings, start=1), key=lambda one: _get_priority(one[1]))
+    for number, mapping in in_order:
         problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
         request = _read_request(mapping.at("request"))
         interaction = Interaction(request, _read_response(mapping.at("response")))
@@ -130,10 +130,7 @@ def _read_response(response: FileValue) -> RecordedResponse:
     if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()
     elif response.maybe("base64Body").is_present:
-        try:
-            body = decode_base64(response.at("base64Body").text())
-        except UnreadableBody as error:
-            raise response.error(str(error)) from None
+        body = response.at("base64Body").base64()
     else:
         body = response.maybe("body").data()
     code = status.status() if status.is_present else 200
