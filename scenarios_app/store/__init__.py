@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 
 from scenarios_app.conf import setting
@@ -76,6 +76,7 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     `reason` is written to the history. All steps get new keys, so that they are unused in every
     session. An unchanged scenario keeps its rows, and its history does not grow.
     """
+    CatalogVersion.increase(DEFAULT_DB_ALIAS)
     stored_by_name: dict[str, Scenario] = {}
     for names in batches([document.name for document in documents]):
         rows = Scenario.objects.filter(name__in=names).prefetch_related("steps")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import Model
 
 from scenarios_app.engine.canonical import Json
@@ -16,7 +16,7 @@ from scenarios_app.engine.document import (
     dump,
     merge_documents,
 )
-from scenarios_app.models import Draft, Scenario, Step, TrialConversation
+from scenarios_app.models import CatalogVersion, Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
 from scenarios_app.store import add_history, batches, limits, rows_of, save_documents
 from scenarios_app.store.columns import SCENARIO_COLUMNS, STEP_COLUMNS, column_values, empty_value
@@ -41,16 +41,13 @@ def load(
     """
     merged = merge_documents(documents, limits=limits())
     with transaction.atomic():
+        CatalogVersion.increase(DEFAULT_DB_ALIAS)
         stored_names = set(Scenario.objects.values_list("name", flat=True))
-        if not replace and (names := [d.name for d in merged if d.name in stored_names]):
-            raise DocumentError.of(
-                Problem(name, "a scenario of this name exists") for name in names
-            )
+        replaced = tuple(d.name for d in merged if d.name in stored_names)
+        if replaced and not replace:
+            raise DocumentError.of(Problem(n, "a scenario of this name exists") for n in replaced)
         save_documents(merged, reason)
-    return Loaded(
-        created=tuple(d.name for d in merged if d.name not in stored_names),
-        replaced=tuple(d.name for d in merged if d.name in stored_names),
-    )
+    return Loaded(tuple(d.name for d in merged if d.name not in stored_names), replaced)
 
 
 @transaction.atomic
@@ -58,6 +55,7 @@ def remove(names: Collection[str], *, reason: str) -> list[str]:
     """Move the scenarios of these names to the trash; return the names of those that existed."""
     removed: list[str] = []
     for part in batches(sorted(names)):
+        CatalogVersion.increase(DEFAULT_DB_ALIAS)
         # Not `delete`, which takes a statement for each row.
         scenarios = Scenario.objects.filter(name__in=part)
         steps = Step.objects.filter(scenario__in=scenarios)

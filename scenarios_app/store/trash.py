@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from scenarios_app.models import Draft, Scenario, Step, TrialConversation, new_key
+from scenarios_app.models import CatalogVersion, Draft, Scenario, Step, TrialConversation, new_key
 from scenarios_app.store import save_steps
 from scenarios_app.store.drafts import free_name
 from scenarios_app.store.history import SAVE_GAP, author_of
@@ -66,6 +66,7 @@ def restore(pk: int) -> Scenario:
     If its name is taken, a number is appended. Steps get new keys, so no session has used them.
     Raises Scenario.DoesNotExist if the scenario is not in the trash.
     """
+    CatalogVersion.increase(DEFAULT_DB_ALIAS)
     record = _kept_record(pk)
     scenario: Scenario = record.instance
     scenario.name = free_name(scenario.name, drafts=False)

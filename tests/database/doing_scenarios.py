@@ -4,17 +4,44 @@ from typing import Any
 
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
-from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.models import Draft, Scenario, ServedRequest, Step
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import get_or_create_draft, plan_publication
 from scenarios_app.store.drafts import publish as publish_draft
+from scenarios_app.store.trash import restore as restore_from_trash
 from tests.state.entries import entry
 
 
-def scenario(name: str) -> dict[str, Any]:
-    document = {"name": name, "steps": [{"produce": {"text": "Hi."}}]}
+def scenario(name: str, text: str = "Hi.") -> dict[str, Any]:
+    document = {"name": name, "steps": [{"produce": {"text": text}}]}
     load(load_documents({"scenarios": [document]}))
     return {"pk": Scenario.objects.get(name=name).pk}
+
+
+def texts(name: str) -> dict[str, Any]:
+    """The answers of a scenario, and what its history has of steps that were not deleted."""
+    stored = Scenario.objects.get(name=name)
+    records = Step.history.filter(scenario_id=stored.pk)
+    deleted = records.filter(history_type="-").values("id")
+    return {
+        "stored": list(stored.steps.values_list("answer_text", flat=True)),
+        "history": list(records.exclude(id__in=deleted).values_list("answer_text", flat=True)),
+    }
+
+
+def delete(name: str) -> dict[str, Any]:
+    scenario = Scenario.objects.get(name=name)
+    pk = scenario.pk
+    scenario.delete()
+    return {"pk": pk}
+
+
+def restore(pk: int) -> dict[str, Any]:
+    """Restore a scenario from the trash."""
+    try:
+        return {"restored": restore_from_trash(pk).name}
+    except Scenario.DoesNotExist:
+        return {"restored": None}
 
 
 def draft(scenario: int) -> dict[str, Any]:
