@@ -71,7 +71,9 @@ class FileWatcher:
     def refresh(self) -> None:
         """Read the files, load what changed, and report the problems."""
         documents, problems = self._read_settled()
-        changed = [one for name, one in documents.items() if self._documents.get(name) != one]
+        # Compared as text: 1 is not true.
+        before = {name: repr(one) for name, one in self._documents.items()}
+        changed = [one for name, one in documents.items() if before.get(name) != repr(one)]
         gone = self._documents.keys() - documents.keys()
         with transaction.atomic():
             loaded = load(changed, reason=LOADED) if changed else None

@@ -99,14 +99,12 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def catalog_number() -> int | None:
-    """Return the number that every change of the catalog increases; None before the first
-    change."""
+    """Return the catalog's number, which every change increases; None before the first."""
     return CatalogVersion.objects.values_list("number", flat=True).filter(pk=1).first()
 
 
 def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
-    """Return the enabled scenarios, compiled; those that did not change are taken from
-    `rows_before`."""
+    """Return the enabled scenarios, compiled; unchanged ones are those of `rows_before`."""
     enabled = Scenario.objects.filter(enabled=True).order_by("name")
     versions = dict(enabled.values_list("pk", "version"))
     rows: dict[int, CompiledRow] = {}

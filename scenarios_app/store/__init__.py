@@ -1,6 +1,6 @@
-"""Scenario documents as database rows: read, save and export documents, write the history, and map
-problems to rows."""
+"""Scenario documents as database rows: reads and saves them, and writes their history."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 
 from scenarios_app.conf import setting
-from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import (
     DocumentError,
     DocumentLimits,
@@ -86,7 +85,7 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     for document in documents:
         stored = stored_by_name.get(document.name)
         before = list(stored.steps.all()) if stored else []
-        if stored and _stored_object(stored, before) == dump(document):
+        if stored and _are_rows_of(document, stored, before):
             unchanged.append(stored)
             saved.append(stored)
             continue
@@ -115,12 +114,14 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     return saved
 
 
-def _stored_object(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
-    """Return the document of stored rows, or None if they are invalid."""
+def _are_rows_of(document: ScenarioDocument, scenario: Scenario, steps: Iterable[Step]) -> bool:
+    """Return whether stored rows hold this document; False if they are invalid."""
     try:
-        return scenario_object(scenario, [step_object(row) for row in steps])
+        stored = scenario_object(scenario, [step_object(row) for row in steps])
     except DocumentError:
-        return None
+        return False
+    # Compared as text: 1 is not true.
+    return json.dumps(stored, sort_keys=True) == json.dumps(dump(document), sort_keys=True)
 
 
 _STEP = re.compile(r"steps\[(\d+)\]\.?")

@@ -92,7 +92,7 @@ def record_loaded(rows: Iterable[Model], reason: str) -> None:
 def _differs(row: Any, record: Any, ignored: set[str]) -> bool:
     """Return whether a row or record differs from another record of it in other columns."""
     names = {column.attname for column in record.tracked_fields} - ignored
-    return any(getattr(row, name) != getattr(record, name) for name in names)
+    return any(repr(getattr(row, name)) != repr(getattr(record, name)) for name in names)
 
 
 def parse_time(text: str) -> datetime:
@@ -214,7 +214,8 @@ def _changed_values(
     old, new = dict(_leaf_values(dict(before))), dict(_leaf_values(dict(after)))
     for place in dict.fromkeys([*old, *new]):
         old_value, new_value = old.get(place, _MISSING), new.get(place, _MISSING)
-        if old_value != new_value:
+        # Compared as text: 1 is not true.
+        if repr(old_value) != repr(new_value):
             yield place, old_value, new_value
 
 

@@ -12,7 +12,7 @@ from scenarios_app.admin.editor.forms import OPENED_AT_FIELD
 from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS
 from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.history import NO_USER, state_at, versions_of
+from scenarios_app.store.history import NO_USER, State, changes_between, state_at, versions_of
 from tests.admin.pages import a_scenario, error_lines, fields, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +145,14 @@ def test_configured_file_scenario_has_a_first_version() -> None:
 def test_changes_by_programs_have_no_author(root: Client) -> None:
     scenario = a_scenario("weather", {})
     assert {version.who for version in versions_of(scenario)} == {NO_USER}
+
+
+def test_number_that_becomes_true_is_a_change() -> None:
+    before, after = (State({"variables": {"a": value}}, {1: {"x": [value]}}) for value in (1, True))
+    assert list(changes_between(before, after)) == [
+        "variables.a from 1 to true",
+        "step 1: x from [1] to [true]",
+    ]
 
 
 def test_history_shows_values_escaped(root: Client) -> None:

@@ -1,5 +1,6 @@
 """Loading documents: all of them or none, and what replaces what."""
 
+import json
 from typing import Any
 
 import pytest
@@ -73,6 +74,17 @@ def test_the_same_document_again_is_no_entry_in_the_history() -> None:
         load(documents(saying("a", "same")))
     assert [entry.history_type for entry in Scenario.history.all()] == ["+"]
     assert [entry.history_type for entry in Step.history.all()] == ["+"]
+
+
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_number_that_becomes_a_value_of_another_type_is_a_change(value: object) -> None:
+    def calling(argument: object) -> ScenarioDocument:
+        call = {"name": "f", "arguments": {"a": argument}}
+        return documents({"name": "a", "steps": [{"produce": {"tool_calls": [call]}}]})[0]
+
+    load([calling(1)])
+    load([calling(value)])
+    assert json.dumps(dump(document_of(Scenario.objects.get()))) == json.dumps(dump(calling(value)))
 
 
 def test_the_history_tells_what_a_load_replaced() -> None:

@@ -96,6 +96,18 @@ def test_unchanged_files_keep_their_steps_and_what_sessions_know(
     assert watched.forgotten == ["a"]
 
 
+@pytest.mark.parametrize("value", [True, 1.0])
+def test_number_that_becomes_a_value_of_another_type_is_loaded(
+    watched: Watched, tmp_path: Path, value: object
+) -> None:
+    for argument in (1, value):
+        steps = [{"produce": {"tool_calls": [{"name": "f", "arguments": {"a": argument}}]}}]
+        (tmp_path / "c.json").write_text(json.dumps({"name": "c", "steps": steps}))
+        watched.watcher.refresh()
+    (call,) = Step.objects.get(scenario__name="c").answer_tool_calls
+    assert json.dumps(call["arguments"]) == json.dumps({"a": value})
+
+
 def test_edit_in_the_admin_stays_until_its_file_changes(watched: Watched, tmp_path: Path) -> None:
     Step.objects.filter(scenario__name="a").update(answer_text="edited")
     write(tmp_path / "b.json", "2")
