@@ -45,6 +45,13 @@ def test_an_archive_of_a_browser() -> None:
     assert "Base64" in refused({"log": {"entries": [entry(**encoded | {"text": "%"})]}}, "a.har")
 
 
+def test_handshake_of_a_websocket_is_left_out() -> None:
+    har = {"log": {"entries": [entry(), entry("GET", 101, text=None)]}}
+    made = read(har, "site.har")
+    assert made.steps == 1
+    assert made.notes == (f"left out: GET {CHAT}: it became a WebSocket, which is not read here",)
+
+
 @pytest.mark.parametrize("status", [204, 304])
 def test_answer_of_a_status_without_body_is_imported_without_its_body(status: int) -> None:
     har = {"log": {"entries": [entry(status=status)]}}

@@ -41,6 +41,8 @@ def vcr(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any
             b'{"a": [1.0, null], "b": "\\u00fc"}',
         ),
         ({"body": {"base64_string": base64.b64encode(b"\xff").decode()}}, b"\xff"),
+        # Ruby's VCR ends a line after 60 characters.
+        ({"body": {"base64_string": base64.encodebytes(b"\xff" * 99).decode()}}, b"\xff" * 99),
         ({"body": None, "content": "older"}, b"older"),
     ],
 )

@@ -7,7 +7,6 @@ from typing import Any
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
-_NO_ANSWER = "it has no answer"
 _CUT = "its answer is not whole: the archive has no body for it"
 
 
@@ -21,15 +20,17 @@ def recognizes(value: Any) -> bool:
 def read_interactions(archive: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and a note for each entry that is left out; raises DocumentError."""
     for entry in archive.at("log").at("entries").items():
-        request, response = entry.at("request"), entry.at("response")
+        request = entry.at("request")
         method, url = request.at("method").text().upper(), request.at("url").text()
-        status = response.at("status")
-        if status.value in (0, 204) and method == "OPTIONS":
-            continue
-        if status.value == 0:
-            yield f"left out: {method} {url}: {_NO_ANSWER}"
-        else:
-            yield _read_interaction(method, url, entry=entry)
+        match entry.at("response").at("status").value:
+            case 0 | 204 if method == "OPTIONS":
+                continue
+            case 0:
+                yield f"left out: {method} {url}: it has no answer"
+            case 101:
+                yield f"left out: {method} {url}: it became a WebSocket, which is not read here"
+            case _:
+                yield _read_interaction(method, url, entry=entry)
 
 
 def _read_interaction(method: str, url: str, *, entry: FileValue) -> Interaction:

@@ -68,8 +68,8 @@ class FileValue:
                 raise self.type_error("a text or bytes")
 
     def base64(self) -> bytes:
-        """Return the bytes of a text in Base64; raises DocumentError."""
-        text = self.text()
+        """Return the bytes of a text in Base64, which may have line ends; raises DocumentError."""
+        text = "".join(self.text().split())
         try:
             return base64.b64decode(text, validate=True)
         except ValueError:
