@@ -22,9 +22,8 @@ def suspicions_of(
     documents: Iterable[ScenarioDocument], *, offered: Collection[str] = ()
 ) -> list[Suspicion]:
     """Return the suspicions about scenarios that compile; disabled ones are skipped."""
-    return _lint(
-        [compile_scenario(document) for document in documents if document.enabled], offered
-    )
+    enabled = [compile_scenario(document) for document in documents if document.enabled]
+    return _lint(enabled, offered)
 
 
 def stored_suspicions() -> tuple[Suspicion, ...]:

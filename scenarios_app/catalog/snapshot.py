@@ -245,9 +245,10 @@ class Poller:
 
 
 def can_be_shared() -> bool:
-    """Return whether another process can open the database: one in memory cannot be shared."""
+    """Return whether other processes can open the database: not if SQLite has it in memory."""
     name = str(connection.settings_dict["NAME"])
-    return connection.vendor != "sqlite" or not ("memory" in name or "vfs=memdb" in name)
+    in_memory = any(part in name for part in (":memory:", "mode=memory", "vfs=memdb"))
+    return connection.vendor != "sqlite" or not in_memory
 
 
 def _data_version() -> int | None:

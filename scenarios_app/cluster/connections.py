@@ -70,8 +70,7 @@ class Connections:
 
     @cached_property
     def prefix(self) -> bytes:
-        """Return the prefix of all keys of one database, read from the database in a thread at
-        first use."""
+        """Return the prefix of all keys of one database, which the first use reads from it."""
         return b"mockllm:{%b}:" % Installation.name().encode()
 
     @property

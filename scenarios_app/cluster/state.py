@@ -23,15 +23,13 @@ from scenarios_app.engine.state import (
     alias,
 )
 
-# Of so many sessions this process knows what they have consumed, so that Redis has to tell it only
-# what is new.
+# Of these sessions the consumed steps are cached: Redis sends only new ones.
 MAX_CACHED_SESSIONS: Final = 10_000
 _AT_ONCE: Final = 200
 
 
 class _ConsumedSteps:
-    """The first entries of a session's list of consumed steps in one epoch, as cached by this
-    process."""
+    """The cached first entries of a session's list of consumed steps in one epoch."""
 
     __slots__ = ("epoch", "steps")
 
@@ -146,6 +144,7 @@ class RedisState:
         return tuple(sorted(map(_decode_text, await self._run(scripts.SESSIONS))))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
+        """Delete a session's state (all sessions' for None), with `scenarios` its scenarios too."""
         names = (
             [session] if session is not None else map(_decode_text, await self._run(scripts.NAMES))
         )
@@ -159,6 +158,7 @@ class RedisState:
             await self._run(scripts.RESET_OWN, *options)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
+        """Delete consumption and attempts of a scenario's steps, of all sessions or one alias."""
         wanted = "" if session is None else alias(session)
         await self._run(scripts.CLEAR, _encode_text(scenario), _encode_text(wanted))
 
@@ -183,11 +183,13 @@ class RedisState:
     async def replace_scenarios(
         self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
+        """Replace a session's own scenarios; return False if `revision` is no longer theirs."""
         data = json.dumps(dict(documents)) if documents else ""
         channel = self._connections.channel
         return bool(await self._run_for_session(scripts.KEEP, session, revision, data, channel))
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        """Return a session's own scenarios: their revision (0: none) and documents by name."""
         revision, data = await self._run(
             scripts.OWN, _encode_text(session), _encode_text(alias(session))
         )
@@ -257,6 +259,5 @@ def _decode_attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[Attemp
 
 
 def _pair_up(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield items 0 and 1, items 2 and 3, and so on, as pairs; raise ValueError for an odd
-    number."""
+    """Yield items 0 and 1, then 2 and 3, and so on; raise ValueError for an odd number."""
     return zip(flat[::2], flat[1::2], strict=True)

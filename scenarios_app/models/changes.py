@@ -33,8 +33,7 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Write the row and leave its number as it was; raises DatabaseError if that is not
-        possible."""
+        """Write the row with its number unchanged; raises DatabaseError if that is not possible."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
             CatalogVersion.increase(using)
@@ -85,8 +84,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             announce_changes(scenarios, self.db)
 
     def update(self, **kwargs: Any) -> int:
-        """Update rows as one change of the catalog; scenarios that steps leave or join are
-        announced."""
+        """Update rows as one change of the catalog; announce scenarios that steps leave or join."""
         with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             rows = super().update(**kwargs)
@@ -120,8 +118,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
 
 
 class CatalogRow(models.Model):
-    """Base of rows that, when saved or deleted, announce a change of the catalog in the same
-    transaction."""
+    """Base of rows whose saves and deletions announce, in one transaction, a changed catalog."""
 
     class Meta:
         abstract = True

@@ -1,8 +1,7 @@
 """The columns that published scenarios and drafts have.
 
 An empty column (`""`, null, `[]`, `{}`) is a key that the document does not have. What a column
-cannot hold stays in the `…extra` column of its section, in the document's own form. A column is one
-line: its field, its path in the document and what it is called.
+cannot hold stays in the `…extra` column of its section, in the document's own form.
 """
 
 from dataclasses import dataclass
@@ -65,8 +64,7 @@ def _name_field(verbose: str | None = None, **options: Any) -> Any:
 
 
 def _choice_field(verbose: str, choices: type[models.TextChoices] | None = None) -> Any:
-    """Return a field with choices; without `choices` it holds a fault kind, which the engine
-    checks."""
+    """Return a field with choices; without any it holds a fault kind, which the engine checks."""
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
 
 
@@ -116,6 +114,8 @@ def _number_field(*, most: float | None = None) -> Any:
 
 
 class ScenarioColumns(models.Model):
+    """Base of published scenarios and drafts: the columns of a document without its steps."""
+
     name = at("name", models.CharField(max_length=255))
     description = at("description", ScriptField(blank=True, default=""))
     enabled = at("enabled", models.BooleanField(default=True))
@@ -146,6 +146,8 @@ class ScenarioColumns(models.Model):
 
 
 class StepColumns(models.Model):
+    """Base of the steps of published scenarios and of drafts: the columns of one step."""
+
     order = models.PositiveIntegerField(default=0)
     name = at("name", _name_field(), "Step name")
     turn = at(

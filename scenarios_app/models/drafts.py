@@ -44,8 +44,7 @@ class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
 
 
 class DraftStep(StepColumns):
-    """One step of a draft. `key` is that of the published step of which it is a copy, or a new
-    one."""
+    """One step of a draft. `key` is that of the published step that it copies, or a new one."""
 
     scenario = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="steps")
     key = models.CharField(max_length=16, default=new_key, editable=False)

@@ -54,6 +54,8 @@ class TextMode(TextChoices):
 
 
 class Reasoning(TextChoices):
+    """The state of reasoning that a step expects in a request."""
+
     ENABLED = "enabled", "switched on"
     DISABLED = "disabled", "switched off"
 

@@ -117,8 +117,7 @@ def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None
 
 
 class TrialConversation(models.Model):
-    """The stored *Play it* conversation of a scenario or draft, by its name; `content` is its
-    document."""
+    """The *Play it* conversation of a scenario or draft, by its name; `content` is its document."""
 
     scenario = models.CharField(max_length=255, unique=True)
     content = JsonField(default=dict)

@@ -106,6 +106,15 @@ def test_sent_half_of_a_surrogate_pair_is_imported() -> None:
     assert read(cassette(*messages)).steps == 1
 
 
+def test_binary_value_of_a_yaml_file_is_imported_as_text() -> None:
+    lines = (
+        "interactions:",
+        "- {direction: sent, data: {type: response.create, input: !!binary aGk=}}",
+        "- {direction: received, data: {type: response.completed, x: !!binary aGk=}}",
+    )
+    assert read("\n".join(lines).encode(), "cassette.yaml").steps == 1
+
+
 def test_received_half_of_a_surrogate_pair_is_an_error_with_its_place() -> None:
     message = refused(cassette(("sent", SENT), ("received", {**DONE, "delta": "\ud800"})))
     assert "interactions[1].data" in message

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import call_command
@@ -210,3 +211,22 @@ def test_every_bulk_method_that_django_has_is_known() -> None:
     """A new one that sends no signals would have to be announced as well."""
     changing = {name for name in dir(CatalogQuerySet) if name.startswith(("bulk", "update"))}
     assert changing == {"bulk_create", "bulk_update", "update", "update_or_create"}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_shared"),
+    [
+        ("/srv/agent-memory/db.sqlite3", True),
+        (Path("/srv/memory.sqlite3"), True),
+        (":memory:", False),
+        ("file:mockllm?mode=memory&cache=shared", False),
+        ("file:/mockllm?vfs=memdb", False),
+    ],
+)
+def test_database_in_memory_is_told_from_a_file_with_that_word_in_its_path(
+    monkeypatch: pytest.MonkeyPatch, name: object, is_shared: bool
+) -> None:
+    database = SimpleNamespace(vendor="sqlite", settings_dict={"NAME": name})
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot_module, "connection", database)
+        assert snapshot_module.can_be_shared() is is_shared

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
@@ -12,6 +13,8 @@ from scenarios_app.wire.sockets import STREAM_HEADERS, ServerMessage
 
 _URL: Final = "https://api.openai.com/v1/responses"
 _CREATE: Final = "response.create"
+# Values of YAML that JSON lacks become texts, as in other cassettes.
+_to_json = partial(json.dumps, ensure_ascii=False, default=str)
 # Fields of a message that the body of an HTTP request does not have.
 _OF_MESSAGES: Final = frozenset({"type", "stream_id"})
 
@@ -31,7 +34,7 @@ class _Turn:
     def to_interaction(self) -> Interaction:
         """Return request and response as over HTTP; it is cut if its last message is missing."""
         body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
-        data = json.dumps({**body, "stream": True}, ensure_ascii=False)
+        data = _to_json({**body, "stream": True})
         head = self.answer[0].head if self.answer else (200, STREAM_HEADERS)
         chunks = tuple((0.0, one.body_after(number)) for number, one in enumerate(self.answer))
         response = RecordedResponse(*head, chunks, cut=not self.is_answered)
@@ -55,9 +58,8 @@ def read_interactions(cassette: FileValue) -> Iterator[Interaction | str]:
         if direction == "sent" and kind == _CREATE:
             turns.append(_Turn(data.object()))
         elif direction == "received":
-            text = json.dumps(data.object(), ensure_ascii=False)
             try:
-                received = read_server_message(text.encode())
+                received = read_server_message(_to_json(data.object()).encode())
             except ValueError as error:
                 raise data.error(f"cannot be read as a message: {error}") from None
             lane = (turn for turn in turns if turn.fields.get("stream_id") == received.stream_id)
