@@ -35,10 +35,8 @@ _BATCH_ROWS = 500
 
 
 def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> ScenarioDocument:
-    """Return the document of a scenario's rows, saved or not. Raises DocumentError.
-
-    `steps` are its steps in order; by default they are loaded.
-    """
+    """Return the document of a scenario's rows, saved or not; `steps` are its steps in order, by
+    default the stored ones. Raises DocumentError."""
     rows: Iterable[AnyStep] = scenario.steps.all() if steps is None else steps
     data = scenario_object(scenario, [step_object(row) for row in rows])
     (document,) = load_documents(data, limits=limits())

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ SAVE_GAP = timedelta(seconds=1)
 NO_USER = "no user"
 # The reason in the history of a published draft.
 PUBLISHED = "published from the draft"
+INVALID = "not compared: this version or the one before is invalid"
 MAX_VERSIONS = 50
 _MAX_VALUE_CHARS = 80
 _UNTRACKED_COLUMNS = {"order", "updated_at"}
@@ -98,12 +99,9 @@ def _differs(row: Any, record: Any, ignored: set[str]) -> bool:
 def parse_time(text: str) -> datetime:
     """Return a time that a page sends back, in UTC. Raises ValueError."""
     time = datetime.fromisoformat(text)
-    if time.tzinfo is None:
-        raise ValueError("a time without its zone")
-    try:
-        return time.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(str(error)) from None
+    if time.tzinfo is None or not 1 < time.year < MAXYEAR:
+        raise ValueError("a time without its zone, or at an end of the calendar")
+    return time.astimezone(UTC)
 
 
 def versions_of(scenario: AnyScenario) -> list[Version]:
@@ -117,9 +115,9 @@ def versions_of(scenario: AnyScenario) -> list[Version]:
         else:
             saves.append([record])
     recent = saves[-MAX_VERSIONS - 1 :]
-    states = [_state(records, save[-1].history_date) for save in recent]
+    states = [_valid_state(records, save[-1].history_date) for save in recent]
     versions = [
-        _version_of(save, tuple(changes_between(before, after)))
+        _version_of(save, tuple(changes_between(before, after)) if before and after else (INVALID,))
         for (before, after), save in zip(pairwise(states), recent[1:], strict=True)
     ]
     if len(saves) <= MAX_VERSIONS and saves:
@@ -268,7 +266,7 @@ def _same_save(one: Any, other: Any) -> bool:
 
 
 def _state(records: Iterable[Any], time: datetime) -> State:
-    """Return the state at a time; `records` are sorted by time."""
+    """Return the state at a time; `records` are sorted by time. Raises DocumentError."""
     latest: dict[tuple[bool, int], Any] = {}
     for record in records:
         if record.history_date <= time:
@@ -280,6 +278,14 @@ def _state(records: Iterable[Any], time: datetime) -> State:
         None if own is None else scenario_object(own.instance, []),
         {step.id: step_object(step.instance) for step in steps},
     )
+
+
+def _valid_state(records: Iterable[Any], time: datetime) -> State | None:
+    """Return the state at a time as by `_state`, or None if its rows are invalid."""
+    try:
+        return _state(records, time)
+    except DocumentError:
+        return None
 
 
 def _is_step(record: Any) -> bool:

@@ -178,14 +178,10 @@ def _message_values(column: str, role: str, condition: Json) -> Values:
     """Return the columns for a condition on messages of a role; empty if they cannot hold it."""
     if not isinstance(condition, dict) or condition.get("role") != role:
         return {}
-    text = {key: value for key, value in condition.items() if key != "role"}
-    ignores = column == "match_user" and text.get("ignore_case") is True
-    if ignores:
-        del text["ignore_case"]
-    lifted = _text_columns(column, text)
-    if lifted and ignores:
-        lifted["match_user_ignore_case"] = True
-    return lifted
+    ignores = column == "match_user" and condition.get("ignore_case") is True
+    others = {"role", "ignore_case"} if ignores else {"role"}
+    lifted = _text_columns(column, {k: v for k, v in condition.items() if k not in others})
+    return lifted | ({"match_user_ignore_case": True} if lifted and ignores else {})
 
 
 def _text_columns(column: str, condition: Json) -> Values:

@@ -12,7 +12,14 @@ from scenarios_app.admin.editor.forms import OPENED_AT_FIELD
 from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS
 from scenarios_app.engine.document import load_documents
 from scenarios_app.models import Scenario, Step
-from scenarios_app.store.history import NO_USER, State, changes_between, state_at, versions_of
+from scenarios_app.store.history import (
+    INVALID,
+    NO_USER,
+    State,
+    changes_between,
+    state_at,
+    versions_of,
+)
 from tests.admin.pages import a_scenario, error_lines, fields, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +152,18 @@ def test_configured_file_scenario_has_a_first_version() -> None:
 def test_changes_by_programs_have_no_author(root: Client) -> None:
     scenario = a_scenario("weather", {})
     assert {version.who for version in versions_of(scenario)} == {NO_USER}
+
+
+def test_history_of_a_scenario_that_was_invalid_is_shown(root: Client) -> None:
+    scenario = a_scenario("weather", {})
+    step = scenario.steps.get()
+    for extra in ([1], {}):
+        spread(scenario)
+        step.match_extra = extra
+        step.save()
+    assert root.get(history_of(scenario)).status_code == 200
+    latest, invalid, *older = [version.changes for version in versions_of(scenario)]
+    assert latest == invalid == (INVALID,) and (INVALID,) not in older
 
 
 def test_number_that_becomes_true_is_a_change() -> None:
