@@ -36,19 +36,19 @@ from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.redaction import redact_pairs, redact_text
 from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
-from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
+from scenarios_app.engine.state import AnswerState, AttemptRef, SessionState, StepRef
 from scenarios_app.serving.executor import Work, run_inline
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 
-# So many steps are tried at once where others take them.
+# At most so many steps are tried in one call of the state while other requests take them.
 CLAIM_BATCH = 64
 
 
 class Candidates(NamedTuple):
-    """The steps that may answer a request, best first; `name` is set if a header narrowed the
-    search to one scenario."""
+    """The steps that may answer a request: the best, or None, and the others in order. `name` is
+    set if a header narrowed the search to one scenario."""
 
     name: str | None
     best: Candidate | None
@@ -76,15 +76,14 @@ class StepSelection(msgspec.Struct, frozen=True):
             left := self.changes.pop_unconsumed_step(self.session, self.request)
         ):
             await self.state.consume(self.session, left)
-        decision_or_candidates = await self.work(self._lookup)
-        if not isinstance(decision_or_candidates, Decision):
-            return await self._decide_by_match(decision_or_candidates)
-        if decision_or_candidates.way == "match":
-            return decision_or_candidates
-        if decision_or_candidates.scenario is None or decision_or_candidates.step is None:
-            return await self._missing_by_id(decision_or_candidates)
-        only = Candidate(decision_or_candidates.scenario, decision_or_candidates.step)
-        chosen = await self._try_candidate(only, "by_id")
+        decision = await self.work(self._lookup)
+        if not isinstance(decision, Decision):
+            return await self._decide_by_match(decision)
+        if decision.way == "match":
+            return decision
+        if decision.scenario is None or decision.step is None:
+            return await self._decide_missing(decision)
+        chosen = await self._try_candidate(Candidate(decision.scenario, decision.step), "by_id")
         assert chosen is not None
         return chosen
 
@@ -104,8 +103,8 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def _decide_by_match(self, candidates: Candidates) -> Decision:
         """Return the decision of the first free candidate, or an unmatched one with near misses."""
         decision = await self._first_free(candidates)
-        if decision is None and (passed := self._passed_candidate()):
-            return await self._serve_step(passed, "match")
+        if decision is None and (changed := self._changed_candidate()):
+            return await self._serve_step(changed, "match")
         if decision is None:
             near = await self._near_misses(candidates.name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
@@ -115,8 +114,9 @@ class StepSelection(msgspec.Struct, frozen=True):
             )
         return decision
 
-    def _passed_candidate(self) -> Candidate | None:
-        """Return the step whose changed answer the client did not take for good, or None."""
+    def _changed_candidate(self) -> Candidate | None:
+        """Return, once, the step that was consumed after its answer was changed, or None. It
+        answers again a request for which no other step is left."""
         ref = self.changes.pop_consumed_step(self.session) if self.changes is not None else None
         scenario = self.index.by_name.get(ref.scenario) if ref else None
         if ref is None or scenario is None:
@@ -133,8 +133,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
     async def _first_free(self, start: Candidates) -> Decision | None:
-        """Return the decision for the first candidate from `start` on whose use is not taken, or
-        None."""
+        """Return the decision of the first candidate that is not consumed, or None."""
         _, candidate, candidates = start
         while candidate is not None:
             decision = await self._try_candidate(candidate, "match")
@@ -188,7 +187,7 @@ class StepSelection(msgspec.Struct, frozen=True):
             if consumable and any(_is_same_step(ref, served) for served in before.consumed):
                 return None
             counted = AttemptRef(ref, self.request.provider)
-            attempt = next((n for a, n in before.attempts if _same_attempt(a, counted)), 0)
+            attempt = attempts_of(before, counted)
             if violations:
                 await self._record_violations(violations)
                 return self._violation_decision(candidate, way, violations, attempt=attempt)
@@ -233,7 +232,7 @@ class StepSelection(msgspec.Struct, frozen=True):
             candidate.scenario,
             candidate.step,
             attempt=attempt,
-            violations=await self._side_effects(candidate.step),
+            violations=await self._apply_side_effects(candidate.step),
             groups=candidate.groups,
             numbered=numbered,
         )
@@ -256,7 +255,7 @@ class StepSelection(msgspec.Struct, frozen=True):
             violations=violations,
         )
 
-    async def _side_effects(self, step: Step) -> tuple[str, ...]:
+    async def _apply_side_effects(self, step: Step) -> tuple[str, ...]:
         """Increment the step's counter and check its asserts; return those that failed, which are
         recorded."""
         effects = step.side_effects
@@ -266,9 +265,9 @@ class StepSelection(msgspec.Struct, frozen=True):
         await self._record_violations(failed)
         return failed
 
-    async def _missing_by_id(self, decision: Decision) -> Decision:
-        """Return the decision for a missing scenario or turn. The scenario's own expectations come
-        first."""
+    async def _decide_missing(self, decision: Decision) -> Decision:
+        """Return the decision for a name without a scenario, or a scenario without this turn, and
+        record the violation. Expectations that the scenario has come first."""
         scenario, name = decision.scenario, None
         violations: tuple[str, ...] = ()
         if scenario is not None:
@@ -297,13 +296,16 @@ def _step_ref(candidate: Candidate) -> StepRef:
 
 
 def _is_same_step(one: StepRef, other: StepRef) -> bool:
-    """Return True if both are the same step, whatever its label."""
-    # A label may be edited while the step stays the same.
+    """Return True if both are the same step, whose label may have been edited."""
     return one.key == other.key and one.scenario == other.scenario
 
 
-def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
-    return one.provider == other.provider and _is_same_step(one.step, other.step)
+def attempts_of(state: SessionState, attempt: AttemptRef) -> int:
+    """Return the failures that a session has counted of an attempt, under any label of its step."""
+    for one, count in state.attempts:
+        if one.provider == attempt.provider and _is_same_step(one.step, attempt.step):
+            return count
+    return 0
 
 
 def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:
@@ -341,7 +343,7 @@ def with_cancel(decision: Decision, options: Options) -> Decision:
 
 
 def to_received(call: Call) -> Received:
-    """Return the call as received, without secrets."""
+    """Return a call's URL and headers, with secrets masked, and its whole JSON body, for probes."""
     query = call.raw_query
     if any(map(is_secret, call.query)):
         query = urlencode(redact_pairs(call.query.items()), safe="*")

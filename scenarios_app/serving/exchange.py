@@ -41,7 +41,6 @@ MAX_PREVIEW_CHARS = 1_000
 # A longer name is refused; until then it is called by its beginning.
 MAX_SESSION_CHARS = 200
 
-
 # A clock that was set back further than this was wrong before.
 MAX_STEP_SECONDS = 120.0
 
@@ -110,7 +109,7 @@ class RequestHead(msgspec.Struct, eq=False):
 
 
 def head_of(call: Call) -> RequestHead:
-    """Return the parsed head of a call."""
+    """Return the parsed head of a call, also if no endpoint takes it."""
     target = find_target(call) or find_misplaced_target(call) or unowned_target(call)
     key = target.api_key(call)
     return RequestHead(target, session_of(call, key), has_api_key=key is not None)
@@ -214,7 +213,7 @@ class Exchange(msgspec.Struct):
         self.answered_by = scenario.name if scenario else "", label
 
     def refuse(self, error: ErrorAnswer) -> None:
-        """Decide that the request is unmatched if it was refused because no endpoint takes it."""
+        """Decide that the request is unmatched if no endpoint takes it, unless it is a probe."""
         no_endpoint = self.head.target.endpoint is None and error.status in _NO_ENDPOINT
         if (no_endpoint or error.status == _UPGRADE_REQUIRED) and not _is_probe(self.call):
             self.decide(Decision("unmatched", "url", text=error.message))

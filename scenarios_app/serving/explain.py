@@ -16,6 +16,7 @@ from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
 from scenarios_app.engine.matching.select import Decision, requested_scenario, scenario_header_of
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import Arrival, AttemptRef, SessionState, StepRef
+from scenarios_app.serving.choose import attempts_of
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -85,7 +86,7 @@ class StateSnapshot:
 
     async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Return True if fewer than `times` failures are counted; none is added."""
-        return dict(self.state.attempts).get(attempt, 0) < times
+        return attempts_of(self.state, attempt) < times
 
     async def increment(self, session: str, counter: str) -> int:
         """Return the counter plus one, without storing it."""

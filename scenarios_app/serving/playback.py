@@ -33,6 +33,7 @@ LOOK_UP = 0.25
 
 
 def never() -> float:
+    """Return the drain time of a server that does not shut down."""
     return math.inf
 
 
@@ -149,7 +150,10 @@ class Player:
         self.over = True
         if not self._reply.started:
             return None
-        error = _end_error(self._drain_at() <= now, self._max_seconds)
+        error = ErrorAnswer(503, "The server is shutting down.")
+        if self._drain_at() > now:
+            message = f"The stream was ended: it may last {self._max_seconds:g} seconds."
+            error = ErrorAnswer(504, message)
         return self._reply.error_frame(self._sent, error)
 
 
@@ -170,14 +174,6 @@ async def play(
                     await sleep(0)
             case float(moment):
                 await sleep(moment - now)
-
-
-def _end_error(drained: bool, max_seconds: float) -> ErrorAnswer:
-    """Return the error of a stream that the server ends: it shuts down, or the stream is too
-    long."""
-    if drained:
-        return ErrorAnswer(503, "The server is shutting down.")
-    return ErrorAnswer(504, f"The stream was ended: it may last {max_seconds:g} seconds.")
 
 
 UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
@@ -221,14 +217,14 @@ class Answer:
         self._over = False
         self._player: Player | None = None
         self._copy: SentCopy | None = None
-        # How much of the body has left, and the piece that was the last one.
+        # The bytes of the body that were sent, and the last piece of them.
         self._size = 0
         self._last = b""
         self._first_at: float | None = None
         self._replaced = False
 
     def __del__(self) -> None:
-        # A door that was given up before it began has nothing else to tell us by.
+        # A transport that was dropped before it began to send reports nothing else.
         self._end(gone=True)
 
     @property
@@ -272,8 +268,7 @@ class Answer:
         through = False
         try:
             await self._wait()
-            player = self.player()
-            async with aclosing(play(player)) as pieces:
+            async with aclosing(play(self.player())) as pieces:
                 async for piece in pieces:
                     self.record_sent(piece)
                     yield piece
@@ -312,6 +307,7 @@ class Answer:
             )
 
     def _replace_with_error(self, error: ErrorAnswer, headers: Headers = ()) -> None:
+        """Send an error in place of the reply; a reply without an exchange stays."""
         if self._exchange is not None:
             self.reply = self._owner.replacement_reply(self._exchange, error, headers)
             self._replaced = True

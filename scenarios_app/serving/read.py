@@ -1,4 +1,4 @@
-"""Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
+"""Parses a call's request, or refuses it: limits, key, version, JSON, fields, in this order."""
 
 from msgspec.structs import replace
 
@@ -17,13 +17,13 @@ _AROUND = len(": \r\n")
 
 
 def read_call(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """Return the parsed request of a call; raises WireError."""
+    """Check the head of a call, and return its parsed request; raises WireError."""
     admit_head(call, target, options)
     return read(call, target, options)
 
 
 def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """Return the parsed request of a call whose head is admitted; raises WireError."""
+    """Return the parsed request of a call whose head was checked before; raises WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
     request = _read_request(call, endpoint, target.params, limits)
@@ -37,6 +37,7 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
 def _read_request(
     call: Call, endpoint: Endpoint, params: Params, limits: Limits
 ) -> CanonicalRequest:
+    """Parse a call with its endpoint's typed reader, or with the slower one if that is unsure."""
     if endpoint.bodiless or call.method != "POST":
         return endpoint.read(call, endpoint, params, Node({}))
     if (typed := endpoint.typed) is not None:
@@ -50,7 +51,7 @@ def _read_request(
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return a request for a call that its wire cannot parse, to look for a recorded step. Raises
     WireError if the head is refused."""
-    check_head(call, options)
+    check_header_bytes(call, options)
     if options.require_auth:
         target.wire.authorise(call)
     check_session(call, target)
@@ -66,9 +67,9 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
 
 
 def admit_head(call: Call, target: Target, options: Options, *, has_api_key: bool = False) -> None:
-    """Check the head of a call; raises WireError. The body is not looked at. `has_api_key` skips
-    the search for a key."""
-    check_head(call, options)
+    """Check the head of a call: size, URL, key, version and session. Raises WireError.
+    `has_api_key` skips the search for a key."""
+    check_header_bytes(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
     if options.require_auth and not has_api_key:
@@ -77,7 +78,7 @@ def admit_head(call: Call, target: Target, options: Options, *, has_api_key: boo
     check_session(call, target)
 
 
-def check_head(call: Call, options: Options) -> None:
+def check_header_bytes(call: Call, options: Options) -> None:
     """Refuse headers that are too large; raises WireError."""
     if header_bytes(call) > options.max_header_bytes:
         raise WireError(
@@ -130,6 +131,8 @@ def without_unsigned(request: CanonicalRequest) -> CanonicalRequest:
 
 
 def _without_unsigned_thinking(message: Message) -> Message:
+    """Return an assistant's message that calls tools without its reasoning, if no part of that is
+    signed or redacted. Return any other message unchanged."""
     if message.role != "assistant" or not any(isinstance(p, ToolCallPart) for p in message.parts):
         return message
     thinking = [part for part in message.parts if isinstance(part, ReasoningPart)]

@@ -1,5 +1,5 @@
 """Defines a reply as transports send it: every byte is decided beforehand and has a due time.
-`SentReply` is the result."""
+`SentReply` is the result of sending it."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +16,11 @@ from scenarios_app.engine.producing.slots import Slotted
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
-# What the answer's bytes decide, and no script.
+# Headers that the reply's bytes decide, and no script.
 FRAMING = {"content-length", "transfer-encoding"}
 BODILESS = {204, 304}
-# A long stream leaves in pieces of about this size, each when the client has taken the one before:
-# making more at once would keep others waiting. What is made already needs not be cut so small.
+# A long stream is sent in pieces of about this size, each when the client has taken the one before:
+# encoding more at once would keep others waiting. Bytes that are there are sent in larger slices.
 PIECE_BYTES = 16_384
 SLICE_BYTES = 65_536
 LONG_BYTES = 262_144
@@ -47,7 +47,7 @@ class LongFrames:
 
 
 class TemplateFrame(msgspec.Struct, frozen=True):
-    """A frame of a response template."""
+    """A frame of a response template: bytes with slots, due `at` seconds after the head."""
 
     at: float
     data: Slotted
@@ -102,14 +102,17 @@ class SentCopy:
 
     @property
     def held_bytes(self) -> int:
+        """Return the memory that the copy takes."""
         return _COMPRESSOR_BYTES + sum(map(len, self._pieces))
 
     def add(self, piece: bytes) -> None:
+        """Add a sent piece, unless `most` bytes are there."""
         if self._left > 0:
             self._pieces.append(self._compressor.compress(piece))
             self._left -= len(piece)
 
     def __iter__(self) -> Iterator[bytes]:
+        """Yield all kept bytes as one piece."""
         end = self._compressor.copy().flush()
         yield zlib.decompress(b"".join((*self._pieces, end)), _WINDOW_BITS)
 
@@ -145,7 +148,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def is_immediate(self) -> bool:
-        """Return whether everything is due now."""
+        """Return whether the whole body is due now and needs not be made piece by piece."""
         frames = self.frames.frames if isinstance(self.frames, RenderedFrames) else self.frames
         return (
             not self.delay
@@ -165,7 +168,7 @@ class Reply(msgspec.Struct, frozen=True):
         return max((frame.at for frame in self.frames), default=0.0)
 
     def error_frame(self, sent: int, error: ErrorAnswer) -> bytes:
-        """Return the provider's in-stream error, which ends a stream after `sent` events."""
+        """Return the provider's error that ends a stream after `sent` events; empty without one."""
         return self.wire.stream_error(error, events_sent=sent) if self.wire is not None else b""
 
 

@@ -92,7 +92,8 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
 
 
 def refusal_reply(exchange: Exchange, error: ErrorAnswer) -> Reply:
-    """Return the error reply to a request for which no scenario is looked for."""
+    """Return the error reply to a request for which no scenario is looked for. One that no
+    endpoint takes counts as unmatched."""
     exchange.refuse(error)
     return error_reply(exchange, error)
 
@@ -138,7 +139,7 @@ def respond(
 
 
 def _reply_of_step(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
-    """Return the reply of a step."""
+    """Return the reply of a decision's step: recorded if that suits the request, else produced."""
     assert decision.step is not None
     if decision.fallback:
         # Only the Responses API has a place for metadata in its answers.
@@ -200,7 +201,8 @@ def _reply_with_fault(
     *,
     delay: float,
 ) -> Reply:
-    """Return a step's reply with its fault applied, if there is one."""
+    """Return a step's reply with a fault inside it or instead of it. A fault of the WebSocket that
+    carries the reply is left to its transport."""
     if fault is None:
         return _encode_step_reply(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
@@ -343,9 +345,16 @@ def _encode_reply(
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
 ) -> Reply:
-    """Return the reply of a produced response, whole or as a stream, with this fault."""
+    """Return the reply of a produced response, whole or as a stream, with this fault. Return an
+    error if the endpoint sends no messages."""
     wire, endpoint, headers = exchange.wire, exchange.target.endpoint, provider_headers(exchange)
-    assert endpoint is not None and endpoint.render is not None
+    if endpoint is None or endpoint.render is None:
+        (scenario, step), call = exchange.answered_by, exchange.call
+        message = (
+            f"Step “{step}” of scenario “{scenario}” answers this request with a message, which "
+            f"{call.method} {call.path} cannot send. Give the step a `raw` answer."
+        )
+        return error_reply(exchange, ErrorAnswer(500, message, retryable=False), delay=delay)
     # A stream may last minutes, and needs no body of its request meanwhile.
     is_long_stream = request.stream and is_long(response)
     encoded_request = replace(request, sent=None) if is_long_stream else request
@@ -354,6 +363,7 @@ def _encode_reply(
         """Return the stream of the response, broken by a fault if one is given."""
 
         def make_frames() -> Iterator[Frame]:
+            """Encode the response and its fault anew."""
             assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,
@@ -403,17 +413,13 @@ def _preview_text(choices: Sequence[Choice | ScriptedChoice]) -> str:
 
 def _effect_headers(effects: SideEffects, request: CanonicalRequest) -> Headers:
     """Return the scripted headers and the echoed ones, with secrets masked as in the journal."""
-    names = [name.lower() for name in effects.echo_headers if name.lower() in request.headers]
-    secrets = secrets_of(request.headers) if names else ()
-    echoed = (
-        mask(value) if is_secret(name) else without_pieces(value, secrets)
-        for name in names
-        for value in (request.headers[name],)
-    )
-    return (
-        *effects.headers,
-        *((name, quote(value, safe=PRINTABLE)) for name, value in zip(names, echoed, strict=True)),
-    )
+    headers = list(effects.headers)
+    secrets = secrets_of(request.headers) if effects.echo_headers else ()
+    for name in map(str.lower, effects.echo_headers):
+        if (value := request.headers.get(name)) is not None:
+            shown = mask(value) if is_secret(name) else without_pieces(value, secrets)
+            headers.append((name, quote(shown, safe=PRINTABLE)))
+    return tuple(headers)
 
 
 def _with_scripted_headers(reply: Reply, scripted: Headers) -> Reply:

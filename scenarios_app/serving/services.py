@@ -54,7 +54,7 @@ class Services:
         self._tally = Tally()
         self._steps = StepCounts()
         self.cluster = Cluster(lambda: self.steps, self.state.drop_cached_scenarios)
-        # What recordings that have ended say of what was asked, as the control API shows it.
+        # The drift reports of ended recordings, as the control API shows them.
         self.drifts: deque[dict[str, Json]] = deque(maxlen=MAX_DRIFTS)
         self.pipeline = Pipeline(
             catalog=catalog,
@@ -261,18 +261,13 @@ HEADERS = {"authorization": "Bearer healthz", "anthropic-version": "2023-06-01"}
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
-def _scenario() -> Scenario:
-    """Return the scenario that answers the requests of the health check."""
-    answer = ScriptedAnswer(choices=(ScriptedChoice((TextPart(TEXT),)),))
-    produce = Produce(streaming=answer, non_streaming=answer)
-    return Scenario("healthz", (Step("healthz", "1", produce=produce),))
-
-
 class _BuiltIn:
-    """A catalog that holds only the built-in scenario."""
+    """A catalog of one scenario, whose only step answers the requests of the health check."""
 
     def __init__(self) -> None:
-        self._index = build_index([_scenario()])
+        answer = ScriptedAnswer(choices=(ScriptedChoice((TextPart(TEXT),)),))
+        step = Step("healthz", "1", produce=Produce(streaming=answer, non_streaming=answer))
+        self._index = build_index([Scenario("healthz", (step,))])
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
         return self._index
@@ -298,7 +293,7 @@ async def play_built_in(options: Options) -> str | None:
 
 
 def _call(path: str, *, stream: bool) -> Call:
-    """Return a request of the health check."""
+    """Return a request of the health check, which the built-in step answers."""
     messages = [{"role": "user", "content": "Are you there?"}]
     body = {"model": "healthz", "max_tokens": 1, "messages": messages, "stream": stream}
     return Call("POST", path, {}, HEADERS, json.dumps(body).encode())

@@ -135,7 +135,7 @@ class ShortPath:
         options, session = self.options, head.session
         if self.recordings or self.changes.by_session or not head.is_admitted or running_scope():
             return None
-        if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES):
+        if len(call.body) > min(options.journal_body_bytes, options.max_body_bytes, MAX_BODY_BYTES):
             return None
         try:
             selection = self._select(head, call)

@@ -1,4 +1,4 @@
-"""The same door for clients that are not async.
+"""The transport for synchronous clients in this process: `MockTransport` on another thread's loop.
 
 openai.OpenAI(http_client=httpx2.Client(transport=SyncMockTransport()))
 """
@@ -63,7 +63,6 @@ class _Loop:
 
     def _forget(self) -> None:
         """Start without a loop, also in a forked child, which lacks the loop's thread."""
-        # A child process would have the loop without its thread.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -82,8 +81,8 @@ _loop = _Loop()
 
 
 def _run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on that loop and wait for its result; cancel it if the wait is
-    interrupted."""
+    """Run a coroutine on the loop of all synchronous clients, and return its result or raise its
+    error. Cancel it if the wait is interrupted."""
     future = asyncio.run_coroutine_threadsafe(work, _loop.get())
     try:
         return future.result()

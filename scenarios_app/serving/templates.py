@@ -138,9 +138,9 @@ class TemplateCache:
     ) -> Reply:
         """Return a decision's reply: from the template of its step, or as `encode` makes it."""
         step, endpoint = decision.step, exchange.target.endpoint
-        assert step is not None and endpoint is not None
+        assert step is not None
         key = None
-        if exchange.is_context_free and not decision.fallback:
+        if endpoint is not None and exchange.is_context_free and not decision.fallback:
             key = _key(step, endpoint, exchange.call, request)
         if key is None:
             return encode(exchange, decision, request)

@@ -1,4 +1,4 @@
-"""The door for clients in this process: an `httpx2` transport that needs no socket.
+"""The transport for clients in this process: one of `httpx2` that needs no socket.
 
 openai.AsyncOpenAI(http_client=httpx2.AsyncClient(transport=MockTransport()))
 """

@@ -18,6 +18,9 @@ class Watched(MemoryState):
         super().__init__()
         self.at_once: list[int] = []
 
+    async def consume(self, session: str, step: StepRef) -> bool:
+        return await super().consume_first(session, [step]) is not None
+
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         self.at_once.append(len(steps))
         return await super().consume_first(session, steps)

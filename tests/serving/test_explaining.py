@@ -1,13 +1,14 @@
 """Explaining a call: the same choice and the same bytes, with nothing moved."""
 
 import json
+from typing import Any
 
 import pytest
 
-from scenarios_app.engine.state import put_scenario
-from scenarios_app.serving.explain import Explanation
+from scenarios_app.engine.state import key_session, put_scenario
+from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import KEY, Documents, Playing, chat, says, scenario
 
 SESSION = {"x-mockllm-session": "s"}
 
@@ -195,6 +196,30 @@ async def test_a_step_that_names_a_helpers_path_answers_it() -> None:
     assert told(explanation) == {"a/1": False, "a/2": True, "a/3": False, "b/1": False}
     assert kept_from(explanation)["a/3"] == [("order", "step “2” is that step")]
     assert [field for field, _ in kept_from(explanation)["b/1"]] == ["name"]
+
+
+@pytest.mark.parametrize("produce", [{"text": "Hi"}, {"generate": {"kind": "auto"}}])
+async def test_step_whose_answer_its_endpoint_cannot_send_is_named(produce: Any) -> None:
+    step = says("x", name="vectors", match={"path": "/v1/embeddings"}, produce=produce)
+    playing = Playing(scenario("s", step))
+    explanation = await explained(playing, EMBEDDINGS)
+    status, _, body = await playing.ask(EMBEDDINGS)
+    assert (status, body) == (500, explanation.reply.body)
+    assert json.loads(body)["error"]["message"] == (
+        "Step “vectors” of scenario “s” answers this request with a message, which POST "
+        "/v1/embeddings cannot send. Give the step a `raw` answer."
+    )
+    assert told(explanation) == {"s/vectors": True}
+
+
+async def test_failures_that_are_counted_stay_so_under_another_name_of_the_step() -> None:
+    failures = {"times": 1, "fault": {"kind": "rate_limit"}}
+    playing = Playing(scenario("s", says("x", name="one", failures=failures)))
+    assert (await playing.ask(chat()))[0] == 429
+    renamed = Documents(scenario("s", says("x", name="two", failures=failures)))
+    state = StateSnapshot(await playing.state.read(key_session(KEY)), (0, {}), {})
+    explanation = await explain(chat(), catalog=renamed, state=state, options=playing.options)
+    assert explanation.reply.status == 200
 
 
 async def test_a_refused_call_gets_its_refusal() -> None:

@@ -259,6 +259,19 @@ async def test_computed_endpoint_is_answered_by_the_named_recording() -> None:
     assert (await here.ask(call(body, "/v1/embeddings")))[2] == one.body
 
 
+async def test_recording_of_a_path_without_an_endpoint_is_replayed() -> None:
+    url = "https://api.openai.com/v1/vector_stores"
+    one, two = answered({"id": "vs_1"}), answered({"id": "vs_2"})
+    here = Playing(
+        cassette((asked({"name": "a"}, url=url), one), (asked({"name": "b"}, url=url), two))
+    )
+    explanation = await here.explain(call({"name": "a"}, "/v1/vector_stores"))
+    assert explanation.reply.body == one.body
+    assert (await here.ask(call({"name": "a"}, "/v1/vector_stores")))[::2] == (200, one.body)
+    assert (await here.ask(call({"name": "b"}, "/v1/vector_stores")))[::2] == (200, two.body)
+    assert (await here.ask(call({"name": "b"}, "/v1/vector_stores")))[0] == 404
+
+
 RESPONSES = "https://api.openai.com/v1/responses"
 OUTPUT = [
     {

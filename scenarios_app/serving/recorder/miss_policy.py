@@ -13,7 +13,7 @@ from scenarios_app.serving.recorder.recordings import MissedRequest, Recording
 from scenarios_app.serving.recorder.upstream import Outgoing, make_outgoing
 from scenarios_app.wire.base import Call
 
-# This server's own limits, which hold for what is passed on too.
+# Errors of this server's own limits, which hold for forwarded requests too.
 OURS_ALONE: Final = frozenset({413, 431, 503})
 
 
@@ -65,7 +65,7 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
 
 
 def _no_upstream(name: str, recording: Recording) -> str:
-    """Return the reason why a provider has no upstream, and what names one."""
+    """Return the reason why a provider has no upstream, for the recording's problems."""
     if recording.upstreams:
         return f"{name} is not among the providers chosen for this recording"
     return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"

@@ -34,7 +34,7 @@ LEFT: Final = "the client left before the answer's end: what had come until then
 CUT: Final = "the upstream ended the connection before the answer's end"
 HALF: Final = "the upstream ended its answer in the midst of its compression"
 SILENT: Final = "the upstream fell silent before the answer's end"
-# What its bytes decide, which are kept decompressed.
+# Headers that a response's bytes decide, which are kept decompressed.
 _FRAMING: Final = frozenset({"content-encoding", "content-length"})
 
 
@@ -53,7 +53,7 @@ class Tape:
         self._notes: list[str] = []
         self.cut = False
         self.problem = ""
-        """Why nothing can be kept of the answer, if that is so."""
+        """The reason why nothing of the response can be kept, else empty."""
 
     def record_head(self, status: int, headers: Headers, *, encoding: str) -> None:
         """Record the response's head."""
@@ -84,7 +84,7 @@ class Tape:
             self._chunks.append((at, decoded))
 
     def record_end(self) -> None:
-        """Record the end of the response."""
+        """Record the end of the response; it counts as cut within a compressed body."""
         if self._reader is not None and not self._reader.is_complete:
             self.cut = True
             self.add_note(HALF)
@@ -198,10 +198,13 @@ class ProxiedResponse(Answer):
             self._cut_reply(problem)
 
     def _begin_reply(self, status: int, headers: Headers, encoding: str = "") -> None:
-        """Take the head of the upstream's response as that of the reply, and record it."""
-        passed = forwarded_headers(headers)
+        """Take the head of the upstream's response as that of the reply, with mockllm's headers,
+        and record it. A stream of events can end with an error."""
+        exchange, passed = self._own_exchange, forwarded_headers(headers)
         self._tape.record_head(status, passed, encoding=encoding)
-        self._set_reply(Reply(status, passed))
+        types = [value.lower() for name, value in passed if name == "content-type"]
+        wire = exchange.wire if any(_STREAM in value for value in types) else None
+        self.reply = self._owner.with_mockllm_headers(exchange, Reply(status, passed, wire=wire))
 
     async def _http_pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's HTTP response."""
@@ -224,14 +227,6 @@ class ProxiedResponse(Answer):
             except httpx2.TransportError:
                 self._cut_reply(CUT)
 
-    def _set_reply(self, reply: Reply) -> None:
-        """Set the reply that is sent, with mockllm's headers; a stream of events can end with an
-        error."""
-        exchange = self._own_exchange
-        types = [value for name, value in reply.headers if name == "content-type"]
-        wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
-        self.reply = self._owner.with_mockllm_headers(exchange, replace(reply, wire=wire))
-
     def _cut_reply(self, note: str) -> None:
         """Let the connection be closed after what was sent, and note the reason in the
         recording."""
@@ -245,25 +240,23 @@ class ProxiedResponse(Answer):
             self._kept = self._tape.interaction()
 
     def _finish(self, place: int | None, *, problem: str, gone: bool) -> None:
-        """Report the result to the recording and the journal; only the first call does."""
+        """Report the result to the slot `place` of the recording and to the journal; only the
+        first call does. Nothing is recorded if there is a `problem`."""
         if self._over:
             return
         if gone:
             self._tape.add_note(LEFT)
         if not problem and self.reply.started:
             self._end_recording()
-            self.reply = self._without_secrets()
+            assert self._kept is not None
+            # For the journal: an upstream may repeat a key in a header.
+            masked = dict(self._kept.response.headers)
+            headers = tuple((name, masked.get(name, value)) for name, value in self.reply.headers)
+            self.reply = replace(self.reply, headers=headers)
             problem = self._tape.problem
             problem = problem and f"An answer of {self._out.place}: {problem}."
         self._recording.end(place, None if problem else self._kept, problem)
         self._end(gone=gone)
-
-    def _without_secrets(self) -> Reply:
-        """Return the reply for the journal: an upstream may repeat a key in a header."""
-        assert self._kept is not None
-        masked = dict(self._kept.response.headers)
-        headers = tuple((name, masked.get(name, value)) for name, value in self.reply.headers)
-        return replace(self.reply, headers=headers)
 
     def _sent_beginning(self) -> Iterator[bytes]:
         """Yield the recorded pieces, without secrets that the upstream may have repeated."""

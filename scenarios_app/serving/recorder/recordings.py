@@ -76,16 +76,16 @@ class Recording:
         return self.ends_at is not None and now >= self.ends_at
 
     async def give_cassettes(self, session: str) -> None:
-        """Give a session its copy of the cassettes before its first request is answered."""
-        with self._changed:
-            has_cassettes = session in self._sessions
-            self._sessions.add(session)
-        if self.state is not None and not has_cassettes:
-            for document in self.cassettes:
-                await put_scenario(self.state, session, str(document["name"]), document)
+        """Give a session its copy of the cassettes, unless it has it. Requests at the same moment
+        all give it, which changes nothing."""
+        if self.state is None or session in self._sessions:
+            return
+        for document in self.cassettes:
+            await put_scenario(self.state, session, str(document["name"]), document)
+        self._sessions.add(session)
 
     def begin(self) -> int | None:
-        """Return the slot of a new interaction, or None if the recording is full."""
+        """Return the number of the slot of a new interaction, or None if the recording is full."""
         with self._changed:
             if len(self._slots) >= MAX_INTERACTIONS:
                 self.add_problem(
@@ -97,7 +97,7 @@ class Recording:
             return len(self._slots) - 1
 
     def end(self, place: int | None, interaction: Interaction | None, problem: str = "") -> None:
-        """Store the interaction of a slot, or None if nothing was kept of it."""
+        """Store the interaction in its slot `place`, or None if nothing was kept of it."""
         with self._changed:
             if problem:
                 self.add_problem(problem)

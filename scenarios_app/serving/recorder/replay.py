@@ -46,17 +46,20 @@ def replay(
 
 
 def _is_stream(recorded: RecordedAnswer) -> bool:
+    """Return whether a response was a stream, by its media type or its request."""
     media_type = dict(recorded.headers).get("content-type", "").partition(";")[0].strip().lower()
     asked_for = recorded.stream is True and recorded.status < _ERROR
     return media_type in _STREAMS or asked_for
 
 
 def _recorded_frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
+    """Return the recorded chunks as frames, at their recorded times or all at once."""
     return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
 
 
 def _archive_writes(exchange: Exchange, recorded: RecordedAnswer) -> tuple[ArchiveWrite, ...]:
-    """Return the archive's writes, so that later requests can name the response."""
+    """Return the archive's writes, so that later requests can name the response. Errors and cut
+    responses write nothing."""
     endpoint, request = exchange.target.endpoint, exchange.request
     if endpoint is None or endpoint.archival is None or request is None or request.own is None:
         return ()

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from mockllm_site.kit.dial import PinnedTransport
 
 CONNECT_SECONDS: Final = 10.0
-# About one connection and not about what is said over it (RFC 9110, section 7.6.1).
+# Headers about one connection and not about the message (RFC 9110, section 7.6.1).
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}
 )
-# What is for this server, or is said anew; cookies are those of this server's pages.
+# Headers for this server, or set anew; cookies are those of this server's pages.
 _OURS: Final = frozenset({"accept-encoding", "content-length", "cookie", "expect", "host"})
 _PREFIX: Final = "x-mockllm-"
 _HANDSHAKE: Final = "sec-websocket-"
-# What a provider says of its own origin, which this one is not; every server dates its answers.
+# Response headers about the provider's own origin; every server dates its answers.
 _THEIRS: Final = frozenset({"alt-svc", "date", "set-cookie", "strict-transport-security"})
 _SHARED: Final = re.compile(r"access-control-.*")
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -128,8 +128,8 @@ def forwarded_headers(headers: Iterable[tuple[str, str]]) -> Headers:
 
 @asynccontextmanager
 async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx2.Response]:
-    """Open the upstream's response, with its head received and its body unread; raises
-    UpstreamFailed. The upstream may be silent for `seconds`. Errors inside the context are the
+    """Open the upstream's response, with its head received and its body unread. Raises
+    UpstreamFailed if none comes, or after `seconds` of silence. Errors inside the context are the
     caller's."""
     import httpx2
 
@@ -206,6 +206,8 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         async for piece in response.stream:
             pieces.append(reader.read(piece))
+        if not reader.is_complete:
+            raise UnreadableBody("its compressed body is cut")
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
         raise upstream_error(out, 502, f"ended its answer too soon: {reason}") from None

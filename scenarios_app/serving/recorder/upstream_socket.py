@@ -25,7 +25,7 @@ _OF_BODIES: Final = frozenset({"content-type", "accept", "accept-encoding"})
 
 
 class SocketCut(Exception):
-    """The provider ended the connection before the answer's end."""
+    """The connection to the provider ended before the last message of an answer."""
 
 
 class UpstreamSocket:

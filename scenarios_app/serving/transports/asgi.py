@@ -50,7 +50,7 @@ class ProviderApp:
 async def send_answer(answer: Answer, receive: Receive, send: Send) -> None:
     """Send an answer whose request was read already."""
     close = close_of(send) if answer.may_close_connection else None
-    if answer.reply.cut and close is None:
+    if close is None:
         answer.replace_cut_with_error()
     if answer.is_immediate:
         body = answer.immediate_body()

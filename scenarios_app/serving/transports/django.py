@@ -56,6 +56,8 @@ def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
 
 
 async def _build_response(answer: Answer, close: Close | None, *, live: bool) -> HttpResponseBase:
+    """Return the response with an answer's pieces: whole if the answer is immediate or the request
+    not `live`, as under WSGI; else a stream. `close` cuts an answer without any piece."""
     pieces = answer.pieces()
     try:
         first = await anext(pieces, None)
@@ -117,11 +119,11 @@ async def _cut(close: Close | None) -> None:
 
 
 def _call_of_request(request: HttpRequest, body: bytes) -> Call:
-    """Return the call of a Django request; under WSGI its raw path and headers are rebuilt."""
+    """Return the call of a Django request. Its raw path and headers are lost under WSGI, as in
+    Django's own test client, and rebuilt."""
     scope = getattr(request, "scope", None)
     if scope is not None:
         return call_of_scope(scope, body)
-    # Under WSGI, as in Django's own test client, the raw path and headers are lost.
     return make_call(
         request.method or "",
         quote(request.path_info, safe=SAFE_IN_PATH),

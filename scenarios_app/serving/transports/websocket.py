@@ -81,7 +81,7 @@ class SocketConnection(Protocol):
         """Wait until the client has read enough for more to be sent."""
 
     def close(self, code: int, reason: str) -> None:
-        """Close the connection with a close frame."""
+        """Close the connection with a close frame; `reason` has at most 123 bytes."""
 
     def cut(self, half_of: bytes = b"") -> None:
         """Close the connection without a close frame, after everything was sent and the first half
@@ -91,12 +91,6 @@ class SocketConnection(Protocol):
         """Answer no ping from now on."""
 
 
-def opens_socket(head: RequestHead) -> bool:
-    """Return whether the path of a head has a WebSocket API."""
-    endpoint = head.target.endpoint
-    return endpoint is not None and endpoint.socket is not None
-
-
 def head_of_upgrade(call: Call) -> RequestHead:
     """Return the head of the requests that an upgraded connection sends: POSTs to its path."""
     return head_of(replace(call, method="POST"))
@@ -104,8 +98,8 @@ def head_of_upgrade(call: Call) -> RequestHead:
 
 def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAnswer | None:
     """Return the error that refuses a handshake, or None if the connection may be opened."""
-    if not opens_socket(head):
-        error = head.target.error
+    endpoint, error = head.target.endpoint, head.target.error
+    if endpoint is None or endpoint.socket is None:
         message = f"There is no WebSocket API at {call.path}; send HTTP requests."
         message = error.answer.message if error is not None else message
         return ErrorAnswer(426, message, code="no_websocket_api")
@@ -119,8 +113,8 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
         return ErrorAnswer(403, message)
     try:
         admit_head(call, head.target, pipeline.options)
-    except WireError as error:
-        return error.answer
+    except WireError as refused:
+        return refused.answer
     return None
 
 
@@ -147,11 +141,6 @@ class SocketSession:
         self._actions: deque[SocketAction] = deque()
         self._is_acting = False
         self._is_over = self._is_leaving = False
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no answer is under way."""
-        return not self._playing
 
     def receive(self, data: bytes) -> None:
         """Handle a text message of the client."""
@@ -357,14 +346,15 @@ class SocketSession:
 
     def _close_if_left(self) -> None:
         """Close the connection if the server shuts down and no answer is under way."""
-        if self._is_leaving and self.is_idle:
+        if self._is_leaving and not self._playing:
             self._close_once(CloseCode.SERVICE_RESTART, "the server is shutting down")
 
     def _close_once(self, code: int, reason: str) -> None:
         """End all answers and close the connection, unless that is done."""
         if not self._is_over:
             self.leave()
-            self._connection.close(code, reason)
+            # A close frame holds at most 123 bytes of reason.
+            self._connection.close(code, reason.encode()[:123].decode("utf-8", "ignore"))
 
 
 def _this_task() -> asyncio.Task[Any]:

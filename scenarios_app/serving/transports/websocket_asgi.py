@@ -19,7 +19,6 @@ from scenarios_app.serving.transports.websocket import (
     head_of_upgrade,
     upgrade_error,
 )
-from scenarios_app.wire.base import Call
 
 _RESPONSE = "websocket.http.response"
 LOOK_SECONDS = 1.0
@@ -34,7 +33,8 @@ class SocketApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pipeline = await self._pipeline()
         await receive()
-        call = _call_of(scope)
+        scheme = "https" if scope.get("scheme") == "wss" else "http"
+        call = call_of_scope({**scope, "method": "GET", "scheme": scheme}, b"")
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
         if error is None:
@@ -145,8 +145,3 @@ async def _look_regularly(session: SocketSession) -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         session.look()
-
-
-def _call_of(scope: Scope) -> Call:
-    scheme = "https" if scope.get("scheme") == "wss" else "http"
-    return call_of_scope({**scope, "method": "GET", "scheme": scheme}, b"")

@@ -146,8 +146,7 @@ class WebSocketProtocol(asyncio.Protocol):
     def close(self, code: int, reason: str) -> None:
         if self._frames.state is OPEN and not self.transport.is_closing():
             self._closing_since = time.monotonic()
-            # A close frame holds at most 123 bytes of reason.
-            self._frames.send_close(code, reason.encode()[:123].decode("utf-8", "ignore"))
+            self._frames.send_close(code, reason)
             self.transport.write(b"".join(self._frames.data_to_send()))
             if code == CloseCode.SERVICE_RESTART:
                 # Nothing looks at connections any more.
@@ -234,4 +233,7 @@ def _payload_start(packet: bytes) -> int:
     length, begin = packet[1] - _MASKED, 6
     if length == 126:
         length, begin = int.from_bytes(packet[2:4]), 8
+    elif length == 127:
+        # A length of eight bytes: such a frame seldom comes in one packet.
+        return 0
     return begin if length >= 0 and len(packet) == begin + length else 0

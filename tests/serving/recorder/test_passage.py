@@ -4,12 +4,24 @@ import asyncio
 import gzip
 import json
 import time
+from collections.abc import Mapping
 from contextlib import aclosing
 
 import pytest
 
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.memory import MemoryState
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.recording import Interaction
+from scenarios_app.serving.recorder.recordings import Recording
+from scenarios_app.serving.recorder.upstream import (
+    Outgoing,
+    UpstreamFailed,
+    open_response,
+    read_whole,
+)
 from scenarios_app.wire.base import Call
+from tests.chat.raw_provider import raw_provider
 from tests.serving.pipelines import chat, claude, says, scenario
 from tests.serving.recorder.upstreams import (
     HEAD,
@@ -255,6 +267,49 @@ async def test_path_that_the_operator_lists_is_forwarded() -> None:
         status, _, got = await playing.ask(call)
         assert upstream.heads[0].startswith("POST /v1/vector_stores ")
     assert (status, got) == (200, JSON)
+
+
+async def test_requests_at_once_all_find_the_cassettes_of_their_session() -> None:
+    class SlowState(MemoryState):
+        async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+            await asyncio.sleep(0.01)
+            return await super().scenarios_of(session)
+
+    state = SlowState()
+    recording = Recording(None, "none", cassettes=(scenario("c", says("Hi!")),), state=state)
+
+    async def give() -> list[str]:
+        await recording.give_cassettes("s")
+        return [*(await MemoryState.scenarios_of(state, "s"))[1]]
+
+    assert await asyncio.gather(give(), give()) == [["c"], ["c"]]
+
+
+async def test_cassettes_are_given_again_after_an_outage() -> None:
+    class FailingState(MemoryState):
+        is_down = True
+
+        async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+            if self.is_down:
+                raise StateUnavailable("no Redis")
+            return await super().scenarios_of(session)
+
+    state = FailingState()
+    recording = Recording(None, "none", cassettes=(scenario("c", says("Hi!")),), state=state)
+    with pytest.raises(StateUnavailable):
+        await recording.give_cassettes("s")
+    state.is_down = False
+    await recording.give_cassettes("s")
+    assert [*(await state.scenarios_of("s"))[1]] == ["c"]
+
+
+async def test_compressed_body_that_ends_too_soon_is_not_read_as_whole() -> None:
+    half = gzip.compress(JSON)[:-9]
+    async with raw_provider(whole(half, b"content-encoding: gzip")) as upstream:
+        out = Outgoing("openai", "GET", f"http://{upstream.place}/v1/models", (), b"", "/v1/models")
+        async with open_response(out, seconds=20) as response:
+            with pytest.raises(UpstreamFailed, match="cannot be read: its compressed body is cut"):
+                await read_whole(response, out, most=1_000)
 
 
 async def test_request_that_mockllm_would_refuse_is_forwarded() -> None:

@@ -98,6 +98,15 @@ async def test_binary_or_large_message_is_an_error_and_closes(
     assert (close["type"], close["code"]) == ("websocket.close", code)
 
 
+async def test_reason_of_a_close_is_cut_to_what_a_close_frame_holds() -> None:
+    fault = {"kind": "close_socket", "after_frames": 0, "message": "€" * 100}
+    document = scenario("s", says("Hi", produce={"text": "Hi", "fault": fault}))
+    async with opened(Playing(document)) as client:
+        await send(client, model="m", input="Hello")
+        close = await client.receive_output(20)
+    assert (close["type"], close["reason"]) == ("websocket.close", "€" * 41)
+
+
 @pytest.mark.parametrize(("model", "events"), [("cut", 1), ("silent", 0)])
 async def test_connection_that_ends_without_a_close_frame_is_closed_with_1011(
     model: str, events: int

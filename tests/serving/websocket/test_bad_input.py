@@ -124,6 +124,30 @@ async def test_frames_in_one_packet_and_bytes_one_by_one_are_read(
     assert {entry.status for entry in playing.journal} == {200}
 
 
+async def test_large_message_is_read_if_its_first_packet_looks_like_a_whole_frame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = frame(Opcode.TEXT, create(input="x" * 70_000))
+    assert data[1] & 0x7F == 127
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        reader, writer, _ = await open_raw(port)
+        writer.write(data[: 6 + 127])
+        await asyncio.sleep(0.1)
+        writer.write(data[6 + 127 :])
+        await asyncio.wait_for(reader.readuntil(b"response.completed"), 20)
+        writer.close()
+    assert [entry.status for entry in playing.journal] == [200]
+
+
+async def test_message_beyond_the_limit_of_bodies_is_refused_after_shorter_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = socket_server(monkeypatch, DOCUMENT, max_body_bytes=200)
+    async with server as (port, _), connected(port) as client:
+        assert [text_of(await client.ask()) for _ in range(3)] == ["Hi there."] * 3
+        assert (await client.ask("x" * 200))["status"] == 413
+
+
 async def test_large_messages_that_do_not_end_are_given_up_beyond_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
