@@ -14,9 +14,8 @@ REMEMBER_SECONDS = "600"
 def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
     """Return the headers of the answer to an allowed preflight; None for any other call."""
     allowed = _allow_headers(call, origins)
-    if call.method != "OPTIONS" or not allowed:
-        return None
-    if "access-control-request-method" not in call.headers:
+    is_preflight = call.method == "OPTIONS" and "access-control-request-method" in call.headers
+    if not is_preflight or not allowed:
         return None
     requested = call.headers.get("access-control-request-headers", "").strip()
     private = call.headers.get("access-control-request-private-network") == "true"
@@ -46,7 +45,7 @@ def is_foreign_page(call: Call, origins: Sequence[str]) -> bool:
 
 
 def _allow_headers(call: Call, origins: Sequence[str]) -> Headers:
-    """Return the headers that allow the call's origin; none if it is not among `origins`."""
+    """Return the headers that allow the call's origin; none if it has none or may not."""
     origin = call.headers.get("origin")
     if origin is None:
         return ()

@@ -271,6 +271,7 @@ class Exchange(msgspec.Struct):
         )
 
     def _find_outcome(self, sent: SentReply, fault: str) -> Outcome:
+        """Return the outcome: the client left, else a fault, else unmatched, else complete."""
         if sent.gone:
             return "client_gone"
         if sent.early or fault:
@@ -304,6 +305,7 @@ def preview_of(request: CanonicalRequest) -> str:
 
 
 def _near_misses_body(near: tuple[NearMiss, ...]) -> list[Json]:
+    """Return near misses as the journal stores them."""
     return [
         {
             "scenario": miss.scenario.name,

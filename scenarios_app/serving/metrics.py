@@ -106,6 +106,7 @@ class Tally:
         return {provider: heads for provider, heads in durations.items() if heads.count}
 
     def _counted_responses(self) -> list[tuple[Served, Counted]]:
+        """Return all labels with their histograms, which go on counting."""
         with self._lock:
             return [(Served(*key), counted) for key, counted in self._counted.items()]
 

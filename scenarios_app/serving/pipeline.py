@@ -67,7 +67,7 @@ SMALL_BODY_BYTES = 65_536
 HELD_BODY_BYTES = 134_217_728
 MODEL_OWNER = "mockllm"  # of models that no provider ships
 
-# What an answer leaves for the journal.
+# What the journal and the counters get of an answer.
 Record: TypeAlias = JournalEntry | PlainAnswer
 # Has the catalog show the change of that name, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
@@ -146,7 +146,6 @@ class Pipeline:
 
         Raises ForwardToUpstream if its recording asks the upstream instead.
         """
-        call = exchange.call
         try:
             return await self._build_reply(exchange, recording)
         except ForwardToUpstream:
@@ -158,12 +157,14 @@ class Pipeline:
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
+            call = exchange.call
             log.exception("%s %s could not be answered", call.method, call.path)
             message = "The mock server failed to answer this request; its log says why."
             return error_reply(exchange, ErrorAnswer(500, message))
 
     async def refuse_upgrade(self, call: Call, head: RequestHead) -> Answer | None:
-        """Return the answer of the first free step that refuses WebSockets, or None."""
+        """Return the answer of the first free step that refuses WebSockets, or None; a 503 if
+        the session's state is unavailable."""
         session, endpoint = head.session, head.target.endpoint
         assert endpoint is not None
         try:
@@ -424,6 +425,7 @@ class Pipeline:
         )
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
+        """Return the answer that sends a reply, with mockllm's headers, and journals it."""
         return Answer(self.with_mockllm_headers(exchange, reply), exchange, self)
 
     def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:

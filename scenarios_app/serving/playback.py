@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
-from threading import Lock
+from threading import RLock
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -44,7 +44,8 @@ class Allowance:
     def __init__(self, most: int) -> None:
         self.most = most
         self.open = 0
-        self._lock = Lock()
+        # Reentrant: an answer that was never sent frees its stream when it is garbage-collected.
+        self._lock = RLock()
 
     def take(self, count: int = 1) -> bool:
         """Reserve `count` more; return False, and reserve none, if that exceeds the limit."""

@@ -207,12 +207,9 @@ def _reply_with_fault(
         return _encode_step_reply(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
     if kind_of(fault).of_socket and SOCKET_KEY in exchange.call.headers:
-        answers = kind_of(fault).inside
-        reply = (
-            _encode_step_reply(exchange, decision, request, None, delay=delay)
-            if answers
-            else silent_reply(fault, delay=delay)
-        )
+        reply = silent_reply(fault, delay=delay)
+        if kind_of(fault).inside:
+            reply = _encode_step_reply(exchange, decision, request, None, delay=delay)
         return replace(reply, socket_fault=fault)
     stream = request.stream
     # A raw answer is whole, also for those who ask for a stream.

@@ -224,12 +224,13 @@ async def running_pipeline() -> Pipeline:
 
 def options() -> Options:
     """Return the pipeline's options from the settings."""
+    clock = setting("MOCKLLM_CLOCK")
     return Options(
         require_auth=setting("MOCKLLM_REQUIRE_AUTH"),
         inband=setting("MOCKLLM_INBAND"),
         words_per_second=setting("MOCKLLM_WORDS_PER_SECOND"),
         cancel_after_chunks=setting("MOCKLLM_CANCEL_AFTER_CHUNKS"),
-        clock=_frozen_seconds(setting("MOCKLLM_CLOCK")),
+        clock=None if clock is None else int(datetime.fromisoformat(clock).timestamp()),
         models=tuple(setting("MOCKLLM_MODELS")),
         origins=tuple(setting("MOCKLLM_CORS_ORIGINS")),
         limits=Limits(
@@ -249,11 +250,6 @@ def options() -> Options:
         # More is not taken back.
         record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MAX_BODY_BYTES),
     )
-
-
-def _frozen_seconds(clock: str | None) -> int | None:
-    """Return a clock setting in Unix seconds, or None for a running clock."""
-    return None if clock is None else int(datetime.fromisoformat(clock).timestamp())
 
 
 TEXT = "healthy"

@@ -77,6 +77,7 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def held_bytes(self) -> int:
+        """Return the bytes that its entry holds: the request's body."""
         return len(self.call.body)
 
     def entry(self) -> JournalEntry:

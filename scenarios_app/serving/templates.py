@@ -70,6 +70,7 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
+        """Return the bytes that the template takes in the cache."""
         slotted = (*(frame.data for frame in self.frames), *(data for _, data in self.stored))
         return sum(one.size for one in slotted)
 
@@ -157,6 +158,7 @@ class TemplateCache:
         return reply
 
     def _store_entry(self, key: Hashable, entry: _CacheEntry) -> None:
+        """Store an entry, and evict the oldest ones beyond either limit."""
         # Long responses are encoded in another thread.
         with self._lock:
             before = self._entries.get(key)
@@ -194,6 +196,7 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
 
 
 def _calls_tools(step: Step) -> bool:
+    """Return whether a scripted answer of the step, streamed or whole, calls tools."""
     answers = (step.produce.streaming, step.produce.non_streaming)
     choices = (
         choice

@@ -19,7 +19,7 @@ from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
 from scenarios_app.wire.base import Call
 
 GetPipeline: TypeAlias = Callable[[], Awaitable[Pipeline]]
-# A piece of the body, its end, or what ended it.
+# A piece of the body, the error that ended it, or None at its end.
 Item: TypeAlias = bytes | Exception | None
 
 
@@ -40,7 +40,7 @@ class MockTransport(httpx2.AsyncBaseTransport):
         answer = await pipeline.answer(call)
         if not answer.is_immediate:
             return await _open_response(answer, read_timeout)
-        # A stream, as everything is that comes over a wire: clients time it until it is closed.
+        # A stream, as everything that comes over a socket: clients time it until it is closed.
         stream = httpx2.ByteStream(answer.immediate_body())
         answer.finish()
         return _build_response(answer, stream)
@@ -96,6 +96,7 @@ class _Body(httpx2.AsyncByteStream):
                     yield piece
 
     async def aclose(self) -> None:
+        """Stop the pump; a task that still reads gets ReadError."""
         self._forget.detach()
         if self._pump.done():
             return
@@ -108,8 +109,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _open_response(answer: Answer, read_timeout: float | None) -> httpx2.Response:
-    """Return the response once the first piece is there; raise the answer's error or
-    ReadTimeout."""
+    """Return the response once its first piece came; raise the answer's error or ReadTimeout."""
     queue: asyncio.Queue[Item] = asyncio.Queue(1)
     pump = asyncio.create_task(_fill(queue, answer))
     try:
@@ -157,6 +157,7 @@ async def _next_item(queue: asyncio.Queue[Item], wait: float | None) -> Item:
 def _build_response(
     answer: Answer, stream: httpx2.ByteStream | httpx2.AsyncByteStream
 ) -> httpx2.Response:
+    """Return a response with the answer's head and this body."""
     reply = answer.reply
     headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
     return httpx2.Response(reply.status, headers=headers, stream=stream)

@@ -1,6 +1,7 @@
 """From a step to bytes: faults of every kind, stream and whole, and scripted headers."""
 
 import json
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -224,6 +225,19 @@ def test_open_streams_are_limited() -> None:
     assert [streams.take() for _ in range(4)] == [True, True, True, False]
     streams.free()
     assert (streams.open, streams.take(), streams.take()) == (2, True, False)
+
+
+def test_stream_is_freed_by_an_answer_that_is_collected_while_another_is_counted() -> None:
+    streams = Allowance(3)
+
+    def free_within_a_count() -> None:
+        with streams._lock:
+            streams.free()
+
+    thread = Thread(target=free_within_a_count, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 async def test_a_whole_answer_waits_once() -> None:

@@ -88,8 +88,10 @@ def make_outgoing(
     `url` has no query yet."""
 
     def with_real(text: str) -> str:
-        """Return the text with the client's key replaced by the real one."""
-        return text.replace(key, real) if key and real else text
+        """Return the text with the client's key, where it is a whole word, replaced by `real`."""
+        if not key or not real:
+            return text
+        return real.join(re.split(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text))
 
     named = {part.strip().lower() for part in call.headers.get("connection", "").split(",")}
     headers = tuple(

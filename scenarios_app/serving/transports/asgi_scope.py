@@ -71,8 +71,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=256)
 def _header_name(raw: bytes) -> str:
-    """Return a header's name in lower case, the same object for equal names."""
-    # Kept once, for all the requests that the journal still holds.
+    """Return a header's name in lower case; the requests in the journal share these strings."""
     return raw.decode("latin-1").lower()
 
 
@@ -114,7 +113,7 @@ def close_of(send: Send) -> Close | None:
 
 
 def _lose_connection(request: Any) -> None:
-    # A daphne request loses its channel when the client has gone first.
+    """Close a daphne request's connection, unless the client was first: then it has no channel."""
     if request.channel is not None:
         request.channel.transport.loseConnection()
 

@@ -69,7 +69,7 @@ class UvicornProtocol(HttpToolsProtocol):
     # How many open connections had their latest request of a session and path.
     _siblings: ClassVar[Counter[tuple[str, str]]] = Counter()
     _sibling_key: tuple[str, str] | None = None
-    # The body so far of a request that may be answered here, and what is known of its head.
+    # The body so far of a request that may be answered here, and its parsed head.
     _pieces: list[bytes] | None = None
     _plain: PlainHead
     _stream: TimedStream | None = None
@@ -297,6 +297,7 @@ class UvicornProtocol(HttpToolsProtocol):
         transport, reply = self.transport, answer.reply
 
         def write(piece: bytes, over: bool) -> None:
+            """Write a piece as a chunk, the first after the head of the response."""
             data = _encode_chunk(piece)
             if not stream.response_started:
                 last = not stream.keep_alive
@@ -305,6 +306,7 @@ class UvicornProtocol(HttpToolsProtocol):
             transport.write(data + LAST_CHUNK if over else data)
 
         def end() -> None:
+            """End the exchange after the last piece."""
             self._stream = None
             self._end(last=not stream.keep_alive)
 
@@ -330,6 +332,7 @@ class UvicornProtocol(HttpToolsProtocol):
         """Send an answer through uvicorn's cycle; its request is read already."""
 
         async def play(scope: Scope, receive: Receive, send: Send) -> None:
+            """Send the answer, as the application that uvicorn's cycle calls."""
             await send_answer(answer if isinstance(answer, Answer) else await answer, receive, send)
 
         app: App = self.app
@@ -344,13 +347,13 @@ class UvicornProtocol(HttpToolsProtocol):
 # After the last of the headers.
 END = ("",)
 HEAD_END = b"\r\n\r\n"
-# So many heads are known, none of them longer; the one that was met first makes room.
+# Limits of the cached heads; the oldest is evicted.
 MAX_HEADS = 1_024
 MAX_HEAD_BYTES = 4_096
 LAST_CHUNK = b"0\r\n\r\n"
 CLOSE = b"connection: close\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
-# A head is known by all but these digits. More are too many already.
+# Heads are cached without these digits. A body with more of them is too large.
 MAX_LENGTH_DIGITS = 6
 LENGTH = re.compile(r"[0-9]{1,6}")
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,6})(?=\r\n|\Z)", re.IGNORECASE)

@@ -122,6 +122,7 @@ class WebSocketProtocol(asyncio.Protocol):
         self._read_on()
 
     def resume_writing(self) -> None:
+        """Also go on with the frames that waited for the client to read."""
         self.is_writable = True
         self._writable.set()
         if self._turn is None:

@@ -331,6 +331,17 @@ async def test_a_sessions_key_becomes_the_real_one_on_its_way() -> None:
     assert REAL.encode() not in b"".join(entry.response_body)
 
 
+async def test_real_key_replaces_a_short_key_only_where_that_is_a_word() -> None:
+    headers = {"authorization": "Bearer test", "user-agent": "pytest/8", "x-trace": "test-1"}
+    call = Call("POST", "/v1/chat/completions", {"key": "test"}, headers, chat().body, "key=test")
+    async with recorded(whole(), keys={"openai": REAL}) as (upstream, playing):
+        assert (await playing.ask(call))[0] == 200
+        sent = upstream.headers()
+        assert upstream.heads[0].startswith(f"POST /v1/chat/completions?key={REAL} HTTP/1.1")
+    assert sent["authorization"] == f"Bearer {REAL}"
+    assert (sent["user-agent"], sent["x-trace"]) == ("pytest/8", "test-1")
+
+
 async def test_key_with_a_line_end_is_not_shown_to_the_client() -> None:
     async with recorded(whole(), keys={"openai": f"{REAL}\n"}) as (upstream, playing):
         status, _, body = await playing.ask(chat())
