@@ -72,7 +72,7 @@ class Cluster:
         return sum(map(int, self._query_all("lost", session)))
 
     def served_in(self, session: str) -> frozenset[tuple[str, str]]:
-        """Return the steps that answered a session since its last reset."""
+        """Return scenario and key of the steps that answered a session since its last reset."""
         answers = self._query_all("served", session)
         return frozenset((scenario, key) for steps in answers for scenario, key in steps)
 

@@ -21,8 +21,8 @@ MANY_TEXTS = 16
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Return the executor. It has one thread, since the interpreter computes in one thread at a
-    time."""
+    """Return the executor for large work. It has one thread, since the interpreter computes in one
+    thread at a time."""
     return ThreadPoolExecutor(1, thread_name_prefix="mockllm-large")
 
 

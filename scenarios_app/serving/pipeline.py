@@ -207,7 +207,7 @@ class Pipeline:
         return None
 
     def refuse_body(self, call: Call) -> Answer:
-        """Return the answer to a call whose body is too large."""
+        """Return the 413 for a call whose body is too large."""
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 

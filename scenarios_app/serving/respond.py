@@ -164,7 +164,7 @@ def _reply_of_step(exchange: Exchange, decision: Decision, request: CanonicalReq
 
 
 def is_long_script(decision: Decision, *, stream: bool) -> bool:
-    """Return whether a step's text or template is long enough to take a while."""
+    """Return whether a step's script has more than MAX_PREPARED_CHARS, which take a while."""
     step = decision.step
     scripted = scripted_answer(step.produce, stream=stream) if step else None
     if not isinstance(scripted, ScriptedAnswer):

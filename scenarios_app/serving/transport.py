@@ -24,7 +24,7 @@ Item: TypeAlias = bytes | Exception | None
 
 
 class MockTransport(httpx2.AsyncBaseTransport):
-    """Answers every request, for any host, as the server of this process would."""
+    """HTTP transport that answers every request, for any host, as the server of this process."""
 
     def __init__(self, pipeline: GetPipeline = running_pipeline) -> None:
         self._pipeline = pipeline
@@ -66,8 +66,8 @@ def read_timeout_of(request: httpx2.Request) -> float | None:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The pieces that a pump queues, in order. Closing it, from any task, or garbage collection
-    stops the pump."""
+    """The body of a response: the pieces that a pump queues, in order. Closing it, from any task,
+    or garbage collection stops the pump."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ OURS_ALONE: Final = frozenset({413, 431, 503})
 
 
 class ForwardToUpstream(Exception):
-    """Raised if the upstream has to answer the request."""
+    """Raised if the upstream has to answer the request, which is to be sent as `out`."""
 
     def __init__(self, out: Outgoing) -> None:
         super().__init__(out.place)

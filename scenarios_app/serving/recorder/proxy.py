@@ -2,7 +2,7 @@
 piece with its time."""
 
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
@@ -258,10 +258,8 @@ class ProxiedResponse(Answer):
         self._recording.end(place, None if problem else self._kept, problem)
         self._end(gone=gone)
 
-    def _sent_beginning(self) -> Iterator[bytes]:
-        """Yield the recorded pieces, without secrets that the upstream may have repeated."""
+    def _sent_beginning(self) -> tuple[bytes, ...]:
+        """Return the recorded pieces, without secrets that the upstream may have repeated."""
         if self._kept is None:
-            yield self._last
-            return
-        for _, piece in self._kept.response.chunks:
-            yield piece
+            return (self._last,)
+        return tuple([piece for _, piece in self._kept.response.chunks])

@@ -157,7 +157,7 @@ Recordings: TypeAlias = dict[str | None, Recording]
 def recording_of(
     recordings: Recordings, session: str, *, clock: Callable[[], float] = time.monotonic
 ) -> Recording | None:
-    """Return the recording that a session's requests belong to, found by its name or its key's, or
-    None."""
+    """Return the recording that a session's requests belong to, found by its name or its key's.
+    None without one, and once it is over."""
     recording = recordings.get(session) or recordings.get(alias(session)) or recordings.get(None)
     return None if recording is None or recording.is_over(clock()) else recording

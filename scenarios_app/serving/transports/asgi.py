@@ -30,7 +30,7 @@ READ_SECONDS = 30.0
 
 
 class ProviderApp:
-    """Answers every request of any path."""
+    """ASGI application that answers every HTTP request as a provider, of any path."""
 
     def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
         self._pipeline = pipeline

@@ -29,7 +29,7 @@ def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
 
 
 def path_of(scope: Mapping[str, Any]) -> str:
-    """Return the raw path of an ASGI scope."""
+    """Return the raw path of an ASGI scope; the decoded one encoded anew if there is no other."""
     raw: bytes | None = scope.get("raw_path")
     if raw:
         return raw.partition(b"?")[0].decode("latin-1")
@@ -54,7 +54,7 @@ def make_call(
     body: bytes,
     scheme: str = "http",
 ) -> Call:
-    """Return a call with decoded headers."""
+    """Return a call with its query decoded; the last of repeated parameters counts."""
     raw_query = _decode_utf8_or_latin(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
     return Call(method.upper(), path, pairs, headers, body, raw_query, scheme, siblings=1)

@@ -10,7 +10,7 @@ from scenarios_app.serving.reply import PIECE_BYTES
 
 
 class TimedStream:
-    """One stream. `write` gets each piece and whether it is the last; then `end` is called.
+    """Sends one stream. `write` gets each piece and if it is the last; then `end` is called.
 
     It has the attributes that uvicorn's protocol expects of a request's cycle.
     """

@@ -60,7 +60,7 @@ NO_HEAD = (None, 0)
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One connection. `running` returns the pipeline once it runs; it is set before the first
+    """One HTTP connection. `running` returns the pipeline once it runs; it is set before the first
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
@@ -233,7 +233,7 @@ class UvicornProtocol(HttpToolsProtocol):
         return self.running[0]() if self.running else None
 
     def _cached_head(self, raw: bytes) -> tuple[PlainHead | None, int]:
-        """Return the cached head with these bytes, or None, and the length that it declares."""
+        """Return the cached head of these bytes, content length aside, and that; else NO_HEAD."""
         declared = CONTENT_LENGTH.search(raw)
         if declared is None:
             return NO_HEAD
@@ -376,6 +376,6 @@ def _encode_chunk(data: bytes) -> bytes:
 
 
 def _start_answer(plain: PlainHead, call: Call) -> Answer | Awaitable[Answer]:
-    """Start the answer to a request with this head."""
+    """Start to answer a call with this head. Return the answer, or an awaitable of it."""
     answering = plain.pipeline.answer(call, plain.head)
     return answering if plain.pipeline.waits else run_eagerly(answering)

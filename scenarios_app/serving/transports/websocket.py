@@ -119,7 +119,7 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
 
 
 class SocketSession:
-    """One connection: applies the rules of its API to the messages."""
+    """One WebSocket connection: applies the rules of its API to the messages."""
 
     def __init__(
         self, pipeline: Pipeline, call: Call, head: RequestHead, connection: SocketConnection

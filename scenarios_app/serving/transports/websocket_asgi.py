@@ -25,7 +25,7 @@ LOOK_SECONDS = 1.0
 
 
 class SocketApp:
-    """Answers every WebSocket handshake of a provider's path."""
+    """ASGI application that answers every WebSocket handshake of a provider's path."""
 
     def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
         self._pipeline = pipeline
@@ -58,7 +58,7 @@ class SocketApp:
 
 
 class AsgiConnection:
-    """One connection of an ASGI server. Messages of the session are queued here for the server."""
+    """One WebSocket of an ASGI server. Messages of the session are queued here for the server."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

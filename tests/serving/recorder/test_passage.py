@@ -65,6 +65,13 @@ async def test_a_whole_answer_passes_with_its_status_and_headers() -> None:
     assert b"".join(entry.response_body) == JSON
 
 
+async def test_body_of_a_forwarded_answer_counts_in_the_memory_of_the_journal() -> None:
+    async with recorded(whole()) as (_, playing):
+        await playing.ask(chat())
+    (entry,) = playing.journal
+    assert entry.held_bytes == len(entry.request_body) + len(JSON)
+
+
 async def test_a_streams_pieces_pass_one_by_one_while_it_goes_on() -> None:
     """The first event is there while the upstream still holds the second."""
     first = STREAM + chunk(EVENTS[0])
