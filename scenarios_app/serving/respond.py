@@ -39,7 +39,6 @@ from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pi
 from scenarios_app.serving.exchange import MAX_PREVIEW_CHARS, Exchange
 from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
-    BODILESS,
     FRAMING,
     PIECE_BYTES,
     Frame,
@@ -381,8 +380,6 @@ def _encode_reply(
         sent = (make_stream(None) if fault else reply).body if request.stream else b""
         return archival.record(request, response, sent)
 
-    if status in BODILESS:
-        return whole_reply(status, b"", headers=headers, delay=delay)
     if request.stream:
         reply = make_stream(fault)
     else:

@@ -56,19 +56,15 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
         real = recording.keys.get(name, recording.keys.get(wire.provider))
         raise ForwardToUpstream(make_outgoing(call, name=name, url=url, key=key, real=real))
     if recording.records:
-        recording.add_problem(f"not recorded: {refusal or _no_upstream(name, recording)}")
+        reason = f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
+        if recording.upstreams:
+            reason = f"{name} is not among the providers chosen for this recording"
+        recording.add_problem(f"not recorded: {refusal or reason}")
     recording.add_miss(MissedRequest(name, _to_recorded_request(call)))
     text = f"no_scenario_matched: Nothing that is recorded answers {call.method} {call.path}."
     if recording.records and refusal:
         text += f" {refusal}."
     return Decision("unmatched", "match", text=text)
-
-
-def _no_upstream(name: str, recording: Recording) -> str:
-    """Return the reason why a provider has no upstream, for the recording's problems."""
-    if recording.upstreams:
-        return f"{name} is not among the providers chosen for this recording"
-    return f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
 
 
 def _to_recorded_request(call: Call) -> RecordedRequest:

@@ -163,9 +163,8 @@ class ProxiedResponse(Answer):
         """Yield the pieces of the upstream's response; raises UpstreamFailed without one."""
         link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
         over_socket = link is not None and await link.upstream.open(self._out, seconds=seconds)
-        async with aclosing(
-            self._socket_pieces() if over_socket else self._http_pieces()
-        ) as pieces:
+        received = self._socket_pieces() if over_socket else self._http_pieces()
+        async with aclosing(received) as pieces:
             async for piece in pieces:
                 yield piece
 

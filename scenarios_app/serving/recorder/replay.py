@@ -37,8 +37,7 @@ def replay(
             reply = replace(reply, frames=_recorded_frames(recorded, paced=True))
         if recorded.cut:
             # A length that is never reached, so that clients see what happened.
-            missing = str(len(recorded.body) + 1)
-            length = ("content-length", missing)
+            length = ("content-length", str(len(recorded.body) + 1))
             others = (header for header in reply.headers if header[0] != "content-length")
             reply = replace(reply, headers=(*others, length))
     stored = _archive_writes(exchange, recorded)

@@ -55,14 +55,12 @@ class UpstreamSocket:
         self, body: bytes, stream_id: str | None, *, seconds: float
     ) -> AsyncGenerator[ServerMessage, None]:
         """Send a request with this body on a lane and yield the messages that answer it. Raises
-        TimeoutError if none comes for `seconds`, and SocketCut if the connection ends."""
+        TimeoutError if nothing moves for `seconds`, and SocketCut if the connection ends."""
         messages: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
         self._lanes[stream_id] = messages
         try:
-            if self._task is None or self._task.done():
-                raise SocketCut
-            self._protocol.send_text(self._rules.encode_request(body, stream_id))
-            await self._flush()
+            async with asyncio.timeout(seconds):
+                await self._send(self._rules.encode_request(body, stream_id))
             while True:
                 async with asyncio.timeout(seconds):
                     message = await messages.get()
@@ -105,6 +103,18 @@ class UpstreamSocket:
                 opened.cancel()
             for messages in self._lanes.values():
                 messages.put_nowait(None)
+
+    async def _send(self, message: bytes) -> None:
+        """Send a text message; raise SocketCut if the connection has ended."""
+        import httpcore2
+
+        if self._task is None or self._task.done():
+            raise SocketCut
+        try:
+            self._protocol.send_text(message)
+            await self._flush()
+        except (InvalidState, OSError, httpcore2.NetworkError):
+            raise SocketCut from None
 
     async def _send_close(self) -> None:
         """Send the close frame; errors of the connection are ignored."""

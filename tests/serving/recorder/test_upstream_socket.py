@@ -5,7 +5,9 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
+import httpcore2
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
@@ -98,6 +100,32 @@ async def test_silence_of_a_provider_is_a_timeout() -> None:
         await connection.wait_closed()
 
     async with connected(provider) as socket:
+        with pytest.raises(TimeoutError):
+            await messages(socket, seconds=0.05)
+
+
+async def wait_until_closed(connection: ServerConnection) -> None:
+    await connection.wait_closed()
+
+
+async def test_request_while_the_connection_is_closed_is_cut() -> None:
+    async with connected(wait_until_closed) as socket:
+        socket._protocol.send_close(1000)
+        with pytest.raises(SocketCut):
+            await messages(socket)
+
+
+@pytest.mark.parametrize("error", [httpcore2.WriteError("reset"), OSError("reset")])
+async def test_request_on_a_broken_connection_is_cut(error: Exception) -> None:
+    async with connected(wait_until_closed) as socket:
+        socket._stream = Mock(write=AsyncMock(side_effect=error))
+        with pytest.raises(SocketCut):
+            await messages(socket)
+
+
+async def test_provider_that_reads_nothing_is_a_timeout() -> None:
+    async with connected(wait_until_closed) as socket:
+        socket._stream = Mock(write=lambda _: asyncio.sleep(3))
         with pytest.raises(TimeoutError):
             await messages(socket, seconds=0.05)
 
