@@ -292,6 +292,7 @@ class StepSelection(msgspec.Struct, frozen=True):
 
 
 def _step_ref(candidate: Candidate) -> StepRef:
+    """Return the step of a candidate as sessions store it."""
     return StepRef(candidate.scenario.name, candidate.step.key, candidate.step.label)
 
 

@@ -26,10 +26,9 @@ from scenarios_app.serving.reply import (
 )
 from scenarios_app.wire.base import Headers
 
-MAX_STREAM_SECONDS = 600.0
 # A drain can begin at any moment, from a signal and for every event loop of the process at once:
-# a sleeping answer looks up this often (seconds) to see it.
-LOOK_UP = 0.25
+# a waiting answer checks for it this often.
+DRAIN_CHECK_SECONDS = 0.25
 
 
 def never() -> float:
@@ -97,7 +96,7 @@ class Player:
         if stop <= now and (frames is not None or now < self._due):
             return self._stop_with_error(now)
         if now < self._due:
-            return float(min(self._due, stop, now + LOOK_UP))
+            return float(min(self._due, stop, now + DRAIN_CHECK_SECONDS))
         if not self._reply.started:
             self.over = True
             return None
@@ -127,7 +126,7 @@ class Player:
             return piece
         self._due = due
         self._sent += count_events(piece)
-        again = now + LOOK_UP
+        again = now + DRAIN_CHECK_SECONDS
         if due < again:
             again = due
         self.again = stop if stop < again else again
@@ -296,8 +295,8 @@ class Answer:
         if reply.streaming or not reply.started or not reply.delay:
             return
         held = replace(reply, started=False, cut=True)
-        drain_at, most = self._owner.drain_at, MAX_STREAM_SECONDS
-        waiting = Player(held, time.monotonic(), drain_at=drain_at, max_seconds=most)
+        drain_at, now = self._owner.drain_at, time.monotonic()
+        waiting = Player(held, now, drain_at=drain_at, max_seconds=math.inf)
         async with aclosing(play(waiting)) as pieces:
             async for _ in pieces:
                 pass

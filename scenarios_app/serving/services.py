@@ -126,7 +126,7 @@ class Services:
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
 
     def _record(self, record: Record) -> None:
-        """Count and journal an entry; collect a short path's answer for the next batch."""
+        """Count and journal an entry; collect an answer of the short path for the next batch."""
         if isinstance(record, JournalEntry):
             self.hand_over_records()
             self._count_entry(record)

@@ -7,7 +7,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.serving.playback import LOOK_UP, Player, never, play
+from scenarios_app.serving.playback import DRAIN_CHECK_SECONDS, Player, never, play
 from scenarios_app.serving.reply import PIECE_BYTES, Frame, Reply, whole_reply
 from tests.serving.acting import WIRE, FakeClock
 
@@ -111,7 +111,7 @@ async def test_a_drain_that_begins_during_a_long_sleep_is_seen() -> None:
         drain_at=lambda: 12 if clock.now >= 10 else math.inf,
     )
     assert pieces == [(0, b"a"), (12, f"error 503 after 0: {BYE}\n\n".encode())]
-    assert max(clock.slept) <= LOOK_UP
+    assert max(clock.slept) <= DRAIN_CHECK_SECONDS
 
 
 async def test_a_stream_that_is_through_by_then_is_left_alone() -> None:

@@ -198,7 +198,7 @@ class ProxiedResponse(Answer):
 
     def _begin_reply(self, status: int, headers: Headers, encoding: str = "") -> None:
         """Take the head of the upstream's response as that of the reply, with mockllm's headers,
-        and record it. A stream of events can end with an error."""
+        and record it. A response of events is journaled as a stream."""
         exchange, passed = self._own_exchange, forwarded_headers(headers)
         self._tape.record_head(status, passed, encoding=encoding)
         types = [value.lower() for name, value in passed if name == "content-type"]

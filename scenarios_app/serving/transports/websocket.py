@@ -165,8 +165,8 @@ class SocketSession:
         self._act([RefuseTurn(Turn(b""), ErrorAnswer(413, message, code="message_too_large"))])
         self._act([CloseSocket(CloseCode.MESSAGE_TOO_BIG, message)])
 
-    def look(self) -> None:
-        """Close a connection that is too old, by the rules of the API; called at intervals."""
+    def close_if_too_old(self) -> None:
+        """Close the connection if it is too old by the rules of the API; called at intervals."""
         if not self._is_over:
             self._act(self._rules.expire(time.monotonic() - self._opened_at))
 

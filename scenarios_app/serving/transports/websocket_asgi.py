@@ -21,7 +21,7 @@ from scenarios_app.serving.transports.websocket import (
 )
 
 _RESPONSE = "websocket.http.response"
-LOOK_SECONDS = 1.0
+AGE_CHECK_SECONDS = 1.0
 
 
 class SocketApp:
@@ -70,14 +70,14 @@ class AsgiConnection:
     async def play(self, session: SocketSession, receive: Receive) -> None:
         """Pass messages both ways until the connection ends."""
         reading = asyncio.create_task(self._read(session, receive))
-        looking = asyncio.create_task(_look_regularly(session))
+        checking = asyncio.create_task(_check_age_regularly(session))
         try:
             await self._write()
         finally:
             session.leave()
             reading.cancel()
-            looking.cancel()
-            await asyncio.gather(reading, looking, return_exceptions=True)
+            checking.cancel()
+            await asyncio.gather(reading, checking, return_exceptions=True)
 
     def send(self, messages: Sequence[bytes]) -> None:
         """Send text messages."""
@@ -140,8 +140,8 @@ class AsgiConnection:
                 session.receive(text.encode())
 
 
-async def _look_regularly(session: SocketSession) -> None:
-    """Call `session.look` at intervals, for time limits."""
+async def _check_age_regularly(session: SocketSession) -> None:
+    """Close the session's connection once it is too old."""
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        session.look()
+        await asyncio.sleep(AGE_CHECK_SECONDS)
+        session.close_if_too_old()

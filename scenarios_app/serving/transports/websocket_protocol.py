@@ -178,7 +178,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._has_pinged = True
             self._frames.send_ping(b"")
             self.transport.write(b"".join(self._frames.data_to_send()))
-        self._session.look()
+        self._session.close_if_too_old()
 
     def _handle_some(self) -> None:
         """Handle up to FRAMES_PER_TURN waiting frames, as long as the client is writable."""

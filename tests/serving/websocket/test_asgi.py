@@ -123,7 +123,7 @@ async def test_connection_that_ends_without_a_close_frame_is_closed_with_1011(
 
 
 async def test_old_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket_asgi, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(websocket_asgi, "AGE_CHECK_SECONDS", 0.01)
     monkeypatch.setattr("scenarios_app.wire.openai.responses.socket.MAX_SECONDS", 0.0)
     async with opened(Playing(DOCUMENT)) as client:
         assert (await answer(client))[-1]["error"]["code"] == "websocket_connection_limit_reached"
