@@ -1,12 +1,12 @@
-"""Scenarios written in Python: a fluent way to the document that files and the admin hold too.
+"""Builds scenario documents in Python by chained methods.
 
     from scenarios_app.builder import openai, scenario
 
     scenario("greeting").expect(openai()).with_messages(contains="hello").respond_with_text("Hi!")
 
-Every call gives a new builder, so that a beginning can be shared. First comes what a request must
-be, then what it is answered with. `then()` before the next expectation starts the next step,
-before an answer it goes on with this one. `build()` gives the document.
+Each method returns a new builder, so scenarios can share a beginning. Expectations come before the
+answer. `then()` starts the next step if an expectation follows, and continues the same step if an
+answer follows. `build()` returns the document.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., Provider]:
-    """Return a function like `openai` for another provider; raises AttributeError for other
-    names."""
+    """Return a function like `openai` for another provider, or raise AttributeError."""
     if name in providers():
         return partial(provider, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -81,7 +80,7 @@ class ScenarioBuilder(Expectations, Answers):
         return self._with_keys(priority=priority)
 
     def with_tags(self, *tags: str) -> Self:
-        """Add labels for the admin; the first is the scenario's group."""
+        """Set the tags for the admin; the first is the scenario's group."""
         return self._with_keys(tags=list(tags))
 
     def with_variables(self, **variables: object) -> Self:
@@ -89,7 +88,7 @@ class ScenarioBuilder(Expectations, Answers):
         return self._with_keys(variables=variables)
 
     def with_system_prompt_including(self, *fragments: str) -> Self:
-        """Require texts in the system prompt; a missing one is a violation."""
+        """Set texts that the system prompt must include; a missing one is a violation."""
         return self._with_keys(system_prompt_must_include=list(fragments))
 
     def with_user(
@@ -117,9 +116,10 @@ class ScenarioBuilder(Expectations, Answers):
         return dump(document)
 
     def _with_keys(self, **keys: object) -> Self:
+        """Return a copy with these keys of the scenario, in place of earlier values."""
         return replace(self, _scenario={**self._scenario, **keys})
 
 
 def scenario(name: str, **keys: Unpack[ScenarioKeys]) -> ScenarioBuilder:
-    """Start a scenario without steps; the keywords are its keys in a document."""
+    """Return a builder of a scenario without steps; the keywords are its keys in a document."""
     return ScenarioBuilder({"name": name, **keys})

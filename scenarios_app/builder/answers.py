@@ -131,13 +131,11 @@ class Answers(Draft):
         return self._produce(raw=without_none(status=status, headers=headers, body=body))
 
     def respond_with_lorem(self) -> Self:
-        """Answer with lorem ipsum, chosen by the hash of the last user message, then that
-        message."""
+        """Answer with lorem ipsum that depends on the last user message, then that message."""
         return self._produce(generate={"kind": "lorem"})
 
     def respond_with_auto(self) -> Self:
-        """Answer as the request asks: a call of an offered tool, JSON that fits its schema, or
-        lorem."""
+        """Answer as the request asks: a call of a tool, JSON that fits its schema, or lorem."""
         return self._produce(generate={"kind": "auto"})
 
     def respond_with_error(
@@ -149,7 +147,7 @@ class Answers(Draft):
         )
 
     def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
-        """Fail instead of answering, or inside the answer beside it."""
+        """Send a fault of this kind instead of the answer, or inside it."""
         return self._produce(fault={"kind": kind, **keys})
 
     def respond_to_streams(self, **answer: object) -> Self:
@@ -187,7 +185,7 @@ class Answers(Draft):
         return self._produce(unoffered="allow")
 
     def with_counter(self, name: str) -> Self:
-        """Increase a counter of the session."""
+        """Increase this counter of the session with each answer."""
         return self._effect(counter=name)
 
     def with_response_status(self, status: int) -> Self:
@@ -199,7 +197,7 @@ class Answers(Draft):
         return self._to_answer()._with_more("side_effects", "headers", headers)
 
     def echo_headers(self, *names: str) -> Self:
-        """Repeat these request headers in the response."""
+        """Set the names of request headers to repeat in the response."""
         return self._effect(echo_headers=list(names))
 
     def assert_that(self, **match: object) -> Self:
@@ -208,13 +206,14 @@ class Answers(Draft):
         return self._to_answer()._with_more("side_effects", "assert", [match])
 
     def _add_part(self, kind: PartKind, content: Object) -> Self:
+        """Return a copy with one more part at the end of the last step's answer."""
         draft = self._to_answer()
         return draft._set_step(replace(draft._last, parts=(*draft._last.parts, (kind, content))))
 
     def _produce(self, **keys: object) -> Self:
-        """Set keys of the last step's `produce`."""
+        """Return a copy with these keys of the last step's `produce`."""
         return self._to_answer()._with_section("produce", keys)
 
     def _effect(self, **keys: object) -> Self:
-        """Set keys of the last step's `side_effects`."""
+        """Return a copy with these keys of the last step's `side_effects`."""
         return self._to_answer()._with_section("side_effects", keys)

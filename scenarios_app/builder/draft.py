@@ -36,8 +36,8 @@ class DraftStep:
 
     @property
     def has_answer(self) -> bool:
-        """Return True if the step has a part or a whole answer, a fault included: then it takes no
-        more conditions."""
+        """True if the step has a part or a whole answer, such as a fault; it then takes no more
+        conditions."""
         return bool(self.parts) or not _WHOLE_ANSWERS.isdisjoint(self.sections.get("produce", {}))
 
     def with_section(self, section: Section, keys: Object) -> "DraftStep":
@@ -57,8 +57,8 @@ class DraftStep:
         return {**self.keys, **self.sections, "produce": produce}
 
     def _answer(self) -> dict[str, object]:
-        """Return the parts as a list if keys of `produce` cannot express them or their order, else
-        under those keys."""
+        """Return the keys of `produce` for the parts: `parts` if other keys cannot express them or
+        their order."""
         kinds = [kind for kind, _ in self.parts]
         listed = "hosted_tool" in kinds or any("citations" in part for _, part in self.parts)
         listed = listed or any(kinds.count(kind) > 1 for kind in _SINGLE)
@@ -92,8 +92,7 @@ class Draft:
     _pending: bool = False
 
     def then(self) -> Self:
-        """Start the next step if an expectation follows; continue this step if an answer
-        follows."""
+        """Start the next step before an expectation; continue this step before an answer."""
         return replace(self, _pending=True)
 
     def _to_expect(self) -> Self:
@@ -117,7 +116,7 @@ class Draft:
         return replace(self._to_expect() if not self._steps else self, _pending=False)
 
     def _set_step(self, step: DraftStep) -> Self:
-        """Return a copy with this step in place of the last one."""
+        """Return a draft with this step in place of the last one."""
         return replace(self, _steps=(*self._steps[:-1], step))
 
     def _with_section(self, section: Section, keys: Object) -> Self:

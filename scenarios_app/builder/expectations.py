@@ -74,7 +74,7 @@ class FaultKeys(EnvelopeKeys, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The provider and path whose requests a step answers; None is any."""
+    """The provider and path whose requests a step answers; None matches any."""
 
     name: str | None = None
     path: str | None = None
@@ -118,7 +118,7 @@ def any_provider(*, path: str | None = None) -> Provider:
 
 @suggest_keywords
 class Expectations(Draft):
-    """Methods that set conditions."""
+    """Methods that set conditions, expectations and failures of a step."""
 
     __slots__ = ()
 
@@ -127,7 +127,7 @@ class Expectations(Draft):
         return self._set_step_key("name", name)
 
     def on_turn(self, turn: int) -> Self:
-        """Answer only this turn: assistant messages so far, plus one."""
+        """Answer only this turn: the number of assistant messages so far, plus one."""
         return self._set_step_key("turn", turn)
 
     def once(self) -> Self:
@@ -145,7 +145,7 @@ class Expectations(Draft):
         return self._set_step_key("equivalent_changes", {**changes, alteration: reason})
 
     def expect(self, *providers: Provider) -> Self:
-        """Match requests to these providers; several are alternatives."""
+        """Match requests to these providers and paths; several are alternatives."""
         named = [p.name for p in providers if p.name is not None]
         paths = [p.path for p in providers if p.path is not None]
         keys = {"provider": named, "path": paths}
@@ -173,7 +173,7 @@ class Expectations(Draft):
         return self._match({"tools": list(names)})
 
     def with_tool_count(self, *, min: int | None = None, max: int | None = None) -> Self:
-        """Match requests that offer this many tools."""
+        """Match requests whose number of tools is in this range."""
         return self._match({"tool_count": without_none(min=min, max=max)})
 
     def with_max_tokens(self, *, min: int | None = None, max: int | None = None) -> Self:
@@ -218,7 +218,7 @@ class Expectations(Draft):
         return self._match({"recorded": {"body": body, **options}})
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
-        """Require this of a matched request; one that does not is a violation."""
+        """Require this of a matched request; one that differs is a violation."""
         return self._to_expect()._with_section("expect", keys)
 
     def failing(
@@ -231,7 +231,7 @@ class Expectations(Draft):
     if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
 
         def __getattr__(self, name: str) -> Callable[..., Self]:
-            """The keywords of conditions that have no method above."""
+            """Return the method of a condition's keyword; raise AttributeError for other names."""
             for kind in CONDITION_KINDS:
                 if kind.keyword == name:
                     return partial(self._add_condition, kind)
@@ -255,20 +255,20 @@ class Expectations(Draft):
         return draft
 
     def _set_step_key(self, key: str, value: object) -> Self:
+        """Return a copy with this key of the step for an expectation, such as its name."""
         draft = self._to_expect()
         return draft._set_step(replace(draft._last, keys={**draft._last.keys, key: value}))
 
     def _match(self, keys: Object) -> Self:
-        """Return a copy whose next answer needs these keys of `match`."""
+        """Return a copy with these keys of `match` in the step for a condition."""
         return self._to_match()._with_section("match", keys)
 
     def _match_item(self, key: str, item: object) -> Self:
-        """Return a copy whose next answer needs one more item in a list of `match`."""
+        """Return a copy with one more item in the list at `key` of `match`."""
         return self._to_match()._with_more("match", key, [item])
 
     def _match_entry(self, key: str, name: str, condition: object) -> Self:
-        """Return a copy whose next answer needs one more named condition in an object of
-        `match`."""
+        """Return a copy with one more condition, by name, in the object at `key` of `match`."""
         return self._to_match()._with_more("match", key, {name: condition})
 
 
