@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.text_shapes import TextShape
-from scenarios_app.engine.document import ScenarioDocument
-from scenarios_app.engine.document.json_text import to_plain_json
+from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.document.json_text import decode, to_plain_json
 from scenarios_app.engine.document.load import AnyScenario, validate
 from scenarios_app.engine.document.scenario import VersionedDocument
 from scenarios_app.engine.document.source_text import decode_text, located
@@ -38,14 +38,13 @@ _CLIENT_HEADERS |= {"x-mockllm-session", "user-agent", "accept"}
 def sample_call(sent: SampleCall, *, session: str) -> Call:
     """Return the POST call for a provider's sample request, in this session unless it is empty."""
     path, _, query = sent.path.partition("?")
-    headers = {**sent.headers, "content-type": "application/json"}
-    return _make_post_call(
-        path, query, headers=headers, body=json.dumps(sent.body), session=session
-    )
+    headers, body = {**sent.headers, "content-type": "application/json"}, json.dumps(sent.body)
+    return _make_post_call(path, query, headers=headers, body=body, session=session)
 
 
 def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
-    """Return the POST call for a raw request; without headers it gets those of every provider."""
+    """Return the POST call for a raw request, in this session unless it is empty; without headers
+    it gets those of every provider."""
     path, _, query = path.partition("?")
     all_headers = {name.lower(): value for name, value in headers.items()}
     if session:
@@ -238,37 +237,39 @@ def journaled_conversation(name: str, rows: Iterable[ServedRequest]) -> tuple[di
     turns: list[Json] = []
     left_out = 0
     for row in rows:
-        query = "&".join(f"{key}={value}" for key, value in row.query.items())
-        path = f"{row.path}?{query}" if query else row.path
+        path = path_with_query(row)
         if row.method != "POST" or not _generates(row, path):
             continue
         if row.request_cut:
             left_out += 1
             continue
         headers = {k: v for k, v in row.request_headers.items() if k not in _CLIENT_HEADERS}
-        request: Json = {"path": path, "headers": headers, "body": parse_json(row.request_body)}
+        request: Json = {"path": path, "headers": headers, "body": json_or_text(row.request_body)}
         turns.append({"request": request, "expect": _expectation_from(row)})
     return {"name": (name.strip() or "session")[:200], "turns": turns}, left_out
 
 
+def path_with_query(row: ServedRequest) -> str:
+    """Return the path of a journaled request, with its query, escaped, if it has one."""
+    return f"{row.path}?{urlencode(row.query)}" if row.query else row.path
+
+
 def _generates(row: ServedRequest, path: str) -> bool:
-    """True if the request asks a model for a response."""
+    """Return True if the request asks a model for a response."""
     target = find_target(raw_call(path, row.request_body, headers=row.request_headers, session=""))
     return bool(target and target.endpoint and target.endpoint.generates)
 
 
-def parse_json(text: str) -> Json:
-    """Return the value of a JSON text, or the text itself if it is not JSON."""
+def json_or_text(text: str) -> Json:
+    """Return the value of a JSON text, or the text itself if `decode` refuses it."""
     try:
-        value: Json = json.loads(text)
-    except ValueError:
+        return decode(text.encode("utf-8", "surrogatepass"))
+    except DocumentError:
         return text
-    return value
 
 
 def _expectation_from(row: ServedRequest) -> dict[str, Json]:
-    """Return the expected response of a row; empty, so any step, if only the catch-all or nothing
-    answered."""
+    """Return the expected response of a row; {} for any, if at most the catch-all answered."""
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}

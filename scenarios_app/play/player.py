@@ -26,7 +26,7 @@ from scenarios_app.play.conversation import (
     ExpectedDocument,
     PlayedToolResultDocument,
     PlayedTurnDocument,
-    parse_json,
+    json_or_text,
     raw_call,
     sample_call,
 )
@@ -48,8 +48,9 @@ _TRUNCATING_STRIKES = {"cut", "end", "malformed_event", "error_event"}
 class TurnResponse:
     """The response of a turn.
 
-    `status` is None if nothing was sent. `by_step` is true for an answer that is computed or of a
-    step that is no catch-all's; otherwise `near` are the closest steps.
+    `status` is None if nothing was sent. `scenario` and `step` are "" if no step answered.
+    `by_step` is true for an answer that is computed, or of a step that is not the catch-all's;
+    otherwise `near` are the closest steps. `cut` is true if it breaks off.
     """
 
     status: int | None
@@ -113,11 +114,6 @@ class PlayedConversation:
         """The number of turns that did not pass."""
         return sum(not turn.passed for turn in self.turns)
 
-    @property
-    def steps(self) -> frozenset[tuple[str, str]]:
-        """Scenario and label of the steps that answered."""
-        return frozenset((turn.response.scenario, turn.response.step) for turn in self.turns)
-
 
 @dataclass(frozen=True, slots=True)
 class FixedCatalog:
@@ -132,7 +128,8 @@ class FixedCatalog:
 async def play(
     conversation: ConversationDocument, *, catalog: Catalog, options: Options, scenario: str = ""
 ) -> PlayedConversation:
-    """Play all turns of a conversation; expected steps without a scenario are of `scenario`."""
+    """Play all turns of a conversation in a new session; expected steps without a scenario are of
+    `scenario`."""
     player = Player(conversation, catalog=catalog, options=options)
     turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):
@@ -143,8 +140,8 @@ async def play(
 
 
 class Player:
-    """A client of an in-memory pipeline in a new session. Only the settings of the conversation are
-    used; its turns are given one by one."""
+    """A client of an in-memory pipeline in a new session. It uses only the settings of the
+    conversation; `play_turn` takes the turns one by one."""
 
     def __init__(
         self, conversation: ConversationDocument, *, catalog: Catalog, options: Options
@@ -173,7 +170,7 @@ class Player:
         return response
 
     def _next_call(self, turn: PlayedTurnDocument) -> Call:
-        """Return the call of a turn and set its message as pending; a raw request sets none."""
+        """Return the call of a turn and set its message as pending; a raw request has none."""
         if (request := turn.request) is not None:
             body = request.body if isinstance(request.body, str) else json.dumps(request.body)
             self._pending = []
@@ -209,7 +206,7 @@ class Player:
 
 
 def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
-    """Return what the client of a turn would get, with the step that answered."""
+    """Return the response that the client of a turn gets, with the step that answered."""
     decision = exchange.decision
     scenario, step = exchange.answered_by
     matched = bool(scenario and step) and decision is not None and not decision.fallback
@@ -241,7 +238,7 @@ def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
 
 
 def _is_truncated(exchange: Exchange) -> bool:
-    """True if a fault ends the response early, however the connection then closes."""
+    """Return True if a fault ends the response early, however the connection then closes."""
     decision, request = exchange.decision, exchange.request
     if decision is None or request is None or decision.kind not in ("step", "in_band", "failure"):
         return False
@@ -298,7 +295,8 @@ def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
 
 
 def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> bool:
-    arguments = parse_json(call.arguments)
+    """Return True if a call has the expected name, namespace and input, and these arguments."""
+    arguments = json_or_text(call.arguments)
     return (
         expected.name == call.name
         and expected.namespace in (None, call.namespace)
@@ -308,7 +306,7 @@ def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> boo
 
 
 def _describe_expected_call(expected: ExpectedCallDocument) -> str:
-    """Return an expected tool call as the check of a played turn shows it."""
+    """Return an expected tool call in words, such as `search({"q": "x"})`."""
     name = f"{expected.namespace}.{expected.name}" if expected.namespace else expected.name
     if expected.input is not None:
         return f"{name}(input {expected.input.compile().describe()})"
@@ -316,11 +314,11 @@ def _describe_expected_call(expected: ExpectedCallDocument) -> str:
 
 
 def _describe_call(call: ToolCallPart) -> str:
-    return f"{call.full_name}({json.dumps(parse_json(call.arguments), ensure_ascii=False)})"
+    return f"{call.full_name}({json.dumps(json_or_text(call.arguments), ensure_ascii=False)})"
 
 
 def _contains(actual: object, expected: object) -> bool:
-    """True if the actual value has all of the expected one; objects may have more keys."""
+    """Return True if the actual JSON equals the expected; its objects may have more keys."""
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(
             key in actual and _contains(actual[key], value) for key, value in expected.items()

@@ -33,10 +33,9 @@ _DEFAULT_TOOL, _DEFAULT_RESULT = "tool", "ok"
 async def propose_conversation(
     scenario: Scenario, *, index: Index, options: Options
 ) -> tuple[dict[str, Json], str]:
-    """Return a conversation (JSON) and why it fails; the reason is empty if it passes. The
-    conversation begins with the first step that answers a user message. Tool calls get results for
-    as long as the scenario answers them. A scenario whose steps need a tool result that it never
-    asked for gets one complete request."""
+    """Return a conversation (JSON) and why it fails, "" if it passes. It begins with the first step
+    that answers a user message. Tool calls get results for as long as the scenario answers them. A
+    scenario whose steps need a tool result that it never asked for gets one complete request."""
     catalog = FixedCatalog(index)
 
     async def play_candidate(candidate: dict[str, Any]) -> PlayedConversation:
@@ -63,19 +62,19 @@ async def propose_conversation(
 
 
 def _candidates(scenario: Scenario) -> Iterator[dict[str, Any]]:
-    """Yield conversations of one turn: user messages first, then requests with tool results."""
+    """Yield conversations (JSON) of one turn: user messages first, then requests with results."""
     for step in scenario.steps:
         yield _conversation_fields(scenario, step, {"user": _user_text(scenario, step)})
     for step in scenario.steps:
         if any(condition.requires_tool_result for condition in step.match.conditions):
-            yield _conversation_fields(
-                scenario, step, {"request": _request_with_result(scenario, step)}
-            )
+            request = _request_with_result(scenario, step)
+            yield _conversation_fields(scenario, step, {"request": request})
     if not scenario.steps:
         yield {"name": scenario.name, "turns": [{"user": _DEFAULT_USER}]}
 
 
 def _conversation_fields(scenario: Scenario, step: Step, turn: Json) -> dict[str, Any]:
+    """Return a conversation (JSON) of this turn, with the settings that the step needs."""
     optional = {
         "model": _first_text(step.match.alternatives("model")),
         "system": _message_text(step, "system"),
@@ -119,7 +118,8 @@ def _failure_text(run: PlayedConversation, scenario: Scenario) -> str:
 
 
 def _tool_results(scenario: Scenario, calls: Iterable[ToolCallPart]) -> list[Json]:
-    """Return a result for each call; its text is that of a condition on results of this tool."""
+    """Return a result (JSON) for each call; its text is the `_tool_result` of the first step that
+    names the tool, else of the first that names none."""
     texts: dict[str, str] = {}
     for step in scenario.steps:
         tool, content = _tool_result(step)
@@ -178,9 +178,8 @@ def _first_text(conditions: Iterable[TextCondition]) -> str:
 
 def _text_for(condition: TextCondition) -> str:
     """Return a text that the condition accepts, or "" if none is found."""
-    texts = [condition.equals, condition.startswith, condition.contains]
-    joined = (condition.startswith or "") + (condition.contains or "")
-    candidates: list[Any] = [*texts, joined]
+    candidates: list[Any] = [condition.equals, condition.startswith, condition.contains]
+    candidates.append((condition.startswith or "") + (condition.contains or ""))
     if condition.regex:
         pattern = condition.regex.removeprefix("(?i)")
         with suppress(SchemaError):

@@ -44,7 +44,8 @@ def to_cases(runs: Iterable[PlayedConversation]) -> Iterator[Case]:
 
 
 def failure_reasons(turn: PlayedTurn) -> Iterator[str]:
-    """Yield the failed checks, and the first mismatch of the nearest step."""
+    """Yield a text for each failed check; for a failed turn also the first mismatch of the nearest
+    step."""
     for check in turn.checks:
         if not check.ok:
             expected = line(shorten(check.expected, _MAX_VALUE_CHARS))

@@ -23,7 +23,8 @@ MAX_ROUNDS = 20
 async def play_user(
     document: ScenarioDocument, script: UserDocument, *, catalog: Catalog, options: Options
 ) -> Simulation:
-    """Play the script in a new session; nothing is stored or counted."""
+    """Play the script in a new session, with the results that `document` has for its tools; return
+    the finished simulation. Nothing is stored or counted."""
     tools = RecordedTools([document])
     names: list[Json] = [tool.name for tool in tools.offered]
     settings = load_conversation({"tools": names, "turns": [{"user": ""}]})
@@ -56,7 +57,7 @@ def _recorded_result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResu
     """Return the result of a tool call; raises NotRecorded."""
     try:
         arguments = {"input": call.arguments} if call.custom else json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NotRecorded(f"{call.name} with arguments that are not JSON") from None
     return PlayedToolResultDocument(name=call.name, content=tools.result(call.name, arguments).text)
 

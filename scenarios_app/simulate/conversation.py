@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from scenarios_app.engine.document import ScenarioDocument, UserDocument
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, UserDocument
+from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.engine.scripted_user import Simulation
 from scenarios_app.recording import RecordedRequest
@@ -14,7 +15,7 @@ from scenarios_app.recording.places import PlacedRequest, place_request
 
 
 class AgentAnswer(NamedTuple):
-    """The agent's answer, with the tool calls that led to it if the agent reports them."""
+    """The agent's answer to a user message, with the tool calls before it if it reports them."""
 
     text: str
     calls: tuple[ToolCallPart, ...] = ()
@@ -72,15 +73,16 @@ class SimulatedConversation:
 
 
 def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserDocument]:
-    """Return the scripted users by the name of their scenario."""
+    """Return the scripted users by the name of their scenario; others are left out."""
     return {one.name: one.user for one in documents if one.user is not None}
 
 
 def simulate(
     name: str, script: UserDocument, agent: Agent, *, session: Session | None
 ) -> SimulatedConversation:
-    """Send the script's messages to the agent; `session` journals its model requests, if any.
-    AgentFailed ends the conversation; an answer of another type raises TypeError."""
+    """Send the script's messages to the agent and return the conversation. `session` journals the
+    agent's model requests, None if they are not known. AgentFailed ends the conversation as failed;
+    an answer of another type raises TypeError."""
     simulation = Simulation(script)
     # A test may have asked the model before.
     seen = {call.id for call in finished_calls(session.requests)} if session else set()
@@ -135,19 +137,15 @@ def _calls_of_answer(place: PlacedRequest, entry: Mapping[str, Any]) -> Iterable
             assert isinstance(call, dict)
             custom = "input" in call
             text = call["input"] if custom else json.dumps(call.get("arguments", {}))
-            yield ToolCallPart(
-                str(call.get("id", "")),
-                str(call["name"]),
-                str(text),
-                custom,
-                str(call.get("namespace", "")),
-            )
+            id, namespace = str(call.get("id", "")), str(call.get("namespace", ""))
+            yield ToolCallPart(id, str(call["name"]), str(text), custom, namespace)
 
 
 def call_json(call: ToolCallPart) -> dict[str, Any]:
-    """Return a call's name with its arguments (text if they are no JSON), or with its input."""
+    """Return a call's full name with its arguments, as text if `decode` refuses them, or with the
+    input of a custom tool."""
     try:
-        arguments = call.arguments if call.custom else json.loads(call.arguments)
-    except ValueError:
+        arguments = call.arguments if call.custom else decode(call.arguments.encode())
+    except (DocumentError, UnicodeEncodeError):
         arguments = call.arguments
     return {"name": call.full_name, "input" if call.custom else "arguments": arguments}

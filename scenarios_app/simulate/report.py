@@ -44,7 +44,7 @@ def text_report(conversations: Sequence[SimulatedConversation]) -> str:
 
 
 def _failed_lines(checkpoints: Iterable[Checkpoint]) -> Iterator[str]:
-    """Yield the reasons of failed checkpoints, indented."""
+    """Yield the reasons of failed checkpoints as indented lines of the text report."""
     for reason in failed_reasons(checkpoints):
         first, *others = reason.splitlines()
         yield f"     FAILED {first}"
@@ -98,7 +98,7 @@ def _model_json(model: ModelSide) -> dict[str, Any]:
 
 
 def junit_cases(conversations: Iterable[SimulatedConversation]) -> Iterator[Case]:
-    """Yield a case for each turn, and one for the whole conversation."""
+    """Yield a JUnit case for each turn, and one for the whole conversation."""
     for one in conversations:
         for number, turn in enumerate(one.simulation.turns, 1):
             reasons = tuple(failed_reasons(turn.checkpoints))

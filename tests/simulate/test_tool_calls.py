@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.simulate.conversation import call_json, finished_calls
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.process import ServerOptions, server_process
@@ -123,3 +124,11 @@ def test_entries_that_are_no_model_requests_are_left_out() -> None:
         for path in ("/elsewhere", "/v1/chat/completions")
     ]
     assert finished_calls(entries) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", ["[" * 100_000, "{", '{"a": NaN}'], ids=["deep", "cut", "NaN"]
+)
+def test_arguments_that_are_no_json_are_reported_as_text(arguments: str) -> None:
+    call = ToolCallPart("c", "refund", arguments)
+    assert call_json(call) == {"name": "refund", "arguments": arguments}
