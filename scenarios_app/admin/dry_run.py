@@ -68,11 +68,9 @@ class DryRunScenario:
 
 
 def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
-    """Return the edits, the draft or the published scenario that the form fields name.
-
+    """Return the edits (`document`), the draft or the published scenario that the form fields name.
     For edits and drafts with errors, return the published scenario that the field `scenario` names,
-    which need not exist; their page lists the errors.
-    """
+    which need not exist; their page lists the errors."""
     try:
         if "document" in fields:
             return _edited_scenario(fields)
@@ -113,7 +111,8 @@ def fields_for_edits(document: ScenarioDocument, keys: Iterable[str], *, of: str
 
 
 def _edited_scenario(fields: Mapping[str, str]) -> DryRunScenario:
-    """Compile posted edits. Raises DocumentError and ValueError."""
+    """Return the posted edits, compiled. Raises DocumentError, or ValueError as
+    `_posted_document` does."""
     hidden = {name: fields.get(name, "") for name in ("document", "keys", "of")}
     keys = hidden["keys"].split()
     document = _posted_document(hidden)
@@ -203,11 +202,9 @@ class PrefilledForm:
 
 
 def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
-    """Return the form's fields for a journal entry, or None if the form cannot describe it.
-
-    The form describes a request if a request built from the fields has the same path, model,
-    messages, tool calls and tool names.
-    """
+    """Return the form's fields for a journal entry, or None if the form cannot describe it. It can
+    if a request built from the fields has the same path, model, messages, tool calls and tool
+    names."""
     options = services().pipeline.options
     request = None if served.request_cut else parse_row(served, options)
     if request is None or scenario_header_of(request):
@@ -240,7 +237,7 @@ def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
 
 
 def _comparable_parts(request: CanonicalRequest) -> tuple[object, ...]:
-    """Return the parts that a request built from the form must have in common with the original."""
+    """Return the parts in which a request built from the form must equal the original."""
     return (
         *(request.also, request.model, request.stream, [tool.name for tool in request.tools]),
         [(message.role, message.text) for message in request.messages],

@@ -17,8 +17,9 @@ _MAX_CHOICES = 20
 
 
 class ProblemFilter(admin.SimpleListFilter):
-    title = "problems"
-    parameter_name = "problems"
+    """Filters scenarios with errors, which are not served, or with warnings."""
+
+    title = parameter_name = "problems"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [("yes", "not served: errors"), ("warnings", "with warnings")]
@@ -35,10 +36,10 @@ class ProblemFilter(admin.SimpleListFilter):
 
 
 class DraftFilter(admin.SimpleListFilter):
-    """Filters scenarios and drafts; a choice whose rows are on the other list links there."""
+    """Filters the lists of scenarios and drafts: published scenarios with or without a draft, and
+    drafts without one. A choice whose rows are on the other list links there."""
 
-    title = "draft"
-    parameter_name = "draft"
+    title = parameter_name = "draft"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         self._of_drafts = model_admin.model is Draft
@@ -91,7 +92,8 @@ class MatchFilter(admin.SimpleListFilter):
 
 
 class LatestFilter(admin.SimpleListFilter):
-    """Filters by the most recent values of a column; the selected one is always a choice."""
+    """Filters by a column's value. The choices are its _MAX_CHOICES latest values, and the selected
+    one."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         column = self.parameter_name
@@ -108,15 +110,12 @@ class LatestFilter(admin.SimpleListFilter):
 
 
 class SessionFilter(LatestFilter):
-    title = "session"
-    parameter_name = "session"
+    title = parameter_name = "session"
 
 
 class ProviderFilter(LatestFilter):
-    title = "provider"
-    parameter_name = "provider"
+    title = parameter_name = "provider"
 
 
 class AnsweredByFilter(LatestFilter):
-    title = "scenario"
-    parameter_name = "scenario"
+    title = parameter_name = "scenario"

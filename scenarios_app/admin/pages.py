@@ -19,19 +19,21 @@ M = TypeVar("M", bound=Model)
 def render_page(
     request: HttpRequest, owner: Any, template: str, context: Mapping[str, object]
 ) -> TemplateResponse:
-    """Render a template of this app within the admin; `owner` is the ModelAdmin of the page."""
+    """Return a page of the admin: the name of a template in `scenarios_app/admin/`, with its
+    context. `owner` is the ModelAdmin of the page."""
     context = {**owner.admin_site.each_context(request), **context}
     return TemplateResponse(request, f"scenarios_app/admin/{template}", context)
 
 
 def scenario_urls(names: Iterable[str]) -> dict[str, str]:
-    """Return the addresses of scenario pages by name."""
+    """Return the addresses of scenarios' pages by name; names that are not stored are left out."""
     rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
     return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}
 
 
 def published_name(row: AnyScenario | None) -> str:
-    """Return the name of the published scenario that a row is or would replace; "" for none."""
+    """Return the stored name of the published scenario that a row is or would replace; "" for
+    none."""
     if isinstance(row, Draft):
         row = row.published
     if row is None:
@@ -50,7 +52,7 @@ def json_download(document: object, name: str) -> HttpResponse:
 
 
 def find_row(model: type[M], key: str) -> M | None:
-    """Return the row with this primary key, or None, also if the text is no number."""
+    """Return the row with this primary key, or None, also for a text that is no number."""
     is_key = key.isascii() and key.isdigit() and len(key) < 19
     return model._default_manager.filter(pk=int(key)).first() if is_key else None
 

@@ -9,11 +9,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.dry_run import DryRunScenario, dry_run_scenario
+from scenarios_app.admin.dry_run import (
+    DryRunScenario,
+    document_from_fields,
+    dry_run_scenario,
+)
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, dump
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
@@ -26,7 +30,6 @@ from scenarios_app.play.conversation import (
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, TurnResponse, play
 from scenarios_app.play.proposal import propose_conversation
 from scenarios_app.serving.services import services
-from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, save_conversation
 from scenarios_app.wire.registry import wires_by_name
 
@@ -35,14 +38,16 @@ MAX_SESSION_REQUESTS = 50
 
 
 def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the page for published scenarios, or for the draft in the address."""
+    """Return the page for the scenario that the fields name; without one all published scenarios
+    answer. Raises MissingPermission."""
     owner.require(request, "view")
     fields = (request.POST if request.method == "POST" else request.GET).dict()
     return _render_page(request, owner, fields, dry_run_scenario(fields))
 
 
 def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """Return the page for unsaved edits, with their conversation played."""
+    """Return the page for the unsaved edits in `hidden`, with the saved conversation of their
+    scenario, or a proposed one, played."""
     tried = dry_run_scenario(hidden)
     conversation = conversation_for(tried.name) or _propose(tried)[0]
     return _render_page(request, owner, {"conversation": json.dumps(conversation)}, tried)
@@ -51,6 +56,9 @@ def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> H
 def _render_page(
     request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
 ) -> HttpResponse:
+    """Return the page with the field `conversation` played, or with its errors; with `keep` also
+    save it, with `download` return it as a file. Without that field, show the conversation of the
+    field `session`, else the saved one, else a proposed one, not played."""
     name, compiled = tried.name, tried.compiled
     context: dict[str, Any] = {
         "title": f"Play {name}" if name else "Play it",
@@ -71,7 +79,8 @@ def _render_page(
         else:
             context["conversation"] = dump_play(conversation)
             if "download" in fields:
-                return _download_response(name, dump_play(conversation))
+                document = document_from_fields(fields)
+                return _download_response(name, document, dump_play(conversation))
             if "keep" in fields and context["may_keep"]:
                 save_conversation(name, dump_play(conversation))
                 context["kept"] = True
@@ -101,7 +110,8 @@ def _is_stored(name: str) -> bool:
 def _step_lines(
     run: PlayedConversation, compiled: Compiled | None
 ) -> Sequence[tuple[str, Sequence[int]]]:
-    """Return the scenario's steps, each with the numbers of the turns that it answered."""
+    """Return the labels of the scenario's steps, each with the numbers of the turns that it
+    answered; () without a scenario."""
     if compiled is None:
         return ()
     turns: defaultdict[str | None, list[int]] = defaultdict(list)
@@ -112,7 +122,8 @@ def _step_lines(
 
 
 def _propose(tried: DryRunScenario) -> tuple[dict[str, Json], str]:
-    """Return a conversation for the scenario, and why it fails, or "" if it passes."""
+    """Return `propose_conversation` for the scenario, or an empty user message if it is not
+    served."""
     compiled, options = tried.compiled, services().pipeline.options
     if compiled is None:
         return {"name": "conversation", "turns": [{"user": ""}]}, ""
@@ -135,11 +146,10 @@ def _expectation(response: TurnResponse) -> dict[str, Any]:
     return expect
 
 
-def _download_response(name: str, conversation: dict[str, Json]) -> HttpResponse:
-    """Return a file for `mockllm play`, including the scenario if it is stored."""
-    row: Scenario | Draft | None = Scenario.objects.filter(name=name).first()
-    row = row or Draft.objects.filter(name=name).first()
-    document: dict[str, Json] = {"conversations": [conversation]}
-    if row is not None:
-        document = {"scenarios": [dump(document_of(row))], **document}
-    return json_download(document, f"{name or 'conversation'}.play.json")
+def _download_response(
+    name: str, document: ScenarioDocument | None, conversation: dict[str, Json]
+) -> HttpResponse:
+    """Return a file for `mockllm play`: the conversation, with the scenario if there is one."""
+    scenarios = {} if document is None else {"scenarios": [dump(document)]}
+    file = {**scenarios, "conversations": [conversation]}
+    return json_download(file, f"{name or 'conversation'}.play.json")

@@ -15,14 +15,15 @@ from scenarios_app.serving.services import services
 
 
 def user_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the played user of a published scenario, or of the draft in the address."""
+    """Return `user_edits` for the fields of the request. Raises MissingPermission."""
     owner.require(request, "view")
     fields = request.POST if request.method == "POST" else request.GET
     return user_edits(request, owner, fields.dict())
 
 
 def user_edits(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> HttpResponse:
-    """Play the scripted user of the scenario, draft or edits in the fields; return the page."""
+    """Play the scripted user of the edits, draft or published scenario that the fields name, and
+    return the page. Nothing is played if that has no script or has errors."""
     document, tried = document_from_fields(fields), dry_run_scenario(fields)
     name = document.name if document else fields.get("scenario", "")
     context: dict[str, Any] = {

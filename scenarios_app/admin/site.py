@@ -25,7 +25,7 @@ IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
 def _has_permissions(*permissions: str) -> Callable[[HttpRequest], bool]:
-    """Return a check if a request's user has these permissions."""
+    """Return a function that is true for a request whose user has all these permissions."""
     return lambda request: request.user.has_perms(permissions)
 
 
@@ -69,7 +69,8 @@ _LATEST = 5
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the overview's context with the figures that this user may see."""
+    """Return the overview's context with the numbers, first steps and latest unmatched requests
+    that this user may see."""
     tiles: list[tuple[str, int, str, bool]] = []
     origin = f"{request.scheme}://{request.get_host()}"
     context |= {

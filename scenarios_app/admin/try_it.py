@@ -25,7 +25,7 @@ from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from scenarios_app.play.conversation import raw_call, sample_call
+from scenarios_app.play.conversation import path_with_query, raw_call, sample_call
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
@@ -45,7 +45,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class StepCard:
-    """A step in the results of a dry run, with a link to it."""
+    """A step in the results of a dry run, with the address of its scenario, None without a page."""
 
     step: ExplainedStep
     url: str | None
@@ -83,8 +83,8 @@ class ResponseBytes:
 
 
 def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the form, filled in from a journal entry if one is given, and the result of a posted
-    request."""
+    """Show the form, filled in from the journal entry `request` of the address if there is one; a
+    post also shows the result of its request. Raises MissingPermission."""
     owner.require(request, "view")
     served = None
     if "request" in request.GET and may_see_journal(request):
@@ -101,7 +101,8 @@ def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
 
 
 def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """Show the page for unsaved edits, with a request that matches their first step."""
+    """Return the page for the unsaved edits in `hidden`, with the result of a request for their
+    first step."""
     tried = dry_run_scenario(hidden)
     form = TryForm({"provider": next(iter(wires_by_name())), **_initial_values(tried)})
     return _render_page(request, owner, form, tried)
@@ -130,7 +131,8 @@ def _render_page(
 
 
 def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario) -> dict[str, Any]:
-    """Return the context of the results: what answers the form's request on each API."""
+    """Return the context of the results: the steps that match the form's request, and its response
+    on each API. If another scenario answers first, the responses are those of `tried` alone."""
     values = form.cleaned_data
     session = values["session"].strip()
     if form.is_raw:
@@ -170,7 +172,8 @@ def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario)
 
 
 def _step_cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCard]:
-    """Return the steps, the one that answers first, then the closest ones."""
+    """Return the steps of `tried`, or of all scenarios if it has no name: the one that answers
+    first, then the closest ones."""
     steps = [step for step in explanation.steps if tried.name in ("", step.scenario)]
     urls = scenario_urls({step.scenario for step in steps})
     if tried.url:
@@ -229,7 +232,8 @@ def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
 
 
 def _decision_kind(explanation: Explanation) -> str:
-    """Return the word by which the template chooses how it shows the result."""
+    """Return the word by which the template chooses how it shows the result: `step`, `in_band`,
+    `none`, or without a decision `computed` or `refused`."""
     decision = explanation.decision
     if decision is None:
         return "computed" if explanation.reply.status < 400 else "refused"
@@ -262,6 +266,7 @@ def _timed_events(reply: Reply) -> Iterator[tuple[int, str]]:
 
 
 def _decode_shortened(data: bytes) -> str:
+    """Return bytes as text, cut after _MAX_TEXT_CHARS."""
     text = data.decode("utf-8", "backslashreplace")
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[:_MAX_TEXT_CHARS]}…"
 
@@ -271,16 +276,14 @@ def _initial_values(
     served: ServedRequest | None = None,
     prefilled: PrefilledForm | None = None,
 ) -> dict[str, Any]:
-    """Return the form's first values: of a journaled request, or of one that fits the first
-    step."""
+    """Return the form's first values: those of the journal entry `served`, else of a request for
+    the scenario's first step."""
     initial: dict[str, Any] = {"mode": FORM, "turn": 1, "stream": True, "model": "gpt-4o"}
     if served is None:
         return initial | request_for_first_step(tried.compiled)
-    query = "&".join(f"{name}={value}" for name, value in served.query.items())
-    path = f"{served.path}?{query}" if query else served.path
-    initial |= {"path": path, "body": served.request_body, "session": served.session}
-    initial |= prefilled.fields if prefilled else {"mode": RAW}
-    return initial
+    initial |= {"path": path_with_query(served), "body": served.request_body}
+    initial |= {"session": served.session}
+    return {**initial, **(prefilled.fields if prefilled else {"mode": RAW})}
 
 
 def request_for_first_step(scenario: Compiled | None) -> dict[str, Any]:

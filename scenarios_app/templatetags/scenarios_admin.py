@@ -43,6 +43,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @cache
 def _labels_by_place() -> dict[str, str]:
+    """Return the labels of a scenario's and a step's columns by their places, such as `match`."""
     labels = dict(_SHARED_LABELS)
     for model in (Scenario, Step):
         for name, place in places_of(model).items():
@@ -51,10 +52,8 @@ def _labels_by_place() -> dict[str, str]:
 
 
 def label_of_place(place: str) -> str:
-    """Return the label of the field at a place: `Answer text`, `Tool calls ([0])`.
-
-    A place without a field is returned unchanged.
-    """
+    """Return the label of the field at a place in a document: `Answer text`, `Tool calls ([0])`. A
+    place without a field is returned unchanged."""
     if place == "name":
         # Both a scenario and a step have a name.
         return "Name"
@@ -70,7 +69,7 @@ def label_of_place(place: str) -> str:
 
 @register.filter
 def ago(time: datetime | None) -> str:
-    """Return how long ago a time is, with the time as a tooltip; a dash for None."""
+    """Return how long ago a time is as HTML, with the time as a tooltip; a dash for None."""
     if time is None:
         return "–"
     passed = timesince(time, depth=1)
@@ -124,7 +123,7 @@ def place_label(place: str) -> str:
 
 @register.filter
 def change_label(change: str) -> str:
-    """Return a line of the history with the page's labels for places."""
+    """Return a line of the history as HTML with the page's label for its place."""
     if not (match := _CHANGE.fullmatch(change)):
         return format_html("{}", change)
     step, place, verb, rest = match.groups()
@@ -141,11 +140,8 @@ def scenario_link(name: str, pages: Mapping[str, str]) -> str:
 
 @register.filter
 def alpine_state(groups: Iterable[Any]) -> str:
-    """Return the initial values of the fields that show or hide others, as JSON for `x-data`.
-
-    With an empty initial state Alpine would select the radio with the empty value and clear the
-    stored one.
-    """
+    """Return the values of the fields that show or hide others, as JSON for `x-data`. With an empty
+    state Alpine would select the radio with the empty value and clear the stored one."""
     fields = (cell.field for group in groups for cell in group.cells)
     named = ((field.field.widget.attrs.get("x-model"), field) for field in fields)
     return json.dumps({name: field.value() or "" for name, field in named if name})

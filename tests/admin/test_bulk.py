@@ -49,6 +49,15 @@ def test_failures_are_set_and_removed_in_bulk(root: Client) -> None:
     assert catalog.index().by_name["one"].steps[0].failures is None
 
 
+@pytest.mark.parametrize("kind", ["none", "rate_limit"])
+def test_failures_with_their_own_values_are_replaced_in_bulk(root: Client, kind: str) -> None:
+    values = {"failures_status": 503, "failures_message": "busy", "failures_retry_after_ms": 5}
+    one = a_scenario("one", {"failures_times": 2, "failures_kind": "http", **values})
+    assert "Set on 1 steps" in set_on(root, one, apply="1", failure=kind).content.decode()
+    failures = catalog.index().by_name["one"].steps[0].failures
+    assert (failures and failures.fault.kind) == (None if kind == "none" else kind)
+
+
 def test_empty_bulk_fields_change_nothing(root: Client) -> None:
     one = a_scenario("one", {"latency_ms": 7})
     page = set_on(root, one, apply="1", latency_ms="", failure="")

@@ -143,6 +143,23 @@ def test_session_of_the_journal_is_played_again(root: Client) -> None:
     assert states(page) == [True, False]
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["[" * 100_000, '{"a": NaN}', '{"a": 1e999}', '"\\ud800"'],
+    ids=["deep", "NaN", "infinite", "surrogate"],
+)
+def test_body_that_is_no_json_document_is_played_as_text(root: Client, body: str) -> None:
+    served(request_body=body, session="odd", matched=False, status=400)
+    (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
+    assert turn["request"]["body"] == body
+
+
+def test_query_of_a_journaled_request_keeps_its_escapes(root: Client) -> None:
+    served(request_body=asking("Hi"), session="odd", query={"a": "1&b=2", "c": "3 %"})
+    (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
+    assert turn["request"]["path"] == "/v1/chat/completions?a=1%26b%3D2&c=3+%25"
+
+
 def test_session_is_not_played_without_permission_for_the_journal(db: None) -> None:
     served(request_body=asking("Is there sun?"), session="key-1", **ANSWERED)
     user = User.objects.create_user("half", is_staff=True)
@@ -161,6 +178,20 @@ def test_downloaded_conversation_is_played_by_the_command(root: Client) -> None:
     document = json.loads(page.content)
     assert document["scenarios"][0]["name"] == "weather"
     assert document["conversations"][0]["turns"] == [{"user": "sun?"}]
+
+
+def test_download_has_the_played_draft_in_place_of_the_published_scenario(root: Client) -> None:
+    draft = edit_as_draft(root, a_scenario("weather", STEP))
+    draft.steps.update(answer_text="It rains.")
+    page = played(root, {"user": "sun?"}, scenario="weather", draft=str(draft.pk), download="1")
+    (step,) = json.loads(page.content)["scenarios"][0]["steps"]
+    assert step["produce"]["text"] == "It rains."
+
+
+def test_invalid_scenario_is_left_out_of_the_download(root: Client) -> None:
+    a_scenario("broken", {"match_extra": {"nonsense": 1}})
+    page = played(root, {"user": "sun?"}, scenario="broken", download="1")
+    assert json.loads(page.content).keys() == {"conversations"}
 
 
 def test_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:

@@ -1,5 +1,7 @@
 """Steps on the scenario's page: added, moved, deleted, and left alone."""
 
+from urllib.parse import urlencode
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
@@ -204,3 +206,19 @@ def test_list_field_can_be_emptied(root: Client, three: Scenario) -> None:
     save(root, three, **{"steps-0-match_tools": "", "steps-0-match_extra": ""})
     step.refresh_from_db()
     assert (step.match_tools, step.match_extra) == ([], {})
+
+
+@pytest.mark.parametrize("order", [2**31 - 1, 2**63 - 1, 10**30])
+def test_order_too_large_to_add_a_step_after_it_is_refused(
+    root: Client, three: Scenario, order: int
+) -> None:
+    total = {"steps-TOTAL_FORMS": "4", "steps-0-order": str(order)}
+    page = save(root, three, **total, **new_step(3, answer_text="new"))
+    (line,) = error_lines(page)
+    assert "less than or equal to" in line
+
+
+def test_field_of_a_row_with_an_endless_number_is_ignored(root: Client, three: Scenario) -> None:
+    posted = fields_at(root, page_of(three)) | {f"steps-{'9' * 5_000}-match_user": "x"}
+    form = "application/x-www-form-urlencoded"
+    assert root.post(page_of(three), urlencode(posted), content_type=form).status_code == 302

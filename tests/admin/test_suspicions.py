@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 
 from scenarios_app.engine.matching.near_misses import RULE_TEXTS
-from tests.admin.pages import a_scenario, page_of
+from tests.admin.drafting import edit_as_draft, save_draft
+from tests.admin.pages import a_scenario, error_lines, page_of, save
 
 pytestmark = pytest.mark.django_db
 
@@ -43,3 +44,18 @@ def test_warning_of_a_broken_template_links_to_its_field(root: Client) -> None:
     html = root.get(page_of(a_scenario("weather", step))).content.decode()
     assert "“{{ city” is not filled in: placeholders look like {{ name }}" in html
     assert 'data-target="steps-0-answer_text"' in html
+
+
+@pytest.mark.parametrize("in_draft", [False, True])
+def test_refused_deletion_of_a_step_with_a_warning_shows_the_error(
+    root: Client, in_draft: bool
+) -> None:
+    again = {"match_user": "weather", "consume": False}
+    scenario = a_scenario("weather", again, again)
+    deletion = {"name": "", "steps-0-DELETE": "on"}
+    if in_draft:
+        page = save_draft(root, edit_as_draft(root, scenario), **deletion)
+    else:
+        page = save(root, scenario, **deletion)
+    assert error_lines(page) == ["Name: This field is required."]
+    assert page.context["doubts"] == []

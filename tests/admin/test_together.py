@@ -141,6 +141,13 @@ def test_conflict_keeps_the_typed_value(root: Client, editor: Client) -> None:
 # ── Versions ──
 
 
+def test_impossible_time_of_opening_merges_nothing(root: Client) -> None:
+    scenario = a_scenario("shared", {})
+    edges = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59")
+    for time in edges:
+        assert save(root, scenario, seen_at=time).status_code == 302
+
+
 def test_version_is_compared_with_the_current_one(root: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"})
     moment = versions_of(scenario)[0].at.isoformat()

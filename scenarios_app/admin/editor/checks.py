@@ -27,11 +27,8 @@ from scenarios_app.store import document_of
 
 @require_POST
 def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
-    """Return the errors of the posted form as an HTML fragment, or its warnings if it has no
-    errors.
-
-    Nothing is saved.
-    """
+    """Return the errors of the posted form as an HTML fragment, or its warnings if it has none.
+    Nothing is saved."""
     name = published_name(scenario)
     form, formset, valid = _validate_posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
@@ -71,7 +68,8 @@ def edits_page(
 def _validate_posted(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None
 ) -> tuple[ScenarioForm, StepFormSet | None, bool]:
-    """Return the posted form, that of its steps if any, and whether both are valid."""
+    """Return the posted form, the formset of its steps, and whether both are valid. The formset is
+    None if the user may not view steps."""
     # Warnings depend on the tools that past requests offered, which are read from the journal.
     journal.flush()
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
@@ -102,15 +100,16 @@ def _scenario_warnings(
 def warning_lines(
     suspicions: Iterable[Suspicion], forms: Sequence[StepRowForm]
 ) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page. `forms` are the forms of the scenario's steps, empty
-    if the user may not view steps."""
+    """Yield suspicions as lines of the page, with fixes. `forms` are the forms of the scenario's
+    steps, in order; a suspicion about a step without a form, such as one that the user may not
+    view, gets no link and no fixes."""
     rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:
         by = suspicion.by[0] if suspicion.by else suspicion.scenario
         other = index.get(by) if by != suspicion.scenario else None
         where = f"Step {suspicion.step}" if suspicion.step else ""
-        if suspicion.step and not rows:
+        if suspicion.step > len(rows):
             yield FormProblem(where, suspicion.message, "")
             continue
         fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)

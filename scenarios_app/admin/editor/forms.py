@@ -24,6 +24,8 @@ from scenarios_app.store.translate import scenario_object
 
 # Posted with the form: when the page was opened, and whether to overwrite changes since then.
 OPENED_AT_FIELD, OVERWRITE_FIELD = "seen_at", "overwrite"
+# A step that is appended gets the next number, which each database can store.
+MAX_ORDER = 2**31 - 2
 
 _FIELD_ORDER = {name: number for number, name in enumerate(fields_of(STEP))}
 
@@ -55,22 +57,23 @@ class ScenarioForm(MergingForm):
 
 
 def changes_by_others(scenario: AnyScenario, data: Mapping[str, Any]) -> ConcurrentChanges:
-    """Return what others changed since the page was opened. Without a posted time, and if the
-    changes are to be overwritten, return no changes."""
+    """Return what others changed since the page was opened. Without a valid posted time, and if
+    the changes are to be overwritten, return no changes."""
     if scenario.pk is None or data.get(OVERWRITE_FIELD):
         return ConcurrentChanges()
     try:
-        opened_at = parse_time(data.get(OPENED_AT_FIELD, ""))
-    except ValueError:
+        return changed_since(scenario, parse_time(data.get(OPENED_AT_FIELD, "")))
+    except (ValueError, OverflowError):
         return ConcurrentChanges()
-    return changed_since(scenario, opened_at)
 
 
 class StepRowForm(MergingForm):
     """The row of a step that was not opened: only its order is posted, and its columns stay
     unchanged. Base of the opened row, `StepForm`."""
 
-    order = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+    order = forms.IntegerField(
+        required=False, min_value=0, max_value=MAX_ORDER, widget=forms.HiddenInput
+    )
     unmerged_fields = frozenset({"order", "id", "DELETE"})
 
     class Meta:
@@ -90,7 +93,6 @@ class StepRowForm(MergingForm):
         return self.instance.order if order is None and self.instance.pk else order
 
     def unbound_form(self, row: Any) -> forms.ModelForm:
-        """Return a form of the same kind for a stored row."""
         return type(self)(instance=row, select=self.select)
 
     @property

@@ -24,7 +24,7 @@ DEFAULT_KIND = "model_error"
 NO_FAILURE = "no failure"
 
 _COLUMNS = tuple(field.name for field in Step._meta.local_fields)
-_FAILURES = tuple(name for name in _COLUMNS if name.startswith("failures_"))
+FAILURES_COLUMNS = tuple(name for name in _COLUMNS if name.startswith("failures_"))
 _FAULTS = tuple(name for name in _COLUMNS if name.startswith("fault_"))
 # Fields that every failure type has.
 _COMMON = ("failures_kind", "failures_times", "failures_extra", "fault_kind", "fault_extra")
@@ -33,15 +33,13 @@ _NO_KIND = "required, or leave the number of failing requests empty"
 
 
 def frequency_of(row: StepColumns, *, by_turn: bool = False) -> str:
-    """Return ALWAYS or ONCE for a stored step.
-
-    With `by_turn` the scenario selects steps by turn; those are never used up.
-    """
+    """Return ALWAYS or ONCE for a stored step. With `by_turn` the scenario selects steps by turn;
+    those are never used up."""
     return ONCE if row.consume and not by_turn else ALWAYS
 
 
 def kind_choices() -> list[tuple[str, Any]]:
-    """Return the failure types in groups, after the empty choice."""
+    """Return the choices of a failure type, in groups, after the empty choice."""
     groups: dict[str, list[tuple[str, str]]] = {"HTTP errors": [], "Broken streams": []}
     for kind in FAULT_KINDS.values():
         groups.setdefault(_fault_group(kind), []).append((kind.name, kind.label))
@@ -59,11 +57,10 @@ def shown_when(column: str, form: forms.BaseForm) -> str:
     The expression reads the selected failure types: `failing` is that of the first requests,
     `fault` that of all others.
     """
-    if column not in _FAILURES + _FAULTS:
+    if column not in FAILURES_COLUMNS + _FAULTS:
         return ""
-    choice, kind_column = ("failing", "failures_kind")
-    if column in _FAULTS:
-        choice, kind_column = ("fault", "fault_kind")
+    is_fault = column in _FAULTS
+    choice, kind_column = ("fault", "fault_kind") if is_fault else ("failing", "failures_kind")
     if column in _COMMON:
         return choice
     kinds = _fault_kinds_using(column)
@@ -75,12 +72,11 @@ def shown_when(column: str, form: forms.BaseForm) -> str:
 
 def failures_summary(form: forms.BaseForm) -> str:
     """Return one line that says when and how a step fails; empty if it never fails."""
-    kinds = FAULT_KINDS
 
     def describe(section: str) -> str:
-        """Return the name and status of the fault that a section of the form chooses."""
+        """Return label and status of the failure type in a section: `failures` or `fault`."""
         kind, status = form[f"{section}_kind"].value(), form[f"{section}_status"].value()
-        label = kinds[kind].label if kind in kinds else kind
+        label = FAULT_KINDS[kind].label if kind in FAULT_KINDS else kind
         return f"{label} {status}" if status else label
 
     times = form["failures_times"].value() or 1
@@ -107,7 +103,7 @@ def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
             form.add_error("consume", _BY_TURN)
         # In such a scenario `consume` keeps its default, so that documents do not have the key.
         _set_value(form, "consume", often == ONCE or by_turn)
-    for name in (*_FAILURES, *_FAULTS):
+    for name in (*FAILURES_COLUMNS, *_FAULTS):
         if name in form.fields and form.add_prefix(name) not in sent:
             _set_value(form, name, empty_value(Step, name))
     if {"failures_kind", "failures_times"} <= form.fields.keys():
@@ -119,7 +115,7 @@ def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
     values, row = form.cleaned_data, form.instance
     kind, times = values.get("failures_kind"), values.get("failures_times")
     without_kind = row.failures_times is not None and not row.failures_kind
-    rest = set(_FAILURES) - {"failures_kind", "failures_times"}
+    rest = set(FAILURES_COLUMNS) - {"failures_kind", "failures_times"}
     alone = all(values.get(name, getattr(row, name)) == empty_value(Step, name) for name in rest)
     if kind and times is None and "failures_times" not in form.errors:
         _set_value(form, "failures_times", 1)
@@ -131,12 +127,11 @@ def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
 
 
 def _set_value(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
-    """Set a column of the row, so that it is saved although it has no field."""
+    """Set a column of the form's row, also if its field was not posted, so that it is saved."""
     if column in form.fields:
         form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
-        # Set on the row too: Django does not copy fields that were not posted, and only changed
-        # columns are saved.
+        # Django does not copy fields that were not posted, and saves only changed columns.
         setattr(form.instance, column, value)
         if column not in form.changed_data:
             form.changed_data.append(column)

@@ -110,7 +110,7 @@ def choice_label(field: Any, value: object) -> Any:
 
 
 class StreamingField(forms.TypedChoiceField):
-    """A choice of yes, no or either."""
+    """A choice of True, False or None, which stands for either."""
 
     def prepare_value(self, value: Any) -> Any:
         return {True: "true", False: "false", None: ""}.get(value, value)
@@ -128,7 +128,7 @@ _CHOICES: Mapping[str, tuple[type[forms.ChoiceField], Any]] = {
 
 
 def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
-    """Return the form field that edits a column."""
+    """Return the form field that edits a column, with the label, help and example of `cell`."""
     texts: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
     if db_field.name == cell.how:
         texts = {"label": f"{cell.label}: how", "help_text": ""}
@@ -194,7 +194,8 @@ def recording_status(row: AnyStep) -> str:
 
 
 def recorded_answer_text(recorded: Json) -> str:
-    """Return a recorded answer as text: status, type and body; binary chunks show their size."""
+    """Return a recorded answer as text: status, type and body, shortened; "" for an empty one. A
+    binary chunk shows its size."""
     if not recorded:
         return ""
     media_type = get_member(get_member(recorded, "headers"), "content-type")
@@ -208,7 +209,7 @@ def recorded_answer_text(recorded: Json) -> str:
 
 
 def _chunk_text(chunk: Json) -> str:
-    """Return a recorded chunk as text, or its size if it is none."""
+    """Return a recorded chunk as text, its size if it is binary, or ""."""
     if isinstance(chunk, str):
         return chunk
     text, data = get_member(chunk, "text"), get_member(chunk, "base64")

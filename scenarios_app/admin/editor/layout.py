@@ -1,7 +1,10 @@
 """The layout of a scenario's page: which column is edited in which group."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from django.db.models import Model
 
 from scenarios_app.admin.editor.frequency import FAILURE_SCHEDULES
 from scenarios_app.models import Scenario, Step
@@ -10,10 +13,9 @@ from scenarios_app.models.columns import column_of
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field in a row. `width` is in twelfths; `how` is the choice of the comparison before it.
-
-    A summary shows the label and the value, or with `clear` the value alone.
-    """
+    """A field in a row. `width` is in twelfths. `how` names the field before it, in which one
+    chooses how its text is compared. A summary shows label and value; with `clear` only the
+    value."""
 
     field: str
     label: str
@@ -30,7 +32,8 @@ class Group:
 
     `folded` groups are closed and show a summary, unless a field in them has an error. `note`
     explains the group above the list of steps. An `optional` group is shown only if one of its
-    fields is set. `chooser` sets fields of the group in the browser (`when` in `step_fields.html`).
+    fields is set. `chooser` has choices that set fields of the group in the browser (`when` in
+    `step_fields.html`).
     """
 
     title: str
@@ -46,19 +49,17 @@ class Group:
         return tuple(name for cell in self.cells for name in (cell.how, cell.field) if name)
 
 
-def _scenario_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
-    """Return the cell of a scenario's column, labelled as the column."""
-    return Cell(field, column_of(Scenario, field).label, width, help, **options)
-
-
-def _step_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
-    """Return the cell of a step's column, labelled as the column."""
-    return Cell(field, column_of(Step, field).label, width, help, **options)
+def _cell(model: type[Model], field: str, width: int, help: str = "", **options: Any) -> Cell:
+    """Return the cell of a column of this model, labelled as the column."""
+    return Cell(field, column_of(model, field).label, width, help, **options)
 
 
 def _group(title: str, *cells: Cell, **options: Any) -> Group:
     return Group(title, cells, **options)
 
+
+_scenario_cell = partial(_cell, Scenario)
+_step_cell = partial(_cell, Step)
 
 SCENARIO = (
     _group(

@@ -74,12 +74,12 @@ class MergingForm(forms.ModelForm):
         return unchanged, conflicts
 
     def unbound_form(self, row: Any) -> forms.ModelForm:
-        """Return the unbound form of the old row."""
+        """Return an unbound form like this one for another version of the row."""
         return type(self)(instance=row)
 
 
 def display_value(field: forms.Field, value: Any) -> str:
-    """Return a value as the page shows it, shortened if it is long."""
+    """Return a value as the page shows it: in quotes, shortened if it is long, or `nothing`."""
     if isinstance(field, forms.ChoiceField):
         value = choice_label(field, value)
     if value in (None, "", [], {}):
@@ -88,9 +88,12 @@ def display_value(field: forms.Field, value: Any) -> str:
     return f"“{text}”" if len(text) <= _MAX_VALUE_CHARS else f"“{text[: _MAX_VALUE_CHARS - 1]}…”"
 
 
-def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
+def presence_page(request: HttpRequest, scenario: AnyScenario | None) -> HttpResponse:
     """Return the other users who have the page open as an HTML fragment; a post also records this
-    user."""
+    user. Without a scenario the fragment says that it is deleted, and stops the polling."""
+    template = "scenarios_app/admin/here.html"
+    if scenario is None:
+        return TemplateResponse(request, template, {"gone": True}, status=STOP_POLLING_STATUS)
     page = f"{scenario._meta.model_name}/{scenario.pk}"
     user: Any = request.user
     now = timezone.now()
@@ -100,11 +103,4 @@ def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
         Presence.objects.update_or_create(page=page, user=user, defaults={"at": now})
     rows = Presence.objects.filter(page=page, at__gte=closed_before).exclude(user=user)
     others = sorted(str(row.user) for row in rows.select_related("user"))
-    return TemplateResponse(request, "scenarios_app/admin/here.html", {"others": others})
-
-
-def deleted_page(request: HttpRequest) -> HttpResponse:
-    """Return a fragment that says the scenario is deleted, with a status that stops the polling."""
-    return TemplateResponse(
-        request, "scenarios_app/admin/here.html", {"gone": True}, status=STOP_POLLING_STATUS
-    )
+    return TemplateResponse(request, template, {"others": others})

@@ -24,7 +24,7 @@ from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, 
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.merge import HEARTBEAT, deleted_page, presence_page
+from scenarios_app.admin.editor.merge import HEARTBEAT, presence_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -46,11 +46,8 @@ _PREFIX = re.compile(r"steps-\d{1,6}")
 def submit_button(
     name: str, label: str, *, to: str = "", icon: str = "", tab: str = ""
 ) -> dict[str, Any]:
-    """Return a submit button of the form, as the theme expects it.
-
-    `to` is the address that the form is posted to, "" for the page's own; `tab` names the browser
-    tab that opens.
-    """
+    """Return a submit button of the form, as the theme expects it. `to` is the address that the
+    form is posted to, "" for the page's own; `tab` names the browser tab that opens."""
     values = {"formaction": to, "formtarget": tab}
     attrs = {key: value for key, value in values.items() if value}
     return {"action_name": name, "description": label, "icon": icon, "attrs": attrs}
@@ -89,6 +86,7 @@ class ScenarioPage(ModelAdmin):
         ]
 
     def route(self, pattern: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+        """Return a URL pattern for staff, named `scenarios_app_MODEL_NAME`."""
         return path(pattern, self.admin_site.admin_view(view), name=self._route_name(name))
 
     def formfield_for_dbfield(
@@ -140,11 +138,16 @@ class ScenarioPage(ModelAdmin):
         form_url: str = "",
         obj: Any = None,
     ) -> TemplateResponse:
+        """Add to the context the form in groups, the steps as rows, errors, warnings and what the
+        user may edit."""
         form = context["adminform"].form
         (inline,) = context["inline_admin_formsets"] or (None,)
+        formset = inline.formset if inline else None
         context |= self.page_context(request, obj)
         hits: Mapping[str, int] = context.get("answered_by_step", {})
-        rows = step_rows(inline.formset, hits) if inline else []
+        rows = step_rows(formset, hits) if formset else []
+        # Suspicions are about the stored steps, not about those of a refused post.
+        suspicions = () if form.is_bound else context.get("suspicions", ())
         may_edit = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
@@ -152,17 +155,11 @@ class ScenarioPage(ModelAdmin):
             "groups": group_views(form),
             "rows": rows,
             # Not named `blank`: then the theme would open the links above in a new tab.
-            "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(
-                warning_lines(
-                    context.get("suspicions", ()), inline.formset.remaining_forms if inline else ()
-                )
-            ),
+            "new_row": empty_row(formset) if formset else None,
+            "doubts": list(warning_lines(suspicions, formset.forms if formset else ())),
             "covered": _step_coverage(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and changes_by_others(obj, form.data)),
-            "told": list_problems(form, inline.formset if inline else None, rows)
-            if form.is_bound
-            else (),
+            "told": list_problems(form, formset, rows) if form.is_bound else (),
             # A refused post keeps the time at which the page was opened.
             "seen_at": request.POST.get(OPENED_AT_FIELD) or timezone.now().isoformat(),
             "may_edit": may_edit,
@@ -229,7 +226,7 @@ class ScenarioPage(ModelAdmin):
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
     def check_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
-        """Return the problems and warnings of posted edits, without saving."""
+        """Return the errors or warnings of posted edits as an HTML fragment. Nothing is saved."""
         return check_page(request, self, self._edited_row(request, object_id))
 
     def preview_edits(
@@ -248,12 +245,9 @@ class ScenarioPage(ModelAdmin):
         return None
 
     def report_presence(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Note that the user edits the scenario, and tell about others and deletion."""
-        try:
-            scenario = self.get_row(request, object_id, "change")
-        except Http404:
-            return deleted_page(request)
-        return presence_page(request, scenario)
+        """Return `presence_page` for the scenario. Raises MissingPermission."""
+        self.require(request, "change")
+        return presence_page(request, self.get_object(request, unquote(object_id)))
 
     def _preview_buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
         """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
@@ -276,7 +270,7 @@ class ScenarioPage(ModelAdmin):
             raise MissingPermission(f"scenarios_app.{verb}_{self.opts.model_name}")
 
     def get_row(self, request: HttpRequest, object_id: str, verb: str) -> Any:
-        """Return the row with this id. Raises MissingPermission and Http404."""
+        """Return the row with this id. Raises Http404, and MissingPermission as `require` does."""
         self.require(request, verb)
         scenario = self.get_object(request, unquote(object_id))
         if scenario is None:

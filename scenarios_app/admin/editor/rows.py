@@ -43,13 +43,13 @@ class CellView:
 
     @property
     def compared(self) -> str:
-        """The choice of how the text is compared as HTML, with a label for screen readers."""
+        """The field `how` as HTML, with a label for screen readers; "" without one."""
         label = f"{self.cell.label}: how it is compared"
         return self.how.as_widget(attrs={"aria-label": label}) if self.how else ""
 
     @property
     def kind(self) -> str:
-        """The kind of input, by which the template lays it out."""
+        """`switch` or `text`: the kind of input, by which the template lays it out."""
         return "switch" if isinstance(self.field.field, forms.BooleanField) else "text"
 
     @property
@@ -64,7 +64,7 @@ class CellView:
 
     @property
     def filled(self) -> bool:
-        """Whether the field has a value; empty JSON counts as none."""
+        """True if the field has a value; empty JSON counts as none."""
         value = self.field.value()
         return value not in _EMPTY_VALUES and value not in ("{}", "[]")
 
@@ -106,7 +106,8 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step of the page. `groups` are empty if the fields are loaded when the row is opened."""
+    """A step of the page. `groups` are empty if the fields are loaded when the row is opened.
+    `hits` is the number of answers, `errors` that of errors."""
 
     form: StepRowForm
     title: Title
@@ -121,18 +122,18 @@ class StepRow:
 
     @property
     def sent(self) -> bool:
-        """Whether the row's fields were posted."""
+        """True if the row's fields were posted."""
         return self.form.is_bound and isinstance(self.form, StepForm)
 
     @property
     def once(self) -> bool:
-        """Whether the stored step answers once per session."""
+        """True if the stored step answers once per session."""
         by_turn = self.form.select == Select.FIRST_USER_MESSAGE
         return bool(self.step.pk) and frequency_of(self.step, by_turn=by_turn) == ONCE
 
     @property
     def recorded(self) -> str:
-        """Whether a recorded step replays its recording, in words; "" if it was not recorded."""
+        """The `recording_status` of a stored step; "" for a new one."""
         return recording_status(self.step) if self.step.pk else ""
 
     @property
@@ -142,7 +143,7 @@ class StepRow:
 
     @property
     def open(self) -> bool:
-        """Whether the row is opened: it has errors, is new, or its answer is not written yet."""
+        """True if the row starts open: it has errors, is new, or its answer is not written yet."""
         unwritten = self.step.answer_text.strip().casefold() in UNWRITTEN_TEXTS
         return bool(self.errors or not self.step.pk or unwritten)
 

@@ -51,13 +51,14 @@ def title_of(number: int, step: Json) -> Title:
 
 
 def _condition_phrases(step: Json) -> Iterator[str]:
+    """Yield each condition of the step in words, the turn first."""
     yield from TurnCondition.phrases(get_member(step, "turn"))
     for kind in CONDITION_KINDS:
         yield from kind.phrases(get_member(get_member(step, "match"), kind.key))
 
 
 def _failures_phrase(failures: Json) -> str:
-    """Return how often a step fails before it answers, or ""."""
+    """Return how a step fails before it answers, and how often, or "" if it does not."""
     times = get_member(failures, "times")
     if not isinstance(times, int):
         return ""
@@ -82,7 +83,7 @@ def _answer_phrase(produce: Json) -> str:
 
 def _content_phrase(answer: Json) -> str:
     """Return the content of an answer in words, its text shortened."""
-    if raw := _as_object(get_member(answer, "raw")):
+    if isinstance(raw := get_member(answer, "raw"), dict) and raw:
         return f"raw HTTP {raw.get('status', 200)}"
     for key in ("choices", "chunks"):
         if items := as_list(get_member(answer, key)):
@@ -98,14 +99,13 @@ def _content_phrase(answer: Json) -> str:
     names = [get_short_text(call, "name") or "?" for call in calls if isinstance(call, dict)]
     hosted = [get_member(part, "hosted_tool") for part in parts]
     hosted_names = [get_short_text(tool, "tool") or "?" for tool in hosted if tool]
+    plural = "s" if len(names) > 1 else ""
     phrases = [
         "reasoning" if any(get_member(one, "reasoning") for one in sources) else "",
-        f"hosted {list_first_names(list(hosted_names))}" if hosted_names else "",
+        f"hosted {list_first_names([*hosted_names])}" if hosted_names else "",
         _first_text(sources, "text"),
         "JSON" if any(get_member(one, "json") is not None for one in sources) else "",
-        f"tool call{'s' if len(names) > 1 else ''} {list_first_names(list(names))}"
-        if names
-        else "",
+        f"tool call{plural} {list_first_names([*names])}" if names else "",
         _first_text(sources, "refusal"),
         "final report" if get_member(answer, "final_report") else "",
     ]
@@ -133,7 +133,3 @@ def _fault_phrase(fault: Json) -> str:
     words = _fault_words(get_short_text(fault, "kind"))
     status = get_member(fault, "status")
     return f"{words} {status}" if words and isinstance(status, int) else words
-
-
-def _as_object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}

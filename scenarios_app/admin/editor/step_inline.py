@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.editor.forms import StepForm, StepRowForm, changes_by_others
+from scenarios_app.admin.editor.forms import MAX_ORDER, StepForm, StepRowForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import STEP, STEP_CELLS
 from scenarios_app.admin.editor.problems import is_missing, step_problem
@@ -24,8 +24,6 @@ from scenarios_app.store.translate import scenario_object, step_object
 
 # In a scenario with more steps, a row's fields are loaded when the row is opened.
 MAX_STEPS_WITH_FIELDS = 10
-
-_AFTER_ALL = 2**31
 
 
 class StepIdField(IntegerField):
@@ -50,7 +48,8 @@ else:
 
 
 class StepFormSet(InlineFormSet):
-    """Saves no step while any step has errors. `forms` stays in the order of the post."""
+    """The forms of all steps of a scenario, open or closed. `forms` stays in the order of the
+    post."""
 
     @property
     def ordered_forms(self) -> list[StepRowForm]:
@@ -88,7 +87,7 @@ class StepFormSet(InlineFormSet):
         return super().save_new(form, commit=commit)
 
     def save(self, commit: bool = True) -> Any:
-        """Save all steps with a constant number of queries."""
+        """Save all steps with a constant number of queries; return the saved ones."""
         saved = super().save(commit=False)
         if commit:
             save_steps(
@@ -101,6 +100,7 @@ class StepFormSet(InlineFormSet):
 
     @cached_property
     def _last_order(self) -> int:
+        """The highest order of the steps; `save_new` increases it for each step that it appends."""
         return max(
             (form.cleaned_data.get("order") or 0 for form in self.remaining_forms), default=0
         )
@@ -125,7 +125,7 @@ class StepFormSet(InlineFormSet):
     def _is_open(self, i: int) -> bool:
         """Return True if the form of this index has fields, not only a title."""
         if self.is_bound:
-            return i in self._posted_rows
+            return self.add_prefix(i) in self._posted_rows
         return self.initial_form_count() <= MAX_STEPS_WITH_FIELDS
 
     @cached_property
@@ -133,15 +133,10 @@ class StepFormSet(InlineFormSet):
         return changes_by_others(self.instance, self.data)
 
     @cached_property
-    def _posted_rows(self) -> set[int]:
-        """The numbers of the rows of which a field was posted."""
-        sent: set[int] = set()
-        for key in self.data:
-            prefix, _, name = key.rpartition("-")
-            index = prefix.removeprefix(f"{self.prefix}-")
-            if name in STEP_CELLS and index.isdecimal():
-                sent.add(int(index))
-        return sent
+    def _posted_rows(self) -> set[str]:
+        """The prefixes of the rows of which a field was posted."""
+        names = (key.rpartition("-") for key in self.data)
+        return {prefix for prefix, _, column in names if column in STEP_CELLS}
 
     def _refuse_to_delete_changed(self) -> None:
         """Raise ValidationError if a step to delete was changed by another user since the page was
@@ -222,7 +217,7 @@ def _sort_key(form: StepRowForm) -> tuple[int, int]:
     """Return a row's order, then its place on the page; new rows without order come last."""
     order = form.cleaned_data.get("order")
     if order is None:
-        order = form.instance.order if form.instance.pk else _AFTER_ALL
+        order = form.instance.order if form.instance.pk else MAX_ORDER + 1
     return order, int((form.prefix or "").rpartition("-")[2])
 
 

@@ -16,11 +16,9 @@ _BATCH = 100
 def search_bodies(
     rows: QuerySet[ServedRequest], term: str, *, clock: Callable[[], float] = time.monotonic
 ) -> tuple[list[int], int | None]:
-    """Return the ids of rows whose bodies contain a text, in any letter case, as written or as JSON
-    escapes it.
-
-    Stops after MAX_SECONDS or MAX_HITS, and then also returns how many rows were searched.
-    """
+    """Return the primary keys of rows whose bodies contain a text, in any letter case, as written
+    or as JSON escapes it. The second value is None, or, if the search stopped after MAX_SECONDS or
+    MAX_HITS, how many rows were searched."""
     lower = term.lower()
     terms = {lower, *(json.dumps(lower, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
     newest = rows.order_by("-pk").defer(None).only("request_text", "response_text", "parts")

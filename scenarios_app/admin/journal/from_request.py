@@ -17,7 +17,8 @@ _MAX_ARGUMENT_BYTES = 100_000
 
 
 def curl_of(served: ServedRequest, origin: str) -> str:
-    """Return a shell command that sends the request again, with a placeholder for the masked key.
+    """Return a shell command that sends the request to `origin`, such as `http://localhost:8000`,
+    with an example in place of the masked key.
 
     The request's text cannot inject options: a body or header that begins with `@` names no file,
     and brackets in the address do not multiply the request. A body that is too long for an argument
@@ -45,7 +46,7 @@ def curl_of(served: ServedRequest, origin: str) -> str:
 
 
 def _with_example_key(name: str, value: str) -> str:
-    """Return the header's value, or an example key if the header is for keys."""
+    """Return the value of a header by its lower-case name, or an example key if it is for keys."""
     if name == "authorization":
         return "Bearer any"
     return "any" if name in key_headers() else value

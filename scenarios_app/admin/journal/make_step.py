@@ -53,7 +53,8 @@ DRAFT = ("scenarios_app.add_draft", "scenarios_app.change_draft")
 
 
 class MakeStepForm(StyledForm):
-    """The new step's match and answer, and the scenario that it is added to."""
+    """The new step's match and answer, and the scenario that it is added to. The fields are those
+    of `proposed_match`; `without_answer` allows a blank answer."""
 
     mode = forms.ChoiceField(
         choices=[("contains", "contains"), ("equals", "equals"), ("startswith", "begins with")],
@@ -84,7 +85,7 @@ class MakeStepForm(StyledForm):
         self.without_answer = without_answer
 
     def clean_answer(self) -> str:
-        """Return the answer; refuse a blank one unless the form may lack it."""
+        """Return the answer; raise ValidationError for a blank one unless the form may lack it."""
         answer: str = self.cleaned_data["answer"]
         if not answer.strip() and not self.without_answer:
             raise forms.ValidationError("Enter the answer. A step without one cannot be enabled.")
@@ -108,9 +109,9 @@ class MakeStepForm(StyledForm):
 class Preview:
     """The effect of the new step on the requests of the journal.
 
-    `answers` says whether it answers the request that it is made from; `first` is the scenario that
-    does, "" if none matches. Of the other requests that the step would answer,
-    `answered_elsewhere` are those that a scenario answered, `others` those that none matched.
+    `answers` is true if it answers the request that it is made from; `first` is the scenario that
+    does, "" if none matches. Of the other requests that the step would answer, a scenario answered
+    those in `answered_elsewhere`, and none matched those in `others`.
     """
 
     answers: bool
@@ -129,8 +130,9 @@ class Preview:
 
 
 def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
-    """Show the form; a post saves the step, or returns the preview as an HTML fragment. Redirects
-    to a request that cannot be read; raises PermissionDenied if the user may save no step."""
+    """Show the form; a post saves the step, or returns the preview as an HTML fragment. If no step
+    can be made of the request, redirect to its page. Raises PermissionDenied if the user may save
+    no step."""
     entry_page = "admin:scenarios_app_servedrequest_change"
     try:
         parsed = request_of(served)
@@ -156,6 +158,8 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
             return _save_step(request, owner, filled, served, parsed)
         except DocumentError as error:
             _add_errors(filled, error)
+        except Scenario.DoesNotExist:
+            filled.add_error("target", "This scenario has been deleted.")
     context = {
         "media": owner.media,
         "title": "Make a step",
@@ -177,7 +181,8 @@ def may_make_step(request: HttpRequest) -> bool:
 
 
 def _target_choices(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[str, str]]:
-    """Yield the scenarios that this user may add a step to, the closest first, then a new one."""
+    """Yield primary key and label of the scenarios that this user may add a step to, the closest
+    first, then NEW with its label."""
     user, drafts = request.user, request.user.has_perms(DRAFT)
     if drafts or user.has_perm("scenarios_app.change_scenario"):
         index = catalog.snapshot().index
@@ -195,7 +200,7 @@ def _target_choices(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[
 
 def _document_with_step(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
     """Return the form's scenario, enabled, with the new step as its last. Raises DocumentError, and
-    DoesNotExist if the scenario was deleted."""
+    Scenario.DoesNotExist if it was deleted."""
     values = form.cleaned_data
     step: dict[str, Json] = {"consume": False, "match": match_document(values)}
     step["produce"] = {"text": values.get("answer") or ""}
@@ -217,7 +222,7 @@ def _save_step(
     parsed: CanonicalRequest,
 ) -> HttpResponse:
     """Save the step in a draft, or in a published scenario and enable it; redirect to the page.
-    Raises DocumentError and MissingPermission."""
+    Raises DocumentError, MissingPermission, and Scenario.DoesNotExist if it was deleted."""
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
         require_permissions(request, *DRAFT)
@@ -228,13 +233,12 @@ def _save_step(
     with transaction.atomic():
         if not new:
             # A step saved concurrently waits, and is appended after this one.
-            Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
+            scenario = Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
         document = _document_with_step(form, served)
         compile_scenario(document)
         if new:
             scenario = save_document(document)
         else:
-            scenario = Scenario.objects.get(name=document.name)
             scenario.enabled = True
             scenario.save()
             append_step(scenario, rows_of(document)[1][-1])
@@ -251,12 +255,13 @@ def _save_step(
 
 
 def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draft:
-    """Save the step in a draft, where its answer may still be empty."""
+    """Save the step in a new draft or in that of the form's scenario, where its answer may still
+    be empty. Raises DocumentError, and Scenario.DoesNotExist if the scenario was deleted."""
     document = _document_with_step(form, served)
     if new:
         return create_draft(document)
     with transaction.atomic():
-        draft, _ = get_or_create_draft(Scenario.objects.get(name=document.name))
+        draft, _ = get_or_create_draft(Scenario.objects.get(pk=form.cleaned_data["target"]))
         append_step(draft, rows_of(document)[1][-1])
     return draft
 
@@ -264,7 +269,7 @@ def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draf
 def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
     """Add the problems of a document to the form's fields."""
     for problem in error.problems:
-        fields = {"produce": "answer", "name": "name", "match": "message"}
+        fields = {"produce": "answer", "match": "message", "name": "name"}
         field = next((name for word, name in fields.items() if word in problem.place), None)
         form.add_error(field, f"{problem.place}: {problem.message}")
 
@@ -293,7 +298,8 @@ def _preview_step(
 
 
 def _answered_requests(index: Index, step: CompiledStep, served: ServedRequest) -> Iterator[int]:
-    """Yield the keys of recent requests that the step would answer in an unused session."""
+    """Yield the primary keys of the recent requests, other than `served`, that the step would
+    answer in an unused session."""
     options = services().pipeline.options
     rows = ServedRequest.objects.exclude(pk=served.pk).exclude(way__in=("", "in_band", "by_id"))
     for row in islice(iterate_newest_first(rows), PREVIEW_REQUESTS):

@@ -39,7 +39,8 @@ CLIENTS_KEY, SERVERS_KEY = "client", "server"
 
 @dataclass(frozen=True, slots=True)
 class UpstreamChoice:
-    """A provider to record from. `variable` names the variable with this server's key, or is ""."""
+    """A provider to record from. `variable` names the variable with this server's key, or is "".
+    `named_by_operator` is true if the provider is in MOCKLLM_UPSTREAMS."""
 
     name: str
     url: str
@@ -51,8 +52,9 @@ class UpstreamChoice:
 class RecordPanel:
     """The recording of one session, or of all if `name` is None.
 
-    `refused` says why this server cannot record. `choices` is empty for users who may not choose;
-    `permission_helps` says whether they could choose with the permission.
+    `refused` says why this server cannot record, "" if it can. `upstreams` are provider and address
+    of MOCKLLM_UPSTREAMS. `choices` is empty for users who may not choose; `permission_helps` is
+    true if they could choose with the permission.
     """
 
     name: str | None
@@ -102,11 +104,8 @@ def may_record(request: HttpRequest) -> bool:
 
 
 def record_choices() -> tuple[UpstreamChoice, ...]:
-    """Return the providers that may be chosen.
-
-    These are those of MOCKLLM_UPSTREAMS, and in dev mode every known provider at its official
-    address. An address never comes from a form.
-    """
+    """Return the providers that may be chosen: those of MOCKLLM_UPSTREAMS, and in dev mode every
+    known provider at its official address. An address never comes from a form."""
     named = services().pipeline.options.upstreams
     is_dev = getattr(settings, "MOCKLLM_ENV", "prod") == "dev"
     urls = {**(official_upstreams() if is_dev else {}), **named}
@@ -117,10 +116,8 @@ def record_choices() -> tuple[UpstreamChoice, ...]:
 
 
 def _key_variable(name: str, url: str) -> str:
-    """Return the name of the variable with this server's key for a provider, or "".
-
-    A key is only sent to the provider's official address.
-    """
+    """Return the name of the variable with this server's key for a provider; "" without a key, and
+    for another than the provider's official address, to which no key is sent."""
     upstream = registry.upstreams().get(name)
     if upstream is None or url != upstream.base_url:
         return ""
@@ -154,7 +151,8 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
 
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
-    """Start recording one session, or all if no name is posted; or stop and open the draft."""
+    """Start recording the posted session, or all without a name; with `end` stop, and redirect to
+    the draft of the recording. Raises MissingPermission."""
     require_permissions(request, *RECORD)
     name = request.POST.get("name")
     subject = ALL_SESSIONS if name is None else f"session “{name}”"

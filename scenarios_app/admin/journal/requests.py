@@ -99,7 +99,8 @@ class JournalAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
     ) -> tuple[QuerySet[ServedRequest], bool]:
-        """Find a request by its id, else also by the session's display name and by bodies."""
+        """Return the one request whose id is the search term; else those with the term in a search
+        field, a session's display name or a body, as far as `search_bodies` comes."""
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
@@ -124,12 +125,10 @@ class JournalAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Flush the journal, warn of lost rows, and update the first page live."""
+        """Show the list, with a warning if rows were lost. Only the first page is updated live."""
         journal.flush()
         warn_of_losses(request, request.GET.get("session"))
-        query = request.GET.urlencode()
-        # Only the first page is updated live.
-        live = {"live": "p" not in request.GET, "here": f"?{query}"}
+        live = {"live": "p" not in request.GET, "here": f"?{request.GET.urlencode()}"}
         return super().changelist_view(
             request, {"title": "Journal", **live, **(extra_context or {})}
         )
@@ -170,8 +169,7 @@ class JournalAdmin(RecordAdmin):
             raise MissingPermission(VIEW_PERMISSION)
 
     def make_step(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the page that makes a step from this request. Raises MissingPermission and
-        Http404."""
+        """Return `make_step_page` for this request. Raises MissingPermission and Http404."""
         self._require_view(request)
         if not may_make_step(request):
             require_permissions(request, *DRAFT)
@@ -225,7 +223,7 @@ class JournalAdmin(RecordAdmin):
 
     @admin.display(description="Answered by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
-        """Return scenario and step, or the closest step of an unmatched request."""
+        """Return scenario and step as HTML, or the closest step of an unmatched request."""
         if served.is_unmatched:
             near = nearest(served.near_misses)
             return format_html('–<span class="sc-under">{}</span>', near and f"closest: {near}")
@@ -265,7 +263,7 @@ def _with_comparisons(name: str) -> list[str]:
 
 
 def outcome_badge(served: ServedRequest) -> tuple[str, str]:
-    """Return the CSS class and the text of a request's outcome."""
+    """Return the end of the CSS class (`sc-…`) and the text of a request's outcome."""
     words = str(served.get_outcome_display())
     if not served.fallback:
         return served.outcome, words

@@ -41,14 +41,14 @@ class JournalCounts:
 
 @dataclass(slots=True)
 class SessionLine:
-    """A session in the list, with counts of the journal and its state."""
+    """A session in the list, with counts of the journal and its state. `called` is its display
+    name, or "". `passed` is the verdict, None if it was not judged."""
 
     name: str
     seen: JournalCounts
     state: SessionState
     called: str = ""
     passed: bool | None = None
-    """None where it was not judged."""
 
     @property
     def url(self) -> str:
@@ -60,7 +60,7 @@ def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., Htt
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> HttpResponse:
-        """Return the page, or a 503 if the shared state cannot be reached."""
+        """Return the view's response, or the 503."""
         try:
             return view(*args, **kwargs)
         except StateUnavailable as error:
@@ -72,7 +72,8 @@ def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., Htt
 
 @handle_missing_state
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
-    """List every session with state or requests, the last used first."""
+    """List the sessions with state or requests, the last used first, at most _MAX_SESSIONS. Raises
+    MissingPermission."""
     journal.flush()
     counts = _journal_counts()
     names = {*async_to_sync(services().state.sessions)(), *counts}
@@ -101,7 +102,8 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
 
 @handle_missing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
-    """Show the session `name`; one that does not exist is shown without requests and state."""
+    """Show the session `name`; one that does not exist is shown without requests and state. Raises
+    MissingPermission."""
     journal.flush()
     name = request.GET.get("name", "")
     state = _read_state(name)
@@ -125,7 +127,8 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
 
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
-    """Set the display name of a session; an empty name removes it."""
+    """Set the display name of the posted session; an empty name removes it. Redirect to its page.
+    Raises MissingPermission."""
     require_permissions(request, "scenarios_app.change_scenario")
     session = request.POST.get("session", "")
     name = " ".join(request.POST.get("name", "").split())[:100]
@@ -144,7 +147,8 @@ def rename(request: HttpRequest) -> HttpResponse:
 @require_POST
 @handle_missing_state
 def reset(request: HttpRequest) -> HttpResponse:
-    """Reset one session, or all if no name is posted; its private scenarios only on request."""
+    """Reset the posted session, or all without a name; with `scenarios` also their own scenarios.
+    Redirect to the list. Raises MissingPermission."""
     require_permissions(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
@@ -184,7 +188,7 @@ def _render_page(
 
 
 def display_names_of(sessions: Collection[str]) -> dict[str, str]:
-    """Return the display names by session."""
+    """Return the display names of these sessions, by session; those without one are left out."""
     rows = SessionName.objects.filter(session__in=sessions)
     return dict(rows.values_list("session", "name"))
 
@@ -194,7 +198,7 @@ def _read_state(name: str) -> SessionState:
 
 
 def _journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:
-    """Return counts of journaled requests by session, or of one session."""
+    """Return counts of journaled requests by session, zeros for others; with `name` only its."""
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)

@@ -18,7 +18,8 @@ MAX_JUDGED_REQUESTS = 1_000
 
 @dataclass(slots=True)
 class FindingLine:
-    """One finding. `requests` are the ids of its journal entries; `links` are HTML."""
+    """One reason of a verdict. `requests` are the ids of its journal entries; `links` are links to
+    them as HTML. `scenario` and `step` are "" if it concerns none."""
 
     text: str
     requests: Sequence[str] = ()
@@ -54,7 +55,8 @@ class VerdictSection:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCard:
-    """The verdict as the session's page shows it."""
+    """The verdict as the session's page shows it. `requests` is the number of requests, `groups`
+    are sections with findings; `note` says that the journal may lack requests, or is ""."""
 
     passed: bool
     requests: int
@@ -77,9 +79,9 @@ def verdict_card(session: str) -> VerdictCard:
 
 
 def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]:
-    """Return by session whether it passed. Sessions that exceed what is left of MAX_JUDGED_SESSIONS
-    and MAX_JUDGED_REQUESTS are left out. Each session comes with its number of requests, and
-    whether it is known to have failed."""
+    """Return by session if it passed. Each comes with its number of requests, and true if it is
+    known to have failed. The others are judged within MAX_JUDGED_SESSIONS and MAX_JUDGED_REQUESTS;
+    those that exceed what is left of these are not in the result."""
     passed: dict[str, bool] = {}
     sessions_left, requests_left = MAX_JUDGED_SESSIONS, MAX_JUDGED_REQUESTS
     for name, requests, failed in sessions:

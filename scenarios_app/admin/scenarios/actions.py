@@ -15,6 +15,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
+from scenarios_app.admin.editor.frequency import FAILURES_COLUMNS
 from scenarios_app.admin.pages import StyledForm, json_download, render_page
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.producing.faults import FAULT_KINDS
@@ -22,6 +23,7 @@ from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, save_documents, save_steps
+from scenarios_app.store.columns import empty_value
 from scenarios_app.store.documents import documents_json
 from scenarios_app.store.drafts import NAME_LENGTH
 
@@ -70,7 +72,7 @@ def forget_on_commit(names: Iterable[str]) -> None:
     """After the commit, clear what sessions remember of deleted or replaced scenarios."""
 
     def clear() -> None:
-        """Forget the scenarios in all sessions; a failure is logged."""
+        """Clear the state of the scenarios in all sessions; if it is unavailable, log that."""
         try:
             for name in names:
                 async_to_sync(services().state.clear_scenario)(name)
@@ -94,7 +96,8 @@ def _free_copy_name(name: str, names: set[str]) -> str:
 
 
 def _failure_choices() -> list[tuple[str, str]]:
-    """Return the failure types that need neither an answer nor other values."""
+    """Return the choices of a failure: unchanged, none, and the types that need neither an answer
+    nor other values."""
     kinds = FAULT_KINDS.values()
     simple = [(kind.name, kind.label) for kind in kinds if not kind.inside and not kind.required]
     return [(UNCHANGED, "leave as they are"), (NO_FAILURES, "none"), *simple]
@@ -110,7 +113,8 @@ class BulkChange:
 
 
 class BulkForm(StyledForm):
-    """The values that an action asks for. `heading` comes before the number of scenarios."""
+    """The values that an action asks for. `action` is its name in the admin, `title` its label;
+    `heading` comes before the number of scenarios, `button` is the label of the form's button."""
 
     action: str
     title: str
@@ -154,16 +158,16 @@ class StepsForm(BulkForm):
         return latency
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of a step to set."""
+        """Return the columns of a step to set, with their values. A failure replaces all values of
+        an earlier one."""
         values = self.cleaned_data
         columns: dict[str, Any] = {}
         if values["latency_ms"] is not None:
             columns["latency_ms"] = values["latency_ms"] or None
-        if values["failure"] == NO_FAILURES:
-            columns |= {"failures_times": None, "failures_kind": "", "failures_extra": {}}
-        elif values["failure"]:
-            columns |= {"failures_times": values["times"] or 1, "failures_extra": {}}
-            columns["failures_kind"] = values["failure"]
+        if values["failure"]:
+            columns |= {name: empty_value(Step, name) for name in FAILURES_COLUMNS}
+        if values["failure"] not in (UNCHANGED, NO_FAILURES):
+            columns |= {"failures_times": values["times"] or 1, "failures_kind": values["failure"]}
         return columns
 
     def apply(self) -> BulkChange:
@@ -185,10 +189,8 @@ def _bulk_page(
     selected: Iterable[Scenario],
     form_class: type[BulkForm],
 ) -> HttpResponse | None:
-    """Ask for the values of an action and apply them; return None once it is applied or refused.
-
-    The page posts the same selection to the list.
-    """
+    """Return the page that asks for the values of an action, or apply posted values and return
+    None, as for refused ones. The page posts the same selection to the list."""
     scenarios = list(selected)
     form = form_class(request.POST if "apply" in request.POST else None, scenarios=scenarios)
     if form.is_valid():
@@ -216,10 +218,8 @@ def _bulk_page(
 
 @transaction.atomic
 def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
-    """Set columns on every step; return the number of steps.
-
-    Raises DocumentError, and changes nothing, if a scenario would become invalid.
-    """
+    """Set columns on every step; return the number of steps, 0 without columns. Raises
+    DocumentError, and changes nothing, if a scenario would become invalid."""
     changed = 0
     for scenario in scenarios if columns else ():
         steps = list(Step.objects.filter(scenario=scenario).order_by("order", "pk"))

@@ -89,8 +89,8 @@ class DraftAdmin(ScenarioPage):
         return [publish, make, *super().get_urls()]
 
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
-        """Return what the page shows beside the form: the draft's changes, and buttons to
-        publish."""
+        """Return what the page shows beside the form: changes, problems, warnings, author, and the
+        button to publish."""
         context: dict[str, Any] = {"show_save_and_continue": False, "show_delete": False}
         if obj is None:
             return context
@@ -102,7 +102,7 @@ class DraftAdmin(ScenarioPage):
         return context | {
             "publication": publication,
             "wrong": list(draft_problems(stored, publication.problems)),
-            "suspicions": _suspicions(stored, publication, published_name(stored)),
+            "suspicions": _suspicions(stored, publication),
             "try_query": f"draft={obj.pk}",
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],
@@ -136,7 +136,8 @@ class DraftAdmin(ScenarioPage):
         return redirect(admin_url(obj))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show what publishing changes; a post publishes."""
+        """Show what publishing changes; a post publishes and redirects to the scenario, or shows
+        why not. Raises MissingPermission and Http404."""
         draft = self.get_row(request, object_id, "view")
         require_permissions(request, *publish_permissions(draft))
         if request.method == "POST":
@@ -162,7 +163,8 @@ class DraftAdmin(ScenarioPage):
         return render_page(request, self, "publish.html", context)
 
     def make_draft(self, request: HttpRequest) -> HttpResponse:
-        """Create a draft of the posted document, such as one made from a trace."""
+        """Create a draft of the posted document, such as one made from a trace, and redirect to it;
+        an error is shown on the list of drafts."""
         self.require(request, "add")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -185,7 +187,8 @@ class DraftAdmin(ScenarioPage):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Discard a draft, and show the scenario that it was a draft of."""
+        """Ask before a draft is discarded; a post discards it and redirects to its published
+        scenario, if there is one."""
         # Read before the row is deleted.
         draft = self.get_row(request, object_id, "delete")
         response = super().delete_view(request, object_id, extra_context)
@@ -208,15 +211,16 @@ def publish_permissions(draft: Draft) -> tuple[str, str]:
     return "scenarios_app.publish_draft", f"scenarios_app.{change}_scenario"
 
 
-def _suspicions(draft: Draft, publication: Publication, published: str) -> list[Suspicion]:
-    """Return the warnings of a draft; none if it has problems or is disabled."""
+def _suspicions(draft: Draft, publication: Publication) -> list[Suspicion]:
+    """Return the warnings of a draft as if it was published; none if it has problems or is
+    disabled."""
     if publication.problems or not draft.enabled:
         return []
     try:
         compiled = compile_scenario(document_of(draft))
     except DocumentError:
         return []
-    return suspicions_in_place(compiled, of=published)
+    return suspicions_in_place(compiled, of=published_name(draft))
 
 
 def draft_problems(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:

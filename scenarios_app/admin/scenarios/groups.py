@@ -76,8 +76,8 @@ class GroupFilter(admin.SimpleListFilter):
                 return queryset.filter(_is_in_group(group))
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """Yield the choice of all, and the groups with how many of the scenarios that search and
-        other filters leave. A group without any is left out unless it is chosen."""
+        """Yield the choice of all and the groups, each with its number of scenarios among those
+        that search and other filters leave. An empty group is left out unless it is chosen."""
         others = changelist.get_queryset(self.request, exclude_parameters=[PARAMETER])
         tags = dict(others.order_by().values_list("pk", "tags")).values()
         counts = Counter(map(group_of, tags))
@@ -96,7 +96,8 @@ class GroupFilter(admin.SimpleListFilter):
 
 
 def pop_group_choices(changelist: ChangeList) -> list[Any]:
-    """Return the choices of the group filter and take it out of the sheet of filters."""
+    """Return the choices of the group filter and take it out of the sheet of filters; [] if the
+    list has no such filter."""
     for spec in changelist.filter_specs:
         if isinstance(spec, GroupFilter):
             changelist.filter_specs.remove(spec)
@@ -196,7 +197,7 @@ class TagsForm(BulkForm):
 
 
 def _valid_tags(names: list[str]) -> list[str]:
-    """Return names that a document may have as tags; raises ValidationError."""
+    """Return the names if a document may have them as tags; else raise ValidationError."""
     if any("," in name for name in names):
         raise forms.ValidationError("A name cannot contain a comma.")
     try:

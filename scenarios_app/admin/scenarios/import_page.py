@@ -41,12 +41,10 @@ PASTED = "pasted.json"
 
 @dataclass(frozen=True, slots=True)
 class ImportChange:
-    """The effect of loading one document.
-
-    `was` is the number of steps before, None for a new scenario. `same` is true if a replacement
-    changes nothing. `instead_of` is the name in the document if it is loaded under another one.
-    `by_name` is true for a new scenario that is selected by its name.
-    """
+    """The effect of loading one document. `was` is the number of steps before, None for a new
+    scenario. `same` is true if a replacement changes nothing. `instead_of` is the name in the
+    document if it is loaded under another one. `by_name` is true for a new scenario that is
+    selected by its name."""
 
     name: str
     steps: int
@@ -108,7 +106,8 @@ class ImportForm(forms.Form):
 
 
 def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
-    """Preview an import; a second, explicit post loads it."""
+    """Show the form; a post returns the preview of the import or its errors, a post with `load`
+    loads the documents and redirects to the list. Raises MissingPermission."""
     require_permissions(request, *IMPORT)
     form = ImportForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
@@ -153,34 +152,26 @@ def _parse_upload(data: bytes, filename: str) -> tuple[list[ScenarioDocument], t
 def _rename_taken(
     documents: Sequence[ScenarioDocument],
 ) -> tuple[list[ScenarioDocument], dict[str, str]]:
-    """Rename and disable documents whose names are taken; return them with the old names by new
-    name.
-
-    They are disabled because they would answer the same requests as the scenarios with those names.
-    """
+    """Return the documents, those with taken names renamed and disabled, and their old names by
+    new name. They are disabled because the scenarios with those names answer the same requests."""
     imported_names = {document.name for document in documents}
-    taken_names = set(
-        Scenario.objects.filter(name__in=imported_names).values_list("name", flat=True)
-    )
+    taken = Scenario.objects.filter(name__in=imported_names)
+    taken_names = set(taken.values_list("name", flat=True))
     names: dict[str, str] = {}
-    renamed = []
-    for document in documents:
+    renamed = list(documents)
+    for index, document in enumerate(documents):
         if document.name in taken_names:
             name = free_name(document.name, names={*imported_names, *names})
             names[name] = document.name
-            renamed.append(document.model_copy(update={"name": name, "enabled": False}))
-        else:
-            renamed.append(document)
+            renamed[index] = document.model_copy(update={"name": name, "enabled": False})
     return renamed, names
 
 
 def changes_of(
     documents: Sequence[ScenarioDocument], *, replace: bool, names: Mapping[str, str]
 ) -> list[ImportChange]:
-    """Return what loading would change; `names` are the documents' old names by new name.
-
-    Raises DocumentError if loading would fail.
-    """
+    """Return what loading would change; `names` are the documents' old names by new name. Raises
+    DocumentError if a name is taken and `replace` is false."""
     imported_names = [document.name for document in documents]
     rows = Scenario.objects.filter(name__in=imported_names).prefetch_related("steps")
     stored = {row.name: row for row in rows}
@@ -196,7 +187,8 @@ def changes_of(
 def _describe_change(
     document: ScenarioDocument, stored: Scenario | None, names: Mapping[str, str]
 ) -> ImportChange:
-    """Return what the import of a document would do: add, replace, or nothing."""
+    """Return what the import of a document would change in the stored scenario; None if there is
+    none."""
     if stored is None:
         return ImportChange(
             document.name,

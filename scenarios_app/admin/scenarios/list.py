@@ -45,10 +45,8 @@ from scenarios_app.templatetags.scenarios_admin import ago
 
 
 def number_of_steps(model: type[AnyStep]) -> Coalesce:
-    """Return the SQL expression that counts the steps of each scenario in a subquery.
-
-    A search joins the steps too, which would multiply a `Count` in the same query.
-    """
+    """Return the SQL expression that counts the steps of each scenario. It is a subquery, because a
+    search joins the steps too, which would multiply a `Count` in the same query."""
     steps = model.objects.filter(scenario=OuterRef("pk")).order_by().values("scenario")
     return Coalesce(Subquery(steps.annotate(number=Count("pk")).values("number")), 0)
 
@@ -60,6 +58,8 @@ _STEP_TEXTS += ["answer_tool_calls", "report_content"]
 
 
 class ScenarioList(ModelAdmin):
+    """The list of published scenarios, its actions, and deletion; a base of `ScenarioAdmin`."""
+
     list_display = (
         "title",
         "enabled",
@@ -99,8 +99,7 @@ class ScenarioList(ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Flush the journal first, so that the counts are current, and show problems of scenario
-        files."""
+        """Show the list with current counts and the problems of scenario files."""
         # Before the transaction that saves the list, which the journal's writer would wait for.
         journal.flush()
         context = {**(extra_context or {}), "file_problems": catalog.file_problems}
@@ -131,7 +130,7 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Name", ordering=Lower("name"))
     def title(self, scenario: Any) -> str:
-        """Return name, mark of a draft, and the first line of the description."""
+        """Return the name, a mark if there is a draft, and the first line of the description."""
         description = scenario.description.strip().partition("\n")[0]
         return format_html(
             '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
@@ -219,7 +218,7 @@ class ScenarioList(ModelAdmin):
         erase_expired()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
-        """Delete scenarios, forget them in sessions, and erase what the trash keeps too long."""
+        """Delete scenarios and their progress in sessions; remove expired ones from the trash."""
         actions.forget_on_commit(list(queryset.values_list("name", flat=True)))
         super().delete_queryset(request, queryset)
         erase_expired()

@@ -85,7 +85,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         }
 
     def response_post_save_add(self, request: HttpRequest, obj: Scenario) -> HttpResponse:
-        """Also show the new scenario's warnings."""
+        """Show the new scenario's warnings on the next page."""
         return self._with_warnings(request, obj, super().response_post_save_add(request, obj))
 
     def response_post_save_change(self, request: HttpRequest, obj: Scenario) -> HttpResponse:
@@ -94,13 +94,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     def _with_warnings(
         self, request: HttpRequest, obj: Scenario, response: HttpResponse
     ) -> HttpResponse:
-        """Show the saved scenario's warnings on the next page.
-
-        They are computed after the commit, when the scenario is among those that lint compares.
-        """
+        """Return the response, and show the saved scenario's warnings on the next page."""
 
         def add_warning() -> None:
-            """Show the warnings of the saved scenario."""
+            """Show the warnings; called after the commit, when lint sees the saved scenario."""
             suspicions = _suspicions_of(obj.name)
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
@@ -113,8 +110,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         return response
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Redirect a post to the scenario's draft, created if there is none; refuse other
-        methods."""
+        """Redirect a post to the scenario's draft, created if there is none; answer 405 to other
+        methods. Raises MissingPermission and Http404."""
         scenario = self.get_row(request, object_id, "view")
         require_permissions(request, EDIT_DRAFTS)
         if request.method != "POST":
@@ -138,7 +135,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return redirect(admin_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Duplicate the scenario on a post and redirect to the copy; refuse other methods."""
+        """Duplicate the scenario on a post and redirect to the copy; answer 405 to other
+        methods."""
         scenario = self.get_row(request, object_id, "view")
         self.require(request, "add")
         if request.method != "POST":
@@ -158,7 +156,8 @@ def _suspicions_of(name: str) -> list[Suspicion]:
 
 
 def gallery_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the examples; a post creates a draft of one."""
+    """Show the examples; a post creates a draft of one and redirects to it. Raises
+    MissingPermission, and Http404 for an unknown example."""
     require_permissions(request, ADD_DRAFTS)
     if request.method == "POST":
         example = examples().get(request.POST.get("example", ""))

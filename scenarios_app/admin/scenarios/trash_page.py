@@ -44,22 +44,21 @@ def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpRespo
 
 @require_POST
 def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
-    """Restore a deleted scenario, under another name if its own is taken, and open its page."""
+    """Restore a deleted scenario, under another name if its own is taken, and redirect to its page.
+    Raises MissingPermission and Http404."""
     owner.require(request, "add")
     old_name = _deleted_scenario(pk).name
     scenario = trash.restore(pk)
     owner.log_addition(request, scenario, "Restored from the trash.")
-    if scenario.name == old_name:
-        messages.success(request, f"“{old_name}” is restored.")
-    else:
-        messages.success(
-            request, f"“{old_name}” is restored as “{scenario}”, because its name is taken."
-        )
+    is_renamed = scenario.name != old_name
+    under = f" as “{scenario}”, because its name is taken" if is_renamed else ""
+    messages.success(request, f"“{old_name}” is restored{under}.")
     return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
 
 def deletion_context(names: list[str]) -> dict[str, Any]:
-    """Return the context of the page that asks before deleting these scenarios."""
+    """Return the context of the page that asks before deleting these scenarios: their answers, and
+    for how many days the trash keeps them."""
     hits = answered_by_scenario(names)
     return {
         "going": [(name, hits[name]) for name in sorted(names, key=str.casefold)],
@@ -76,7 +75,7 @@ def report_deletion(request: HttpRequest, name: str) -> None:
 
 
 def _deleted_scenario(pk: int) -> Scenario:
-    """Return a deleted scenario. Raises Http404."""
+    """Return a scenario in the trash as an unsaved row. Raises Http404."""
     try:
         return trash.deleted_scenario(pk)
     except Scenario.DoesNotExist:

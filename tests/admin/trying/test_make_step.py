@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from scenarios_app.admin.journal import make_step
 from scenarios_app.control.steps import telling_words
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from tests.admin.pages import a_scenario, fields_at
@@ -140,6 +141,16 @@ def test_name_that_is_taken_is_refused_at_the_field(root: Client) -> None:
     a_scenario("taken", {"match_user": "x"})
     page = make(root, unmatched(), target="new", name="taken", answer="x")
     assert page.context["form"].errors.keys() == {"name"}
+
+
+def test_scenario_that_is_deleted_meanwhile_is_an_error_at_its_field(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = [("999", "gone")]
+    monkeypatch.setattr(make_step, "_target_choices", lambda *_: gone)
+    for button in ("save", "draft"):
+        page = make(root, unmatched(), target="999", answer="Done.", **{button: "1"})
+        assert page.context["form"].errors == {"target": ["This scenario has been deleted."]}
 
 
 def test_preview_separates_answered_from_unmatched_requests(root: Client) -> None:

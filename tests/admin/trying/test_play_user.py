@@ -163,3 +163,13 @@ def test_page_needs_the_permission_to_view_scenarios(client: Client) -> None:
     assert client.get(PAGE, {"scenario": "refund"}).status_code == 403
     reader.user_permissions.add(Permission.objects.get(codename="view_scenario"))
     assert client.get(PAGE, {"scenario": "refund"}).status_code == 200
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, "{"], ids=["deep", "cut"])
+def test_call_with_unreadable_arguments_ends_the_conversation(root: Client, arguments: str) -> None:
+    call = {"name": "refund", "arguments": arguments}
+    known = REFUND["steps"][1]["produce"]["tool_calls"]
+    steps = [{"consume": False, "produce": {"tool_calls": [call]}}]
+    stored(steps=[*steps, {"match": {"model": "never"}, "produce": {"tool_calls": known}}])
+    page = root.get(PAGE, {"scenario": "refund"})
+    assert "refund with arguments that are not JSON" in page.content.decode()
