@@ -36,8 +36,8 @@ class ProblemFilter(admin.SimpleListFilter):
 
 
 class DraftFilter(admin.SimpleListFilter):
-    """Filters the lists of scenarios and drafts: published scenarios with or without a draft, and
-    drafts without one. A choice whose rows are on the other list links there."""
+    """Filters the lists of scenarios and drafts: published scenarios without or with a draft, and
+    drafts of no published scenario. A choice whose rows are on the other list links there."""
 
     title = parameter_name = "draft"
 

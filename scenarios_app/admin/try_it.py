@@ -117,6 +117,7 @@ def _render_page(
     served: ServedRequest | None = None,
     prefilled: PrefilledForm | None = None,
 ) -> HttpResponse:
+    """Return the page with the form, and the results if the form is posted and valid."""
     context = {
         "title": "Try it",
         "form": form,

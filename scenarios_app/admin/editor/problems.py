@@ -145,6 +145,7 @@ def _place_in_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
 
 
 def _split_place(place: str) -> list[str]:
+    """Return the keys and indexes of a place: `a[0].b` is `a`, `0`, `b`."""
     return re.findall(r"[^.\[\]]+", place)
 
 

@@ -178,6 +178,7 @@ class TagsForm(BulkForm):
         return _valid_tags(NamesFormField().to_python(self.cleaned_data["add"]))
 
     def clean(self) -> dict[str, Any]:
+        """Require a tag to add or to remove."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not (self.errors or cleaned["add"] or cleaned.get("remove")):
             self.add_error("add", "Type a tag to add, or choose one to remove.")

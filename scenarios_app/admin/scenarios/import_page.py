@@ -83,7 +83,7 @@ class ImportForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Check that there is one source, file or text, within the limit of bytes."""
+        """Set `data` to the bytes of the file or the text; none or too many bytes are an error."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         file, text = cleaned.get("file"), cleaned.get("text", "")
         max_bytes: int = settings.MOCKLLM_MAX_UPLOAD_BYTES
