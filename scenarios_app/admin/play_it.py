@@ -9,11 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.dry_run import (
-    DryRunScenario,
-    document_from_fields,
-    dry_run_scenario,
-)
+from scenarios_app.admin.dry_run import DryRunScenario, document_from_fields, dry_run_scenario
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.engine.canonical import Json
@@ -22,11 +18,7 @@ from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
-from scenarios_app.play.conversation import (
-    dump_play,
-    journaled_conversation,
-    load_conversation,
-)
+from scenarios_app.play.conversation import dump_play, journaled_conversation, load_conversation
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, TurnResponse, play
 from scenarios_app.play.proposal import propose_conversation
 from scenarios_app.serving.services import services

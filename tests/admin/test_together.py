@@ -141,11 +141,19 @@ def test_conflict_keeps_the_typed_value(root: Client, editor: Client) -> None:
 # ── Versions ──
 
 
-def test_impossible_time_of_opening_merges_nothing(root: Client) -> None:
-    scenario = a_scenario("shared", {})
-    edges = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59")
-    for time in edges:
-        assert save(root, scenario, seen_at=time).status_code == 302
+EDGES_OF_TIME = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59")
+
+
+@pytest.mark.parametrize("time", EDGES_OF_TIME)
+def test_impossible_time_of_opening_merges_nothing(root: Client, time: str) -> None:
+    assert save(root, a_scenario("shared", {}), seen_at=time).status_code == 302
+
+
+@pytest.mark.parametrize("time", EDGES_OF_TIME)
+def test_impossible_time_is_no_version(root: Client, time: str) -> None:
+    history = page_of(a_scenario("shared", {})).replace("/change/", "/history/")
+    assert "compared" not in root.get(history, {"at": time}).context
+    assert "cannot be restored" in root.post(history, {"at": time}, follow=True).content.decode()
 
 
 def test_version_is_compared_with_the_current_one(root: Client) -> None:

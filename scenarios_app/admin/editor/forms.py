@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import UTC
 from typing import Any
 
 from django import forms
@@ -62,9 +63,10 @@ def changes_by_others(scenario: AnyScenario, data: Mapping[str, Any]) -> Concurr
     if scenario.pk is None or data.get(OVERWRITE_FIELD):
         return ConcurrentChanges()
     try:
-        return changed_since(scenario, parse_time(data.get(OPENED_AT_FIELD, "")))
+        opened_at = parse_time(data.get(OPENED_AT_FIELD, "")).astimezone(UTC)
     except (ValueError, OverflowError):
         return ConcurrentChanges()
+    return changed_since(scenario, opened_at)
 
 
 class StepRowForm(MergingForm):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC
 from functools import partial
 from typing import Any
 
@@ -194,9 +195,9 @@ class ScenarioPage(ModelAdmin):
         Raises MissingPermission."""
         self.require(request, "change")
         try:
-            time = parse_time(request.POST.get("at", ""))
+            time = parse_time(request.POST.get("at", "")).astimezone(UTC)
             restore(scenario, time)
-        except (ValueError, DocumentError) as error:
+        except (ValueError, OverflowError, DocumentError) as error:
             messages.error(request, f"“{scenario}” cannot be restored to that version: {error}")
             return redirect(f"admin:{self._route_name('history')}", scenario.pk)
         self.log_change(request, scenario, f"Restored the version of {time:%Y-%m-%d %H:%M:%S}.")
@@ -285,9 +286,9 @@ def _version_comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
     """Return the context that compares the version at a time with the current one; {} for an
     invalid time or version."""
     try:
-        time = parse_time(at)
+        time = parse_time(at).astimezone(UTC)
         then, now = state_at(scenario, time), state_at(scenario, timezone.now())
-    except (ValueError, DocumentError):
+    except (ValueError, OverflowError, DocumentError):
         return {}
     return {
         "compared": time,
