@@ -24,7 +24,7 @@ from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
-from traces_app.models import Status
+from traces_app.models import Status, Trace
 
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
@@ -64,17 +64,17 @@ class StoredPair:
             await asyncio.gather(*pumps, return_exceptions=True)
 
     def _end_event(self, number: int) -> LoggedEvent:
-        """Return the event that ends a pair: the ids of its conversation, comparison and
-        messages."""
-        comparison = comparison_of(None, self.comparison_id)
-        message_ids = {
-            branch: _trace_column(comparison, branch, "message_id") for branch in BRANCHES
-        }
-        payload = {
+        """Return the event that ends a pair, with the ids of both answers. The id of an answer that
+        is not stored, or deleted, is None."""
+        traces = Trace.objects.filter(pk__in=self.accepted.trace_ids)
+        answer_ids = dict(traces.values_list("branch", "message"))
+        payload: dict[str, Any] = {
             "conversation_id": str(self.accepted.conversation_id),
             "comparison_id": str(self.comparison_id),
-            **{f"message_id_{branch}": pk and str(pk) for branch, pk in message_ids.items()},
         }
+        for branch in BRANCHES:
+            answer_id = answer_ids.get(branch)
+            payload[f"message_id_{branch}"] = answer_id and str(answer_id)
         return LoggedEvent(number, "done", payload, timezone.now())
 
 
@@ -204,17 +204,18 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
 
 
 async def start_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
-    """Store a message and start both answers. Raises ChatError if nothing was stored."""
-    return await run_on_loop(_store_and_start(partial(store_pair, incoming, seed=seed)))
+    """Store a message like `store_pair` and start both answers, unless it was sent before. Raises
+    ChatError, or an error of the database, if nothing was stored."""
 
+    async def store_and_start() -> StoredPair:
+        registry = accepting_registry()
+        with registry.gate.hold():
+            pair = await in_database(partial(store_pair, incoming, seed=seed))
+        for opened in pair.accepted.runs:
+            registry.start(opened)
+        return pair
 
-async def _store_and_start(store: "partial[StoredPair]") -> StoredPair:
-    registry = accepting_registry()
-    with registry.gate.hold():
-        pair = await in_database(store)
-    for opened in pair.accepted.runs:
-        registry.start(opened)
-    return pair
+    return await run_on_loop(store_and_start())
 
 
 async def _forward_events(

@@ -29,9 +29,8 @@ def create(client_id: str, title: str = "") -> Conversation:
 
 
 def rename(conversation: Conversation, title: str) -> Conversation:
-    """Change the title of a conversation."""
-    conversation.title = title
-    conversation.save(update_fields=["title"])
+    """Change a conversation's title and return it; raises NOT_FOUND if it was deleted meanwhile."""
+    _update_row(conversation, title=title)
     return conversation
 
 
@@ -84,12 +83,17 @@ def append_message(
     return _add_message(conversation, last + 1, sender=sender, content=content, **columns)
 
 
-def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:
-    """Store feedback on a message; None removes it with its comment."""
-    message.feedback = feedback or ""
-    message.feedback_comment = comment if feedback else ""
-    message.save(update_fields=["feedback", "feedback_comment"])
-    return message
+def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> None:
+    """Store feedback on a message; None removes it with its comment. Raises NOT_FOUND if the
+    message was deleted meanwhile."""
+    _update_row(message, feedback=feedback or "", feedback_comment=comment if feedback else "")
+
+
+def _update_row(row: Conversation | Message, **columns: str) -> None:
+    """Set columns of a loaded row, and store them; raises NOT_FOUND if it is not stored."""
+    if not update(type(row), {"id": row.pk}, columns):
+        raise _not_found(str(row._meta.model_name))
+    vars(row).update(columns)
 
 
 def _lock_rows(rows: QuerySet[Any]) -> set[Any]:
@@ -109,9 +113,12 @@ def find_row(rows: QuerySet[Row], row_id: Any, *, name: str = "") -> Row:
     key = to_uuid(row_id)
     row = None if key is None else rows.filter(pk=key).first()
     if row is None:
-        name = name or str(rows.model._meta.model_name)
-        raise ChatError(NOT_FOUND, f"{name.capitalize()} not found", field=f"{name}_id")
+        raise _not_found(name or str(rows.model._meta.model_name))
     return row
+
+
+def _not_found(name: str) -> ChatError:
+    return ChatError(NOT_FOUND, f"{name.capitalize()} not found", field=f"{name}_id")
 
 
 def conversation_of(client_id: str, conversation_id: Any) -> Conversation:

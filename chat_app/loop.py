@@ -41,7 +41,7 @@ _closers: list[Closer] = []
 
 
 def submit(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Run a coroutine on the loop; the first call starts the loop."""
+    """Start a coroutine on the loop and return its future; the first call starts the loop."""
     global _current
     with _lock:
         if _current is None:

@@ -46,7 +46,6 @@ DEFAULT_PROFILE = "demo"
 # A base_url of this server's own mock, answered in process.
 MOCK_URL = "mock:"
 
-
 _FROM_ONE: Final = [MinValueValidator(1)]
 
 
@@ -106,7 +105,6 @@ def _check_before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
     """Raise NotAKeyName for a wrong `api_key_env`; set the dates that a fixture (`raw`) omits."""
     check_key_name(instance.api_key_env)
     if raw:
-        # Fixtures may omit these columns.
         instance.created_at = instance.created_at or timezone.now()
         instance.updated_at = instance.updated_at or timezone.now()
 

@@ -56,6 +56,7 @@ def rank_profiles(votes: Iterable[Vote]) -> list[ProfileRank]:
 
 @lru_cache(maxsize=4)
 def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank, ...]:
+    """Rank the profiles in counted votes, the best first; results are cached."""
     counts = dict(vote_counts)
     names = sorted({name for vote in counts for name in (vote.winner, vote.loser)})
     strength = _strengths(names, counts, start=dict.fromkeys(names, 1.0), tolerance=_CONVERGENCE)
@@ -120,12 +121,10 @@ def _bootstrap_scores(
 ) -> dict[str, list[float]]:
     """Return each name's scores in RESAMPLES bootstrap samples of the votes, by a fixed seed. Each
     outcome of two profiles has a small prior weight, or a single vote would seem certain."""
-    likely: Counter[Vote] = Counter()
-    for vote in counts:
-        for either in (Vote(vote.winner, vote.loser), Vote(vote.loser, vote.winner)):
-            likely[either] = 1
-    kinds = sorted({*counts, *likely})
-    weights = [counts.get(kind, 0) + likely[kind] * _PRIOR for kind in kinds]
+    pairs = [(vote.winner, vote.loser) for vote in counts]
+    outcomes = {Vote(*pair) for one in pairs for pair in (one, one[::-1])}
+    kinds = sorted({*counts, *outcomes})
+    weights = [counts.get(kind, 0) + (kind in outcomes) * _PRIOR for kind in kinds]
     chance = random.Random(_SEED)
     drawn: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(RESAMPLES if kinds else 0):

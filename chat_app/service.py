@@ -69,13 +69,7 @@ async def send_message(
     The same `client_message_id` of a client returns the same run again. Raises ChatError if
     nothing was stored.
     """
-    incoming = IncomingMessage(
-        conversation_id,
-        text,
-        {"": profile},
-        client_id=client_id,
-        client_message_id=client_message_id,
-    )
+    incoming = IncomingMessage(conversation_id, text, {"": profile}, client_id, client_message_id)
     return await _run_on_chat_loop(_store_and_start(incoming))
 
 
@@ -97,6 +91,7 @@ async def _run_on_chat_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _store_and_start(incoming: IncomingMessage) -> StreamHandle:
+    """Store a message and start its run, unless it was sent before; on the chat's event loop."""
     registry = accepting_registry()
     with registry.gate.hold():
         accepted: AcceptedMessage = await in_database(partial(accept_message, incoming))
@@ -149,6 +144,7 @@ async def _stream_events(log: AsyncIterator[LoggedEvent]) -> AsyncIterator[run_e
 
 
 def _to_tool_call(start: LoggedEvent) -> run_events.ToolCall:
+    """Return the tool call of a logged event `tool_start`."""
     arguments = start.payload["tool_args"]
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return run_events.ToolCall(start.payload["tool_call_id"], start.payload["tool_name"], text)

@@ -172,9 +172,8 @@ class Screen:
         self._print_verbatim(console, text, style=style, end="")
 
     def _print_verbatim(self, console: Console, text: str, *, style: str, end: str) -> None:
-        # Verbatim, because texts may look like markup, and contain tabs.
-        payload = Segments([Segment(text + end, Style.parse(style))])
-        console.print(payload, end="", soft_wrap=True)
+        """Print a text as it is, although it may look like markup, and contain tabs."""
+        console.print(Segments([Segment(text + end, Style.parse(style))]), end="", soft_wrap=True)
 
 
 def _shorten(value: Any) -> str:
@@ -220,6 +219,7 @@ class TerminalConversation:
             self.screen.note(f"conversation {self.conversation_id}")
 
     async def _send(self, text: str) -> StreamHandle:
+        """Send a message, which may create the conversation; return its run. Raises ChatError."""
         handle = await send_message(
             self.conversation_id,
             text,
@@ -231,6 +231,7 @@ class TerminalConversation:
         return handle
 
     async def _show_events(self, handle: StreamHandle) -> None:
+        """Print the events of a run that were not printed yet, up to its end."""
         async for event in follow(handle.id, after=self._last_seq):
             self._last_seq = event.seq
             self.screen.show(event)

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from django.utils import timezone
+
 from mockllm_site.kit.database_thread import in_database
 from traces_app.leases import current_status
 from traces_app.log import LoggedEvent, live_logs
@@ -13,6 +15,8 @@ from traces_app.models import Status, Trace
 
 # The largest value of the column `seq`; no run has as many events.
 MAX_SEQ: Final = 2**31 - 1
+# The error of a run that is deleted while it is followed.
+DELETED: Final = {"status": 404, "message": "Conversation not found", "code": "NOT_FOUND"}
 # The interval between reads of another process's run.
 POLL_SECONDS: Final = 0.1
 
@@ -21,7 +25,8 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
     """Yield a run's events after that number as they come, up to the terminal one.
 
     Of an ended run whose log is gone, an `after` equal to the last number yields nothing, and a
-    greater one yields the terminal event again. Raises Trace.DoesNotExist.
+    greater one yields the terminal event again. Raises Trace.DoesNotExist at the start; a run that
+    is deleted later ends with an error, NOT_FOUND, as its live log does.
     """
     log = live_logs.get(trace_id)
     if log is not None:
@@ -30,9 +35,14 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
         return
     last, running = after, False
     while True:
-        events, ended = await in_database(
-            partial(_read_events, trace_id, last, seen_running=running)
-        )
+        try:
+            events, ended = await in_database(
+                partial(_read_events, trace_id, last, seen_running=running)
+            )
+        except Trace.DoesNotExist:
+            if not running:
+                raise
+            events, ended = [LoggedEvent(last + 1, "error", DELETED, timezone.now())], True
         for event in events:
             yield event
         if ended:

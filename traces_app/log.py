@@ -19,25 +19,20 @@ class Feed(Generic[T]):
     """An append-only list: one thread publishes, any number of event loops follow.
 
     A follower costs one index into the list, however slow it is, and one wake-up for all items
-    that came while it slept.
+    that came while it slept. `ended` is true once the last item is published.
     """
 
     def __init__(self) -> None:
+        self.ended = False
         self._items: list[T] = []
-        self._ended = False
         self._lock = Lock()
         self._waiting: set[asyncio.Future[None]] = set()
-
-    @property
-    def ended(self) -> bool:
-        """True if the last item is published."""
-        return self._ended
 
     def publish(self, item: T, *, last: bool = False) -> None:
         """Append an item and wake all followers; they end after the last item."""
         with self._lock:
             self._items.append(item)
-            self._ended = last
+            self.ended = last
             waiting, self._waiting = self._waiting, set()
         for future in waiting:
             # A closed loop has no followers left.
@@ -49,7 +44,7 @@ class Feed(Generic[T]):
         index = start
         while True:
             # Read first: after the end, all items are in the list.
-            ended = self._ended
+            ended = self.ended
             while index < len(self._items):
                 yield self._items[index]
                 index += 1
@@ -61,7 +56,7 @@ class Feed(Generic[T]):
         """Wait until there is an item at `index`, or the feed has ended."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
-            if self._ended or index < len(self._items):
+            if self.ended or index < len(self._items):
                 return
             self._waiting.add(future)
         try:

@@ -89,7 +89,7 @@ def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
         attributes={
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": "mockllm",
-            "gen_ai.provider.name": _otel_provider_name(trace.provider_id),
+            "gen_ai.provider.name": OTEL_PROVIDER_NAMES.get(trace.provider_id, trace.provider_id),
             "gen_ai.request.model": trace.model_id,
             "gen_ai.conversation.id": conversation,
             **_usage_attributes(trace),
@@ -108,7 +108,7 @@ def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
             times=(call.started_at, call_end(call)),
             attributes={
                 "gen_ai.operation.name": "chat",
-                "gen_ai.provider.name": _otel_provider_name(call.provider_id),
+                "gen_ai.provider.name": OTEL_PROVIDER_NAMES.get(call.provider_id, call.provider_id),
                 "gen_ai.request.model": call.model_id,
                 "gen_ai.conversation.id": conversation,
                 "gen_ai.response.finish_reasons": list(filter(None, [call.finish_reason])),
@@ -169,10 +169,6 @@ def _nanoseconds(moment: datetime) -> str:
     """Return nanoseconds as a string, because they exceed JSON's safe integers."""
     epoch = datetime.fromtimestamp(0, tz=moment.tzinfo)
     return str((moment - epoch) // timedelta(microseconds=1) * 1_000)
-
-
-def _otel_provider_name(name: str) -> str:
-    return OTEL_PROVIDER_NAMES.get(name, name)
 
 
 def _usage_attributes(row: Trace | ModelCall) -> dict[str, Attribute]:

@@ -61,6 +61,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
         begin, end = (_milliseconds_between(start, time) for time in times)
         lasted = max(end - begin, 0.0)
         width = max(lasted / length * CHART_WIDTH, _MIN_BAR_WIDTH)
+        mark = f"{_milliseconds_between(start, first) / length * CHART_WIDTH:.1f}" if first else ""
         left = min(begin / length * CHART_WIDTH, CHART_WIDTH - width)
         return Bar(
             kind,
@@ -70,9 +71,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
             duration_ms=round(lasted),
             left=f"{left:.1f}",
             width=f"{width:.1f}",
-            first=f"{_milliseconds_between(start, first) / length * CHART_WIDTH:.1f}"
-            if first
-            else "",
+            first=mark,
             failed=failed,
         )
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 REPORT_TOOL: Final = "agent__final_report"
 SUCCESS: Final = "success"
 FAILURE: Final = "failure"
-# Deeper data could be neither stored nor shown, so it is no report.
-_DEPTH: Final = 64
+# The levels of a tool call's arguments; deeper ones could be neither stored nor shown.
+MAX_DEPTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def parse_report(name: str, arguments: str) -> FinalReport | None:
     if name != REPORT_TOOL:
         return None
     try:
-        fields = _load_storable(arguments)
+        fields = load_storable(arguments)
     except (ValueError, RecursionError):
         return None
     if not isinstance(fields, Mapping) or (content := _report_content(fields)) is None:
@@ -68,17 +68,17 @@ def _report_content(fields: Mapping[str, Any]) -> str | None:
     return json.dumps(other_content, ensure_ascii=False, indent=2)
 
 
-def _load_storable(text: str) -> Any:
-    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode. Raises ValueError for NaN and
-    for data deeper than _DEPTH."""
+def load_storable(text: str) -> Any:
+    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode. Raises ValueError for NaN,
+    infinite numbers and data deeper than MAX_DEPTH, and RecursionError for much deeper data."""
     value = json.loads(text)
-    _check_depth(value, _DEPTH)
+    _check_depth(value, MAX_DEPTH)
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return json.loads(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore"))
 
 
 def _check_depth(value: Any, max_depth: int) -> None:
-    """Raise ValueError if a value is nested deeper than `max_depth`."""
+    """Raise ValueError if a parsed value has more than `max_depth` levels, scalars included."""
     if not max_depth:
         raise ValueError("too deep")
     if isinstance(value, dict | list):

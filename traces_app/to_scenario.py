@@ -116,11 +116,9 @@ def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
     parts = [_script_part(part, {}) for part in call.parts]
     fault = _fault_for_error(call.code, error, in_stream=bool(parts))
-    return (
-        {"chunks": parts, "fault": {**fault, "after_chunks": len(parts)}}
-        if parts
-        else {"fault": fault}
-    )
+    if not parts:
+        return {"fault": fault}
+    return {"chunks": parts, "fault": {**fault, "after_chunks": len(parts)}}
 
 
 def _fault_for_error(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
@@ -143,6 +141,7 @@ def _fault_for_error(code: str, error: str, *, in_stream: bool) -> dict[str, Any
 
 
 def _script_part(part: Json, results: Mapping[str, Json]) -> dict[str, Any]:
+    """Return a stored part as a scripted one; a tool call gets its result, if there is one."""
     if "tool_call" in part:
         call = part["tool_call"]
         scripted_call = {
@@ -188,6 +187,7 @@ def _script_arguments(text: str) -> Any:
 
 
 def _escape_strings(value: Any) -> Any:
+    """Return a JSON value with all its strings and keys as templates that render to them."""
     match value:
         case str():
             return _escape_braces(value)

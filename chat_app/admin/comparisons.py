@@ -27,13 +27,10 @@ class PreferenceFilter(admin.SimpleListFilter):
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ABComparison]
     ) -> QuerySet[ABComparison]:
-        match self.value():
-            case None:
-                return queryset
-            case "open":
-                return queryset.filter(preference="")
-            case preference:
-                return queryset.filter(preference=preference)
+        value = self.value()
+        if value is None:
+            return queryset
+        return queryset.filter(preference="" if value == "open" else value)
 
 
 @admin.register(ABComparison)

@@ -1,6 +1,5 @@
 """Profiles in the admin: the form refuses, at its field, all that a run would refuse."""
 
-import os
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
+from chat_app.clients.registry import variable_text
 from chat_app.clients.transports import check_base_url, check_key_host, is_listed_key_name
 from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
@@ -174,5 +174,5 @@ class ProfileAdmin(ModelAdmin):
             return "not a variable's name"
         if not is_listed_key_name(profile.api_key_env):
             return f"{profile.api_key_env} (not in CHAT_KEYS)"
-        is_set = bool(os.environ.get(profile.api_key_env))
-        return f"{profile.api_key_env} ({'set' if is_set else 'not set'})"
+        state = "set" if variable_text(profile.api_key_env) else "not set"
+        return f"{profile.api_key_env} ({state})"

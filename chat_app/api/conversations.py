@@ -113,6 +113,7 @@ class RewindView(ChatView):
 
 
 def _load_response(client_id: str, conversation_id: str) -> Response:
+    """Return a client's conversation with its messages; raises NOT_FOUND."""
     conversation = conversations.conversation_of(client_id, conversation_id)
     traces = conversations.trace_ids_of(conversation)
     steps = conversations.answered_by_of(conversation)

@@ -59,7 +59,7 @@ class SendBody(ClientBody):
 
 
 class StreamQuery(ClientBody):
-    """The first event of a stream."""
+    """A query for the events of a run after the number `after`."""
 
     after = Whole(
         required=False,
@@ -94,7 +94,7 @@ class CancelledBody(Shape):
 
 
 class LimitQuery(ClientBody):
-    """How many entries a list has at most."""
+    """A query for a list of at most `limit` entries of a client."""
 
     limit = Whole(
         required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
@@ -102,7 +102,7 @@ class LimitQuery(ClientBody):
 
 
 class ListQuery(LimitQuery):
-    """Which conversations are listed."""
+    """A query for a client's conversations."""
 
     q = Text(
         **OPTIONAL_TEXT,
@@ -243,9 +243,9 @@ class PairBody(ClientBody):
     """A message that two profiles answer."""
 
     message = Text(allow_blank=True, **NOT_BLANK)
-    conversation_id = Text(**CONVERSATION)
-    profile_a = Text(**PROFILE)
-    profile_b = Text(**PROFILE)
+    conversation_id = Id(**CONVERSATION)
+    profile_a = Id(**PROFILE)
+    profile_b = Id(**PROFILE)
     seed = Whole(
         **OPTIONAL,
         min_value=-_MAX_SEED - 1,
@@ -268,9 +268,9 @@ class PreferenceField(serializers.ChoiceField):
 
 
 class VoteBody(ClientBody):
-    """Which of two answers is better."""
+    """A vote for one of two answers, or for a tie."""
 
-    comparison_id = Text()
+    comparison_id = Id()
     preference = PreferenceField(
         Preference.choices,
         error_messages={

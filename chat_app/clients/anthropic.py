@@ -111,6 +111,7 @@ class AnthropicEventReader(sdk.EventReader):
 def _part_unless_empty(
     kind: type[llm.TextPart | llm.ThinkingPart], text: object
 ) -> llm.ProviderEvents:
+    """Yield a part of this kind with the text; nothing for "" and None."""
     if content := sdk.optional_text(text):
         yield kind(content)
 
@@ -122,13 +123,12 @@ MAX_TOKENS = 4_096
 def request_body(request: llm.ModelRequest) -> dict[str, Any]:
     """Return the JSON body of a request."""
     budget = request.thinking_budget
-    messages = [message for turn in request.turns for message in _to_messages(turn)]
     thinking = {"type": "enabled", "budget_tokens": budget}
     return sdk.without_unset(
         {
             "model": request.model,
             "max_tokens": request.max_tokens or MAX_TOKENS + (budget or 0),
-            "messages": [{"role": role, "content": content} for role, content in messages],
+            "messages": [message for turn in request.turns for message in _to_messages(turn)],
             "stream": True,
             "system": request.system_prompt or None,
             "thinking": None if budget is None else thinking,
@@ -139,17 +139,17 @@ def request_body(request: llm.ModelRequest) -> dict[str, Any]:
     )
 
 
-def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
-    """Yield the role and content of a turn's message; none for an answer without content."""
+def _to_messages(turn: llm.Turn) -> Iterator[dict[str, Any]]:
+    """Yield the message of a turn; none for an answer without content."""
     match turn:
         case llm.UserTurn(text):
-            yield "user", text
+            yield {"role": "user", "content": text}
         case llm.AssistantTurn(parts):
             # The API refuses empty content, but accepts two user messages in a row.
             if blocks := [block for part in parts for block in _to_blocks(part)]:
-                yield "assistant", blocks
+                yield {"role": "assistant", "content": blocks}
         case llm.ToolResults(results):
-            yield "user", [_to_tool_result(result) for result in results]
+            yield {"role": "user", "content": [_to_tool_result(result) for result in results]}
         case _:
             assert_never(turn)
 
@@ -209,6 +209,7 @@ class AnthropicClient(sdk.SdkClient):
 
 @lru_cache(MAX_SDK_CLIENTS)
 def _sdk_client(base_url: str) -> "AsyncAnthropic":
+    """Return the SDK's client for a base URL, without the key, which the route adds."""
     from anthropic import AsyncAnthropic
 
     return AsyncAnthropic(

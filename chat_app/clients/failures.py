@@ -26,7 +26,6 @@ _GOOGLE_KEY = re.compile(r"api[ _]?key|unregistered callers", re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 
-
 # How an error of a provider arrived; an error event is inside a stream.
 _FailureKind: TypeAlias = Literal["network", "unreadable", "http status", "error event"]
 # By name, because an SDK is imported when it is first used. Subclasses are found by their bases.
@@ -128,17 +127,15 @@ def _provider_message(error: BaseException) -> str:
 
 
 def _find_message(sent: object) -> str:
-    """Return the message in a provider's error body, or ""."""
-    match sent:
-        case {"error": dict() | str() as inner}:
-            return _find_message(inner)
-        case {"message": str(text)} | str(text):
-            # A page of a proxy is no message.
-            return "" if text.lstrip().startswith("<") else text.strip()
-        case [dict() as only]:
-            return _find_message(only)
-        case _:
-            return ""
+    """Return the message in a provider's error body; "" for a body without one, or an HTML page."""
+    while True:
+        match sent:
+            case {"error": dict() | str() as inner} | [dict() as inner]:
+                sent = inner
+            case {"message": str(text)} | str(text):
+                return "" if text.lstrip().startswith("<") else text.strip()
+            case _:
+                return ""
 
 
 def _error_text(error: BaseException) -> str:
@@ -147,6 +144,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _clean_for_display(message: str, key: str) -> str:
+    """Return a message without control characters and the key, cut to _MAX_MESSAGE_CHARS."""
     text = _redact_key(key, clean(message))
     return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
 

@@ -3,7 +3,6 @@
 import json
 import ssl
 from base64 import b64decode, b64encode
-from binascii import Error
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from functools import cache, lru_cache
@@ -175,7 +174,7 @@ def _decode_signature(signature_text: str) -> bytes:
     """Return the bytes of a Base64 signature, or b"" if it is invalid."""
     try:
         return b64decode(signature_text, validate=True)
-    except (Error, ValueError):
+    except ValueError:
         return b""
 
 
@@ -211,6 +210,7 @@ class GoogleClient(sdk.SdkClient):
 
 @lru_cache(MAX_SDK_CLIENTS)
 def _sdk_client(base_url: str) -> "Client":
+    """Return the SDK's client for a base URL, without the key, which the route adds."""
     from google.genai import Client
     from google.genai.client import DebugConfig
     from google.genai.types import HttpOptions
@@ -233,15 +233,14 @@ def _sdk_client(base_url: str) -> "Client":
     )
 
 
-# Passed to the SDK, which would otherwise create them and read the machine's certificates.
-
-
 @cache
 def _unused_http_client() -> httpx2.Client:
-    """Return a client that sends nothing: the SDK wants a synchronous one as well."""
+    """Return a client that sends nothing, for the SDK, which would otherwise create one and read
+    the machine's certificates."""
     return httpx2.Client(transport=httpx2.BaseTransport(), trust_env=False)
 
 
 @cache
 def _unused_tls_context() -> ssl.SSLContext:
+    """Return an empty TLS context for the SDK, which would otherwise read certificates."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

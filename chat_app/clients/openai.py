@@ -58,6 +58,7 @@ class OpenAIEventReader(sdk.ChoiceReader):
         return super().end()
 
     def _choice_events(self, choice: "chunks.Choice") -> llm.ProviderEvents:
+        """Yield the events of a chunk's choice; those of a later choice are queued."""
         index = sdk.optional_index(choice.index)
         if choice.delta:
             yield from self._add(index, [*self._delta_events(index, choice.delta)])
@@ -80,6 +81,7 @@ class OpenAIEventReader(sdk.ChoiceReader):
     def _piece_events(
         self, call: _OpenCall, function: "chunks.ChoiceDeltaToolCallFunction"
     ) -> llm.ProviderEvents:
+        """Yield the start of a call once its name is known, then its arguments."""
         if arguments := sdk.optional_text(function.arguments):
             call.pending.append(arguments)
         if not call.is_started and (name := sdk.optional_text(function.name)):
@@ -135,27 +137,21 @@ def reasoning_effort(budget: int) -> str:
 
 
 def _to_messages(request: llm.ModelRequest) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a request, the system prompt first."""
     if request.system_prompt:
         yield {"role": "system", "content": request.system_prompt}
     for turn in request.turns:
-        yield from _to_turn_messages(turn)
-
-
-def _to_turn_messages(turn: llm.Turn) -> Iterator[dict[str, Any]]:
-    match turn:
-        case llm.UserTurn(text):
-            yield {"role": "user", "content": text}
-        case llm.AssistantTurn():
-            yield _to_assistant_message(turn)
-        case llm.ToolResults(results):
-            for result in results:
-                yield {
-                    "role": "tool",
-                    "tool_call_id": result.tool_call_id,
-                    "content": result.content,
-                }
-        case _:
-            assert_never(turn)
+        match turn:
+            case llm.UserTurn(text):
+                yield {"role": "user", "content": text}
+            case llm.AssistantTurn():
+                yield _to_assistant_message(turn)
+            case llm.ToolResults(results):
+                for result in results:
+                    call_id, content = result.tool_call_id, result.content
+                    yield {"role": "tool", "tool_call_id": call_id, "content": content}
+            case _:
+                assert_never(turn)
 
 
 def _to_assistant_message(turn: llm.AssistantTurn) -> dict[str, Any]:
@@ -177,7 +173,8 @@ def _to_tool_call(call: ToolCall) -> dict[str, Any]:
 
 
 class OpenAIClient(sdk.SdkClient):
-    """A client for OpenAI's API; compatible servers (not `is_openai`) get the older parameters."""
+    """A client for OpenAI's API and for compatible servers, which get `max_tokens` in place of
+    `max_completion_tokens` (not `is_openai`)."""
 
     family = OPENAI
     reader = OpenAIEventReader
@@ -202,6 +199,7 @@ class OpenAIClient(sdk.SdkClient):
 
 @lru_cache(MAX_SDK_CLIENTS)
 def _sdk_client(base_url: str) -> "AsyncOpenAI":
+    """Return the SDK's client for a base URL, without the key, which the route adds."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(api_key=NO_KEY, base_url=base_url, http_client=http_client(), max_retries=0)
@@ -212,5 +210,4 @@ class HarnessClient(OpenAIClient):
     harness."""
 
     def stream(self, request: llm.ModelRequest) -> AsyncGenerator[llm.ProviderEvent, None]:
-        """Send the model as `test-llm/MODEL_ID`, which selects the mock's test harness."""
         return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

@@ -9,11 +9,9 @@ TEST_LLM = "test-llm"
 
 @dataclass(frozen=True, slots=True)
 class ApiFamily:
-    """Providers with the same API.
-
-    `default_base_url` is that of its SDK; `key_header` and `key_form` say how the key is sent;
-    `module` must be installed; `first_import` is what the first call imports.
-    """
+    """Providers with the same API. `default_base_url` is that of its SDK; `key_header` and
+    `key_form` say how the key is sent; `module` must be installed, and `first_import` is what the
+    first call imports."""
 
     module: str
     default_base_url: str

@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 
 from django.conf import settings
@@ -75,24 +76,28 @@ def _build_route(provider: Provider, base_url: str, *, key_env: str) -> Route:
 
 
 def _read_key(name: str, *, needed: bool) -> str:
-    """Return the key in an environment variable or `.env`. Without a name, return "" unless a key
-    is `needed`. Raises ChatError."""
+    """Return the key in a variable, or "" without a name; raises ChatError for a variable that is
+    not set or holds no key, and without a name if a key is `needed`."""
     if not name:
         if needed:
             raise ChatError(UNAUTHORIZED, f"{INVALID_KEY}: the profile names no variable")
         return ""
-    key = (os.environ.get(name) or env.variables().get(name, "")).strip()
+    key = variable_text(name)
     if not _KEY.fullmatch(key):
         wrong = "is not set" if not key else "holds something that is no key"
         raise ChatError(UNAUTHORIZED, f"{INVALID_KEY}: the variable {name} {wrong}")
     return key
 
 
+def variable_text(name: str) -> str:
+    """Return a variable of the environment or `.env` without outer white space; "" if not set."""
+    return (os.environ.get(name) or env.variables().get(name, "")).strip()
+
+
 def _check_sdk_installed(family: ApiFamily) -> None:
-    try:
-        is_installed = find_spec(family.module) is not None
-    except ModuleNotFoundError:
-        is_installed = False
-    if not is_installed:
-        hint = setting_kinds.EXTRA.format("chat")
-        raise ChatError(SERVICE_UNAVAILABLE, f"Talking to this provider {hint}")
+    """Raise ChatError if the SDK of these providers is not installed."""
+    with suppress(ModuleNotFoundError):
+        if find_spec(family.module) is not None:
+            return
+    hint = setting_kinds.EXTRA.format("chat")
+    raise ChatError(SERVICE_UNAVAILABLE, f"Talking to this provider {hint}")

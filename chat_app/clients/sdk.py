@@ -21,8 +21,7 @@ def without_unset(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def to_tool(tool: Tool, schema_key: str) -> dict[str, Any]:
     """Return a tool for a request, with the schema of its arguments under this key."""
-    schema = dict(tool.input_schema)
-    return {"name": tool.name, "description": tool.description, schema_key: schema}
+    return {"name": tool.name, "description": tool.description, schema_key: dict(tool.input_schema)}
 
 
 def to_object(text: str) -> dict[str, Any]:
@@ -72,9 +71,13 @@ def optional_index(value: object) -> int:
     raise TypeError(f"expected a number, got {type(value).__name__}")
 
 
+# No answer has more; scenario documents have the same limit.
+MAX_TOKENS = 2**31 - 1
+
+
 def token_count(value: object) -> int:
-    """Return a positive number of tokens, or 0 for any other value."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """Return a number of tokens from 1 to MAX_TOKENS, or 0 for any other value."""
+    return value if isinstance(value, int) and 0 < value <= MAX_TOKENS else 0
 
 
 # The loop is released after this many events, since an in-process answer never waits.
@@ -124,7 +127,7 @@ class ChoiceReader(EventReader):
         yield Finished(reason, *self._tokens)
 
     def _add(self, index: int, events: list[ProviderEvent]) -> list[ProviderEvent]:
-        """Queue events of a later choice; return those of the current one, to be yielded now."""
+        """Queue events of a later choice and return none; return those of the current one."""
         waiting = self._waiting.setdefault(index, [])
         if index <= self._current:
             return events
@@ -197,7 +200,8 @@ class SdkClient(ABC):
 
 
 async def _drain(rest: AsyncIterable[object]) -> None:
-    """Read the rest of a response, so that its connection can be reused."""
+    """Read the rest of a response for _CLOSING_SECONDS at most, so that its connection can be
+    reused; errors are ignored."""
     with suppress(Exception):
         async with asyncio.timeout(_CLOSING_SECONDS):
             async for _ in rest:

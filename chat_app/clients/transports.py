@@ -108,9 +108,8 @@ PROVIDER_KEYS = (
 def check_key_host(name: str, base_url: str) -> None:
     """Raise VALIDATION_ERROR if this variable may not be sent to this base URL."""
     endpoint = endpoint_of(base_url)
-    if not any(
-        variable == name and entry_allows(host, endpoint) for variable, host in key_host_pairs()
-    ):
+    hosts = [host for variable, host in key_host_pairs() if variable == name]
+    if not any(entry_allows(host, endpoint) for host in hosts):
         raise ChatError(
             VALIDATION_ERROR,
             f"{name} may not be sent to {endpoint}: "
@@ -167,11 +166,10 @@ class _RoutedCall:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if (note := on_answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
             note(" · ".join(filter(None, (unquote(scenario), unquote(response.headers[STEP])))))
-        body = _LimitedBody(response.stream)
+        response.stream = body = _LimitedBody(response.stream)
         self._open.append(body)
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
-        response.stream = body
         return response
 
     async def aclose(self) -> None:
@@ -215,7 +213,7 @@ def http_client() -> httpx2.AsyncClient:
 
 
 class _LimitedBody(httpx2.AsyncByteStream):
-    """A response's bytes, limited to MAX_RESPONSE_BYTES."""
+    """A response's bytes; raises DecodingError beyond MAX_RESPONSE_BYTES."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream

@@ -1,10 +1,9 @@
 """The sandwich strategy: a long conversation is sent as both ends with a summary between them.
 
 A prompt above 70 % of the model's limit is shortened. First, long results of tools lose their
-middles. If that is not enough, a summary replaces the messages between
-the first five and the last five; if ten messages are too long themselves, the ends are shorter, and
-the last resort is the user's message alone. Messages are sent whole or not at all, except results,
-so that a tool call stays with its result.
+middles. If that is not enough, a summary replaces the messages between the first five and the last
+five. If ten messages are too long, the ends are shorter; the last resort is the user's message
+alone. Messages are sent whole or not at all, so that a tool call stays with its result.
 
 The summary is a user's turn: it was made from what users and tools said, so it must not get the
 authority of the system prompt; providers accept consecutive user turns. It is stored with the
@@ -52,6 +51,7 @@ class PromptInputs:
     strategy: str
 
     def estimate_tokens(self, turns: Sequence[Turn]) -> int:
+        """Return the estimated tokens of a prompt of these turns, with system prompt and tools."""
         return estimate_tokens(self._all_texts(turns))
 
     def _all_texts(self, turns: Sequence[Turn]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final, Protocol
 
 from msgspec.structs import asdict
@@ -122,7 +121,7 @@ def prompt_messages(
 
 def turns_of(messages: Iterable[PromptMessage]) -> tuple[llm.Turn, ...]:
     """Return the turns of all messages in order."""
-    return tuple(chain.from_iterable(message.turns for message in messages))
+    return tuple(turn for message in messages for turn in message.turns)
 
 
 def build_request(
@@ -171,6 +170,7 @@ def _select_answer(branches: Mapping[str, PastMessage], preference: str) -> Iter
 
 
 def _to_turns(message: PastMessage, provider_id: str) -> tuple[llm.Turn, ...]:
+    """Return the turns of a stored message, with thinking if this provider wrote it."""
     if message.sender == "user":
         return (llm.UserTurn(message.content),)
     if message.rounds:

@@ -92,6 +92,8 @@ def accept_message(
 def _store_message(
     incoming: IncomingMessage, store_more: Callable[[AcceptedMessage], None]
 ) -> AcceptedMessage:
+    """Check and store a message in the caller's transaction, or return the stored one if it was
+    sent before. Raises ChatError."""
     conversation = _lock_conversation(incoming)
     if sent := _find_duplicate(incoming, conversation):
         return sent
@@ -157,6 +159,7 @@ def _find_duplicate(
 
 
 def _store_run(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
+    """Store a run of this process, with its first event; it is not started."""
     now = timezone.now()
     trace = Trace(
         conversation_id=message.conversation_id,

@@ -81,11 +81,13 @@ async def listen_for_cancels(cancel: Callable[[UUID], Awaitable[object]]) -> Non
 async def _cancel_and_reply(
     cancel: Callable[[UUID], Awaitable[object]], trace_id: UUID, *, reply_to: str
 ) -> None:
+    """Cancel a run, then report its end to the process that asked for it."""
     await cancel(trace_id)
     await _send_to_process(reply_to, {"type": _ENDED, "trace_id": str(trace_id)})
 
 
 async def _send_to_process(process: str, message: dict[str, str]) -> None:
+    """Send a message to another process, if there is a shared channel layer; errors are logged."""
     layer = _shared_channel_layer()
     if layer is None:
         return
@@ -96,6 +98,7 @@ async def _send_to_process(process: str, message: dict[str, str]) -> None:
 
 
 def _is_outage(error: Exception) -> bool:
+    """True if the error means that Redis is unreachable."""
     # By name, because the Redis client may not be installed.
     modules = {base.__module__ for base in type(error).__mro__}
     return isinstance(error, OSError) or "redis.exceptions" in modules

@@ -70,7 +70,7 @@ _END_BY_STOP_REASON: Final = {
 
 
 def choose_end(stopped: StopReason | None, error: BaseException | None) -> RunEnd:
-    """Return the end of an answer that was stopped, or raised an error, or neither."""
+    """Return the end of an answer; the reason for which it was stopped hides its error."""
     if stopped is StopReason.OUT_OF_TIME:
         error = time_limit_error()
     elif stopped is not None:

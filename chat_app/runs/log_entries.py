@@ -1,17 +1,14 @@
 """Converts a run's events to requirement 004's events, each as a type and its fields."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from chat_app.errors import STATUSES
 from chat_app.values import events as run_events
-from chat_app.values.text import join_surrogates
+from traces_app.reports import load_storable
 
 MAX_OUTPUT_CHARS: Final = 16_384
-# Deeper arguments are sent as text.
-_MAX_DEPTH: Final = 64
 
 Entry: TypeAlias = tuple[str, dict[str, Any]]
 
@@ -59,14 +56,15 @@ def started_entry(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) ->
 
 
 def error_entry(event: run_events.Error) -> Entry:
+    """Return the last entry of a failed run."""
     return "error", {"status": STATUSES[event.code], "message": event.message, "code": event.code}
 
 
 def done_entry(
     conversation_id: UUID, trace_id: UUID, *, message_id: UUID, cancelled: bool = False
 ) -> Entry:
-    """Return the last entry of a run; `message_id` is that of the answer. Only a cancelled run's
-    entry has `cancelled`."""
+    """Return the last entry of a run that did not fail; `message_id` is that of the answer. Only a
+    cancelled run's entry has `cancelled`."""
     fields: dict[str, Any] = {
         "conversation_id": str(conversation_id),
         "message_id": str(message_id),
@@ -83,20 +81,7 @@ def format_timestamp(at: datetime) -> str:
 def display_arguments(arguments: str) -> dict[str, Any] | str:
     """Return the arguments as an object, or as their text if they are no storable object."""
     try:
-        value = json.loads(arguments)
-        _check_depth(value, _MAX_DEPTH)
-        # Refuses infinite numbers. UTF-8 cannot encode lone surrogates.
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        value = json.loads(join_surrogates(text))
+        value = load_storable(arguments)
     except (ValueError, RecursionError):
         return arguments
     return value if isinstance(value, dict) else arguments
-
-
-def _check_depth(value: Any, max_depth: int) -> None:
-    """Raise ValueError if a parsed value has `max_depth` or more levels."""
-    if not max_depth:
-        raise ValueError("too deep")
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            _check_depth(inner, max_depth - 1)

@@ -69,6 +69,7 @@ def _limit_error(excess: str, setting: str) -> ChatError:
 
 
 def _event_bytes(event: llm.ProviderEvent) -> int:
+    """Return the bytes of an event's texts in UTF-8, which count towards the budget."""
     match event:
         case llm.TextPart(text) | llm.CallArguments(text=text):
             return _text_bytes(text)

@@ -86,7 +86,7 @@ class RunRegistry:
         self._listening: asyncio.Task[None] | None = None
 
     def start(self, opened: OpenedRun) -> ChatRun:
-        """Start a stored run in a task and register its log in `live_logs`."""
+        """Start a stored run in a task, register its log in `live_logs`, and return it."""
         run = ChatRun(opened, self._recorder, wait_for_turn=self.gate.wait_open)
         self._runs[run.id] = run
         live_logs[run.id] = run.log
@@ -99,7 +99,7 @@ class RunRegistry:
         return run
 
     def listen_for_cancels(self) -> None:
-        """Start to receive the messages of other processes about runs."""
+        """Start to receive the messages of other processes about runs, unless that has begun."""
         if self._listening is None:
             self._listening = asyncio.create_task(
                 listen_for_cancels(partial(self.stop, why=StopReason.CANCELLED))

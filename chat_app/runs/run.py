@@ -161,6 +161,7 @@ class ChatRun:
         event = self._terminal_event(end, message_id)
 
         def store_rows() -> None:
+            """Store the answer's message and, for a completed run, the changed summary."""
             message, prompt = self._opened.message, self._generator.prompt
             conversation_id, client_id = message.conversation_id, message.client_id
             if message_id is not None:
@@ -191,6 +192,7 @@ class ChatRun:
         return self._publish_end(end)
 
     def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:
+        """Return the run's last event, `done` or `error`, not published yet."""
         if end.error is not None:
             return self.log.next_event(*log_entries.error_entry(end.error))
         assert message_id is not None

@@ -30,6 +30,7 @@ async def end_dead_runs_at_start() -> None:
 
 
 async def _end_dead_runs_later() -> None:
+    """End dead runs after the time of a lease; errors are logged."""
     await asyncio.sleep(lease_watch.seconds + EXTRA_SECONDS)
     try:
         await in_database(end_dead_runs)
@@ -41,12 +42,13 @@ _tasks: set["asyncio.Task[Any]"] = set()
 
 
 def warm_up() -> None:
-    """Start to import SDKs and open MCP servers in the background; failures are logged only."""
+    """Start `_warm_up` in the background; a stop of the chat's loop cancels it."""
     loop.register_drain(_cancel_warm_up)
     loop.submit(_warm_up())
 
 
 async def _warm_up() -> None:
+    """Import the SDKs and open the MCP servers that profiles need; failures are logged only."""
     task = asyncio.current_task()
     assert task is not None
     _tasks.add(task)

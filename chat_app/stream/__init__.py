@@ -107,6 +107,7 @@ class StreamPipeline:
         self._thinking_edges.end_paragraph()
 
     def _add_stretches(self, stretches: list[Stretch]) -> list[run_events.StreamEvent]:
+        """Add stretches to the round and to the answer; return their events."""
         events: list[run_events.StreamEvent] = []
         for kind, group in groupby(stretches, itemgetter(0)):
             text = "".join(text for _, text in group)

@@ -98,11 +98,10 @@ class MarkParser:
 
     def flush(self) -> list[Stretch]:
         """Return the held-back start of a possible tag, because no more text comes."""
+        kind = StretchKind.THINKING if self._thinking else StretchKind.TEXT
         stretches: list[Stretch] = []
-        held, self._held = self._held, ""
-        self._append_stretch(
-            StretchKind.THINKING if self._thinking else StretchKind.TEXT, held, stretches
-        )
+        self._append_stretch(kind, self._held, stretches)
+        self._held = ""
         return stretches
 
     def _read_text(self, text: str, at: int, stretches: list[Stretch]) -> int:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
 # The SDK cannot serialize much deeper values, and its connection ends if it tries.
 MAX_DEPTH: Final = 64
 TOO_DEEP: Final = f"the arguments are nested deeper than {MAX_DEPTH} levels"
@@ -61,9 +64,6 @@ class ToolOutcome:
     code: str | None = None
 
 
-if TYPE_CHECKING:
-    from mcp.types import CallToolResult
-
 # A model reads far less; the limit protects the process.
 MAX_RESULT_CHARS: Final = 4_194_304
 
@@ -79,9 +79,8 @@ def to_outcome(result: CallToolResult) -> ToolOutcome:
     lines = [_block_to_text(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
-        lines.append(
-            json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
-        )
+        data = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+        lines.append(data)
     text = "\n".join(lines)
     if len(text) > MAX_RESULT_CHARS:
         return failed_outcome(

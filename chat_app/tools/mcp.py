@@ -25,10 +25,15 @@ from chat_app.tools.session import SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 from mockllm_site import __version__
 
+log = logging.getLogger(__name__)
+
 CONNECT_SECONDS: Final = 10.0
+# A list of tools has at most this many pages.
+MAX_PAGES: Final = 100
 # The longest result twice (as text and as structured content), with its escapes.
 MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 SESSION_HEADER: Final = "mcp-session-id"
+FORGOTTEN: Final = "the server has forgotten the session"
 
 OnEnded: TypeAlias = Callable[[str], None]
 
@@ -105,12 +110,6 @@ class EndNotifyingStream:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-log = logging.getLogger(__name__)
-
-MAX_PAGES: Final = 100
-FORGOTTEN: Final = "the server has forgotten the session"
 
 
 class McpConnection:

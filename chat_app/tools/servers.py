@@ -74,6 +74,7 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
 
 
 def _reject_repeated_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's members; raises ServersError for a repeated name."""
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
@@ -91,6 +92,7 @@ def _check_name(name: str) -> str:
 
 
 def _read_server(name: str, value: Any, *, local_only: bool) -> Server:
+    """Return the server of a file's entry; raises ServersError, which names the wrong key."""
     match value:
         case {"command": _, "url": _}:
             raise ServersError(f"{name}: expected command or url, got both")
@@ -115,6 +117,7 @@ def _refuse_other_keys(name: str, rest: Mapping[Any, Any]) -> None:
 
 
 def _read_arguments(path: str, value: Any) -> tuple[str, ...]:
+    """Return a program and its arguments; raises ServersError, which names the path."""
     if not isinstance(value, list) or not value:
         raise ServersError(f"{path}: expected a list of a program and its arguments")
     for index, argument in enumerate(value):
@@ -126,6 +129,7 @@ def _read_arguments(path: str, value: Any) -> tuple[str, ...]:
 
 
 def _read_environment(path: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Return the names and values of variables; raises ServersError, which names the path."""
     if not isinstance(value, dict):
         raise ServersError(f"{path}: expected an object of variables, got {_describe_type(value)}")
     for name, text in value.items():
@@ -137,6 +141,7 @@ def _read_environment(path: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _check_url(path: str, value: Any, *, local_only: bool) -> str:
+    """Return the URL; raises ServersError if it is invalid or, with `local_only`, remote."""
     address = _parse_url(value) if isinstance(value, str) else None
     if address is None or address.scheme not in ("http", "https") or not address.hostname:
         raise ServersError(f"{path}: expected http://HOST… or https://HOST…, got {value!r}")
@@ -146,14 +151,14 @@ def _check_url(path: str, value: Any, *, local_only: bool) -> str:
 
 
 def _parse_url(text: str) -> SplitResult | None:
-    """Return a URL's parts, or None if it is invalid or has characters that `urlsplit` drops."""
+    """Return a URL's parts, or None if it is invalid, or if `urlsplit` drops some characters."""
     try:
         address = urlsplit(text)
         # Raises ValueError if it is not a number.
         _ = address.port
     except ValueError:
         return None
-    # `urlsplit` drops some characters; the checked URL must be the used one.
+    # The checked URL must be the used one.
     return address if address.geturl() == text else None
 
 

@@ -1,5 +1,4 @@
-"""Tools of the named servers, on any event loop, under unique names that
-every provider accepts."""
+"""Tools of the named servers, on any event loop, under unique names that every provider accepts."""
 
 import asyncio
 import atexit
@@ -28,10 +27,18 @@ from chat_app.tools.session import Connect, Connection, SessionEnded
 from chat_app.values.model_call import Tool
 from mockllm_site.kit.imports import import_in_thread
 
+log = logging.getLogger(__name__)
+
+MCP_MODULE: Final = "chat_app.tools.mcp"
+MISSING_PACKAGE: Final = "MCP servers need one more package: pip install 'mockllm-server[chat]'"
+# Offers are cached, because a model may call a tool by a former name.
+MAX_OFFERS: Final = 10_000
 # All providers accept 64 letters, digits, underscores and hyphens.
 REFUSED_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME_CHARS: Final = 64
 MARK_CHARS: Final = 8
+
+Names: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +87,6 @@ def _unused_name(name: str, used: Container[str]) -> str:
         for number in count(2)
         if (candidate := f"{name[: MAX_NAME_CHARS - 8]}_{number}") not in used
     )
-
-
-log = logging.getLogger(__name__)
-
-MCP_MODULE: Final = "chat_app.tools.mcp"
-MISSING_PACKAGE: Final = "MCP servers need one more package: pip install 'mockllm-server[chat]'"
-# Offers are cached, because a model may call a tool by a former name.
-MAX_OFFERS: Final = 10_000
-
-Names: TypeAlias = tuple[str, ...]
 
 
 class ServersUnavailable(Exception):
@@ -176,9 +173,8 @@ class McpToolbox:
     async def _find_offer(self, names: Names, name: str) -> OfferedTool | None:
         """Return the tool that is or was offered by this name, or None. Raises ServersUnavailable
         if no server can be used."""
-        cached = self._offers.get(names, {})
-        if name in cached:
-            return cached[name]
+        if cached := self._offers.get(names, {}).get(name):
+            return cached
         offers, listings = await self._list_offers(names)
         if listings and all(tools is None for tools in listings.values()):
             raise ServersUnavailable(f"the MCP server {next(iter(listings))} cannot be reached")
@@ -194,17 +190,16 @@ class McpToolbox:
         for name in {name for name in names if name not in named} - self._unknown:
             self._unknown.add(name)
             log.warning("MCP server %s: there is none of this name", name)
-        usable_names = tuple(name for name in names if name in named)
-        listed = await asyncio.gather(
-            *(self._list_tools(name, named[name]) for name in usable_names)
-        )
-        listings = dict(zip(usable_names, listed, strict=True))
+        usable = tuple(name for name in names if name in named)
+        lists = await asyncio.gather(*(self._list_tools(name, named[name]) for name in usable))
+        listings = dict(zip(usable, lists, strict=True))
         offers = name_tools({name: tools or () for name, tools in listings.items()})
         cached = self._offers.get(names, {})
         self._offers[names] = {**(cached if len(cached) < MAX_OFFERS else {}), **offers}
         return offers, listings
 
     async def _list_tools(self, name: str, server: Server) -> tuple[Tool, ...] | None:
+        """Return a server's tools, or None if it gives no valid list; that is logged."""
         try:
             return await self._session_owner(name, server).tools()
         except SessionEnded as end:
@@ -228,6 +223,7 @@ class McpToolbox:
             self._missing_is_logged = True
 
     def _session_owner(self, name: str, server: Server) -> SessionOwner:
+        """Return the owner of the running loop's session with a server, created if missing."""
         running = asyncio.get_running_loop()
         with self._lock:
             for closed in [cached for cached in self._owners if cached.is_closed()]:
@@ -268,6 +264,7 @@ def _unique_names(servers: Sequence[str]) -> Names:
 async def _connect_lazily(
     server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
 ) -> AsyncIterator[Connection]:
+    """Open a connection, like `mcp.open_connection`; raises PackageMissing."""
     module = await _load_mcp_module()
     async with module.open_connection(server, ended=ended, changed=changed) as connection:
         yield connection

@@ -78,8 +78,7 @@ class ModelRequest(Struct, frozen=True):
 
 
 class CallStarted(Struct, frozen=True):
-    """A tool call has started. `id` is unique in the answer; the client makes one if the provider
-    sends none."""
+    """A tool call has started; its `id` is the provider's, or one that the client made."""
 
     id: str
     name: str

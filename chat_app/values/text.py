@@ -5,13 +5,13 @@ from typing import Final
 
 END_OF_TEXT: Final = "␄"
 BLANK_LINE: Final = "\n\n"
-# C0 without tab and newline, DEL, C1.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _NOT_IN_JSON: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def remove_controls(text: str) -> str:
+    """Return the text without C0 controls (but tab and newline stay), DEL and C1 controls."""
     return _CONTROLS.sub("", text)
 
 
@@ -54,7 +54,7 @@ class SurrogateJoiner:
 
 
 class WhitespaceTrimmer:
-    """Trims streamed text: drops leading white space, delays the other until text follows."""
+    """Trims streamed text: drops leading white space, holds other back until text follows."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -62,6 +62,7 @@ class WhitespaceTrimmer:
         self._held: list[str] = []
 
     def feed(self, piece: str) -> str:
+        """Return the text to be shown now; white space at its end is held back."""
         text = piece if self._in_paragraph else piece.lstrip()
         solid = text.rstrip()
         if not solid:

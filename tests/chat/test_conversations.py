@@ -102,6 +102,17 @@ def test_a_rename_and_a_deletion() -> None:
 
 
 @pytest.mark.django_db
+def test_change_of_a_row_that_was_deleted_meanwhile_is_not_found() -> None:
+    conversation = create("c", "old")
+    message = append_message(conversation, Sender.ASSISTANT, content="x")
+    Conversation.objects.all().delete()
+    for change in (lambda: rename(conversation, "new"), lambda: set_feedback(message, "like")):
+        with pytest.raises(ChatError) as caught:
+            change()
+        assert caught.value.code == NOT_FOUND
+
+
+@pytest.mark.django_db
 def test_feedback_that_is_taken_back_takes_its_comment_along() -> None:
     message = append_message(create("c"), Sender.ASSISTANT, content="x")
     set_feedback(message, Feedback.LIKE, comment="good")

@@ -126,6 +126,15 @@ async def test_a_run_of_another_process_is_looked_at_until_it_ends() -> None:
     assert [said.seq async for said in following] == [3]
 
 
+async def test_deletion_of_another_process_run_ends_its_stream_with_an_error() -> None:
+    trace = await stored(event(1, "started"), owner="another")
+    following = follow(trace.pk)
+    assert (await anext(following)).seq == 1
+    await rows(trace.delete)
+    (end,) = [said async for said in following]
+    assert (end.seq, end.type, end.payload["code"]) == (2, "error", "NOT_FOUND")
+
+
 async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = await stored(event(1, "started"), event(2, "done", **DONE), owner="another")
     end = partial(Trace.objects.filter(pk=trace.pk).update, status=Status.COMPLETED)

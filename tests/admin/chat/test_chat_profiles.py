@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from chat_app.models import ModelProfile
+from mockllm_site.kit import env
 from tests.admin.pages import fields_at
 
 pytestmark = pytest.mark.django_db
@@ -228,6 +229,15 @@ def test_the_list_tells_whether_a_key_is_set_and_never_which(
     html = editor.get(LIST).content.decode() + editor.get(page_of(profile)).content.decode()
     assert f"{KEY} (set)" in html
     assert "canary" not in html
+
+
+def test_list_shows_a_key_of_the_dotenv_file_as_set(
+    editor: Client, profile: ModelProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.setitem(env.variables().maps[-1], KEY, "sk-the-canary")
+    html = editor.get(LIST).content.decode()
+    assert f"{KEY} (set)" in html and "canary" not in html
 
 
 def test_read_only_sees_profiles_and_changes_none(reader: Client, profile: ModelProfile) -> None:

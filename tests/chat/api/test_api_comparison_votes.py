@@ -75,6 +75,10 @@ def test_comparison_is_hidden_from_other_clients(pair: None, live: Live, api: Ap
     assert error_of(refused)[0] == 404
 
 
+def test_empty_comparison_id_is_not_found(live: Live, api: Api) -> None:
+    assert error_of(voted(api, "", "a")) == (404, "NOT_FOUND", "comparison_id")
+
+
 @pytest.mark.parametrize("comparison_id", ["7", "00000000-0000-0000-0000-000000000000"])
 def test_an_unknown_comparison_is_not_found(live: Live, api: Api, comparison_id: str) -> None:
     assert error_of(voted(api, comparison_id, "a")) == (404, "NOT_FOUND", "comparison_id")

@@ -1,7 +1,9 @@
 """Comparisons over a running server: two answers in one stream, and what is told of them."""
 
+import json
 from typing import Any
 
+import httpx2
 import pytest
 
 from chat_app.models import ABComparison, Message, Sender
@@ -98,8 +100,10 @@ def test_switched_off_they_are_forbidden(pair: None, api: Api, settings: Any) ->
     [
         ({"message": "  "}, 400, "message"),
         ({"profile_a": "nobody"}, 404, "profile"),
+        ({"profile_b": ""}, 404, "profile"),
         ({"seed": "1"}, 400, "seed"),
         ({"conversation_id": "7"}, 404, "conversation_id"),
+        ({"conversation_id": ""}, 404, "conversation_id"),
         ({"surprise": 1}, 400, "surprise"),
     ],
 )
@@ -110,6 +114,28 @@ def test_whatever_is_wrong_before_is_an_http_error_and_stores_nothing(
     answer = api.post("ab/stream", **given)
     assert (error_of(answer)[0], error_of(answer)[2]) == (status, place)
     assert not Message.objects.exists() and not ABComparison.objects.exists()
+
+
+def test_stream_of_a_deleted_comparison_ends_with_both_errors(
+    pair: None, live: Live, api: Api
+) -> None:
+    pacing = {"chunk_ms": 100, "words_per_chunk": 1}
+    endless = {"text": "word " * 300, "pacing": pacing}
+    live.load(answering("model-one", endless, name=ONE), answering("model-two", endless, name=TWO))
+    body = {"client_id": "reader", "message": "x", "profile_a": ONE, "profile_b": TWO}
+    with httpx2.stream("POST", f"{live.base_url}/api/ab/stream", json=body) as response:
+        conversation_id = response.headers["x-conversation-id"]
+        lines = response.iter_lines()
+        next(line for line in lines if "chunk" in line)
+        api.post("delete_conversation", conversation_id=conversation_id)
+        events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    errors = [event for event in events if event["type"] == "error"]
+    assert {(event["branch"], event["code"]) for event in errors} == {
+        ("a", "NOT_FOUND"),
+        ("b", "NOT_FOUND"),
+    }
+    assert events[-1]["type"] == "done"
+    assert (events[-1]["message_id_a"], events[-1]["message_id_b"]) == (None, None)
 
 
 def test_sent_again_with_its_id_a_message_is_not_sent_again(pair: None, api: Api) -> None:

@@ -215,3 +215,10 @@ def test_errors_other_than_parse_errors_pass_unchanged() -> None:
     for error in (httpx2.ReadError("reset"), by_openai(500, None), RuntimeError("boom")):
         with pytest.raises(type(error)), unreadable_on_error():
             raise error
+
+
+def test_message_is_found_in_a_deeply_nested_body() -> None:
+    body = error_body("Deep.")
+    for _ in range(5_000):
+        body = {"error": body}
+    assert seen(by_openai(400, body)) == (SERVICE_UNAVAILABLE, "Deep.")

@@ -118,6 +118,22 @@ def test_reasons_to_stop(receive: Any, provider: str, reason: str | None, expect
     assert receive(*ended(provider, reason)).finished.reason == expected
 
 
+# Its number of input tokens does not fit a database column.
+HUGE: dict[str, list[Any]] = {
+    "anthropic": [
+        {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 10**30}}},
+        *claude_events.ends(),
+    ],
+    "google": [gemini_chunks.STOP | {"usageMetadata": {"promptTokenCount": 10**30}}],
+    "openai": [openai_chunks.STOP, {"choices": [], "usage": {"prompt_tokens": 10**30}}],
+}
+
+
+@pytest.mark.parametrize("provider", HUGE)
+def test_impossible_number_of_tokens_counts_as_none(receive: Any, provider: str) -> None:
+    assert receive(*HUGE[provider]).finished.input_tokens == 0
+
+
 @pytest.mark.parametrize(("provider", "error"), ERRORS)
 def test_an_error_in_the_stream_is_told_in_its_words(
     receive: Any, provider: str, error: Any
