@@ -23,6 +23,7 @@ from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, acce
 from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
+from traces_app.leases import end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
 
@@ -101,8 +102,9 @@ def store_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredP
 def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
     """Store a client's preference; the same one again changes nothing. Raises CONFLICT for another
     one, and for a vote on a failed or running answer."""
+    comparison = comparison_of(client_id, comparison_id)
     with transaction.atomic():
-        comparison = comparison_of(client_id, comparison_id, lock=True)
+        comparison = comparison_of(client_id, comparison.pk, lock=True)
         if comparison.preference == preference:
             return comparison
         if comparison.preference:
@@ -113,11 +115,8 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
             if status == Status.RUNNING:
                 raise ChatError(CONFLICT, "Its answers are not complete yet", field="comparison_id")
             if branch in chosen and status != Status.COMPLETED:
-                raise ChatError(
-                    CONFLICT,
-                    f"Answer {branch} did not succeed: it cannot be preferred",
-                    field="preference",
-                )
+                problem = f"Answer {branch} did not succeed: it cannot be preferred"
+                raise ChatError(CONFLICT, problem, field="preference")
         comparison.preference = preference
         comparison.preference_at = timezone.now()
         comparison.save(update_fields=["preference", "preference_at"])
@@ -125,13 +124,17 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
 
 
 def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = False) -> ABComparison:
-    """Return a client's comparison, or anyone's for None; raises NOT_FOUND."""
+    """Return a client's comparison, or anyone's for None; raises NOT_FOUND. Without `lock`, dead
+    runs of the comparison are ended first; with it, the row is locked in the open transaction."""
     rows = ABComparison.objects.select_related(*_TRACES)
     if lock:
         rows = rows.select_for_update(of=("self",), no_key=True)
     if client_id is not None:
         rows = rows.filter(conversation__client_id=client_id)
-    return find_row(rows, comparison_id, name="comparison")
+    comparison = find_row(rows, comparison_id, name="comparison")
+    if not lock and end_dead_runs(Trace.objects.filter(user_message=comparison.user_message_id)):
+        return find_row(rows, comparison_id, name="comparison")
+    return comparison
 
 
 def pending_of(client_id: str) -> QuerySet[ABComparison]:
@@ -153,7 +156,6 @@ def leaderboard() -> list[ProfileRank]:
 
 def comparison_record(comparison: ABComparison) -> dict[str, Any]:
     """Return the API's record of a comparison; `profiles` is null before the vote."""
-    voted = bool(comparison.preference)
     return {
         "comparison_id": comparison.pk,
         "conversation_id": comparison.conversation_id,
@@ -167,7 +169,7 @@ def comparison_record(comparison: ABComparison) -> dict[str, Any]:
             for branch in BRANCHES
         },
         **{f"status_{branch}": _trace_column(comparison, branch, "status") for branch in BRANCHES},
-        "profiles": profile_names(comparison) if voted else None,
+        "profiles": profile_names(comparison) if comparison.preference else None,
     }
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
 from mockllm_site.kit.rows import add, maximum, update
+from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace
 
 Row = TypeVar("Row", bound=Model)
@@ -173,20 +174,21 @@ def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
     return steps
 
 
-@transaction.atomic
 def rewind(conversation: Conversation, message: Message) -> None:
     """Delete a user's message and all later ones, so that it can be sent again; traces stay. Raises
     CONFLICT if an answer runs or is part of a comparison, VALIDATION_ERROR for an answer."""
-    _lock_rows(Conversation.objects.filter(pk=conversation.pk))
-    rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
     if message.sender != Sender.USER:
         raise ChatError(VALIDATION_ERROR, "expected a message of the user", field="message_id")
-    if conversation.traces.filter(status=Status.RUNNING).exists():
-        raise ChatError(CONFLICT, "The conversation is still being answered")
-    if rows.filter(comparison__isnull=False).exists():
-        raise ChatError(CONFLICT, "Compared answers cannot be deleted; use a new conversation")
-    rows.delete()
-    ContextState.objects.filter(conversation=conversation, last__gte=message.number).delete()
+    end_dead_runs(conversation.traces.all())
+    with transaction.atomic():
+        _lock_rows(Conversation.objects.filter(pk=conversation.pk))
+        if conversation.traces.filter(status=Status.RUNNING).exists():
+            raise ChatError(CONFLICT, "The conversation is still being answered")
+        rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
+        if rows.filter(comparison__isnull=False).exists():
+            raise ChatError(CONFLICT, "Compared answers cannot be deleted; use a new conversation")
+        rows.delete()
+        ContextState.objects.filter(conversation=conversation, last__gte=message.number).delete()
 
 
 def to_uuid(value: Any) -> UUID | None:

@@ -115,7 +115,7 @@ class Sender(models.TextChoices):
 
 
 class MessageStatus(models.TextChoices):
-    """Only `complete` answers are part of later prompts."""
+    """The status of a message; only `complete` answers are part of later prompts."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"

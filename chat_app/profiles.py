@@ -2,6 +2,7 @@
 
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import DEFAULT_PROFILE, MOCK_URL, ModelProfile, NotAKeyName, check_key_name
+from chat_app.values.text import UNSTORABLE
 from mockllm_site.kit.rows import find
 
 
@@ -30,7 +31,7 @@ def find_profile(name: str | None) -> ModelProfile:
     """Return a profile by its name, the default one for None; raises NOT_FOUND."""
     if name is None or name == DEFAULT_PROFILE:
         return default_profile()
-    profile = None if "\0" in name else find(ModelProfile, {"name": name})
+    profile = None if UNSTORABLE.search(name) else find(ModelProfile, {"name": name})
     if profile is None:
         raise ChatError(NOT_FOUND, "Profile not found", field="profile")
     return profile

@@ -197,8 +197,7 @@ def _mark_cancel_requested(trace_id: UUID) -> str | None:
 
 def _existing_status(trace_id: UUID) -> str:
     """Return the status of a run; raises NOT_FOUND for an unknown one."""
-    status = current_status(trace_id)
-    if status is None:
+    if (status := current_status(trace_id)) is None:
         raise _run_not_found()
     return status
 

@@ -225,7 +225,7 @@ def push_spans(body: dict[str, Any], url: str) -> None:
     try:
         with httpx2.Client(timeout=PUSH_TIMEOUT_SECONDS, trust_env=False) as client:
             answer = client.post(url, json=body)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise CannotExport(f"{url}: {error}") from None
     if not answer.is_success:
         raise CannotExport(f"{url}: {answer.status_code} {answer.text[:200]}".strip())

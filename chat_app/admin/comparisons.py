@@ -62,14 +62,12 @@ class ComparisonAdmin(RecordAdmin):
         return super().render_change_form(request, context, *args, **kw)
 
     @admin.action(description="Exclude from the ranking", permissions=["change"])
-    def exclude_from_ranking(
-        self, request: HttpRequest, comparisons: QuerySet[ABComparison]
-    ) -> None:
-        self.update_rows(request, comparisons, excluded=True, label="Excluded from the ranking")
+    def exclude_from_ranking(self, request: HttpRequest, rows: QuerySet[ABComparison]) -> None:
+        self.update_rows(request, rows, excluded=True, label="Excluded from the ranking")
 
     @admin.action(description="Include in the ranking", permissions=["change"])
-    def include_in_ranking(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
-        self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
+    def include_in_ranking(self, request: HttpRequest, rows: QuerySet[ABComparison]) -> None:
+        self.update_rows(request, rows, excluded=False, label="Included in the ranking")
 
 
 def _comparison_sides(comparison: ABComparison) -> Iterator[dict[str, Any]]:

@@ -155,8 +155,7 @@ class ProfileAdmin(ModelAdmin):
                 "The address of the profile has changed, so its API key's variable was blanked. "
                 "Enter the variable for the new address.",
             )
-        unknown = [name for name in obj.mcp_servers if name not in known_servers()]
-        if unknown:
+        if unknown := [name for name in obj.mcp_servers if name not in known_servers()]:
             messages.warning(
                 request,
                 f"There is no MCP server {' or '.join(unknown)} (MCP_SERVERS), "

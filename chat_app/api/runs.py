@@ -134,7 +134,7 @@ class CancelView(ChatView):
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
-        """Cancel a run, or all runs of a conversation."""
+        """Cancel a run, or all live runs of a conversation; return the id of the first one."""
         data = self.read_body(CancelBody)
         trace_ids = _runs_to_cancel(data)
         cancelled: list[UUID] = []

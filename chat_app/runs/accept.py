@@ -2,7 +2,6 @@
 is called."""
 
 import copy
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -16,13 +15,13 @@ from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import check_profile, find_profile
 from chat_app.runs import log_entries
+from chat_app.values.text import UNSTORABLE
 from mockllm_site.kit.rows import add
 from traces_app.leases import LEASE, current_owner, end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
 
-_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _MAX_ID_CHARS: Final = 200
 _ATTEMPTS: Final = 3
 
@@ -185,7 +184,7 @@ def _check_text(text: str) -> None:
     """Raise VALIDATION_ERROR for a blank text, and for one with NUL or a lone surrogate."""
     if not text.strip():
         raise ChatError(VALIDATION_ERROR, "Message cannot be empty", field="user_message")
-    if _UNSTORABLE.search(text):
+    if UNSTORABLE.search(text):
         raise ChatError(
             VALIDATION_ERROR,
             "Message cannot hold a NUL character or half a surrogate pair",
@@ -196,7 +195,7 @@ def _check_text(text: str) -> None:
 def _check_message_id(client_message_id: str | None) -> None:
     """Raise VALIDATION_ERROR for an id that is too long, or has NUL or a lone surrogate."""
     if client_message_id is not None and (
-        len(client_message_id) > _MAX_ID_CHARS or _UNSTORABLE.search(client_message_id)
+        len(client_message_id) > _MAX_ID_CHARS or UNSTORABLE.search(client_message_id)
     ):
         raise ChatError(
             VALIDATION_ERROR,

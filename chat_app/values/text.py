@@ -7,6 +7,8 @@ END_OF_TEXT: Final = "␄"
 BLANK_LINE: Final = "\n\n"
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+# NUL and surrogates, which databases refuse in texts.
+UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _NOT_IN_JSON: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -66,13 +68,11 @@ class WhitespaceTrimmer:
         text = piece if self._in_paragraph else piece.lstrip()
         solid = text.rstrip()
         if not solid:
-            if text:
-                self._held.append(text)
+            self._held.append(text)
             return ""
-        out = "".join((*self._held, solid))
-        self._held = [text[len(solid) :]] if len(solid) < len(text) else []
+        shown, self._held = "".join((*self._held, solid)), [text[len(solid) :]]
         self._begun = self._in_paragraph = True
-        return out
+        return shown
 
     def end_paragraph(self) -> None:
         """Put a blank line before the next text, in place of white space held back."""

@@ -17,6 +17,7 @@ from chat_app.conversations import (
     message_of,
     messages_of,
     rename,
+    rewind,
     set_feedback,
     title_from,
     to_uuid,
@@ -25,7 +26,8 @@ from chat_app.conversations import (
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Feedback, Message, Sender
 from tests.chat.asking import NOBODYS
-from traces_app.models import Trace
+from tests.traces.rows import dead_owner, make_trace
+from traces_app.models import Status, Trace
 
 
 @pytest.mark.django_db
@@ -110,6 +112,15 @@ def test_change_of_a_row_that_was_deleted_meanwhile_is_not_found() -> None:
         with pytest.raises(ChatError) as caught:
             change()
         assert caught.value.code == NOT_FOUND
+
+
+@pytest.mark.django_db
+def test_conversation_of_a_dead_run_can_be_rewound() -> None:
+    trace = make_trace(owner=dead_owner())
+    rewind(trace.conversation, trace.user_message)
+    assert not Message.objects.exists()
+    trace.refresh_from_db()
+    assert trace.status == Status.FAILED
 
 
 @pytest.mark.django_db

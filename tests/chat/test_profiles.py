@@ -84,7 +84,7 @@ def test_a_default_profile_that_was_changed_stays_so() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["", "nobody", "Demo", "\0", "x" * 500])
+@pytest.mark.parametrize("name", ["", "nobody", "Demo", "\0", "\udcff", "x" * 500])
 def test_a_name_of_no_profile_is_not_found(name: str) -> None:
     with pytest.raises(ChatError) as raised:
         find_profile(name)

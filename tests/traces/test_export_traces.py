@@ -97,6 +97,11 @@ def test_a_collector_that_is_not_there_is_an_error(trace_id: str) -> None:
         call_command("export_traces", to="http://127.0.0.1:1/v1/traces")
 
 
+def test_address_with_an_impossible_host_is_an_error(trace_id: str) -> None:
+    with pytest.raises(CommandError, match="Invalid IDNA hostname"):
+        call_command("export_traces", to="http://\udcff/v1/traces")
+
+
 def test_an_unknown_trace_is_an_error(live: Live) -> None:
     with pytest.raises(CommandError, match="no trace 00000000-0000-0000-0000-000000000007"):
         call_command("export_traces", str(UUID(int=7)))

@@ -10,6 +10,7 @@ from tests.chat.api.compared import ONE, TWO, answering, compare, prompt_of, see
 from tests.chat.asking import SECONDS, Api, error_of
 from tests.chat.scripts import ENDLESS
 from tests.support.live_server import Live
+from tests.traces.rows import dead_owner
 from traces_app.models import Status, Trace
 
 
@@ -105,6 +106,15 @@ def test_an_answer_that_still_comes_gets_no_vote(pair: None, live: Live, api: Ap
         cancelled = api.post("cancel_stream", conversation_id=str(comparison.conversation_id))
         assert cancelled.status_code == 200
     assert not Trace.objects.filter(status=Status.RUNNING).exists()
+
+
+def test_comparison_with_a_dead_run_has_the_status_failed(pair: None, api: Api) -> None:
+    stream = compare(api, seed=seed_for(ONE))
+    Trace.objects.filter(branch="b").update(status=Status.RUNNING, owner=dead_owner())
+    comparison_id = stream.last["comparison_id"]
+    assert api.get(f"ab/{comparison_id}").json()["status_b"] == "failed"
+    Trace.objects.filter(branch="b").update(status=Status.RUNNING)
+    assert voted(api, comparison_id, "a").status_code == 200
 
 
 @pytest.mark.parametrize(
