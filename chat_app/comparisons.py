@@ -179,6 +179,7 @@ def profile_names(comparison: ABComparison) -> Mapping[str, str]:
 
 
 def _store_comparison(accepted: AcceptedMessage, seed: int) -> None:
+    """Store the comparison of the two runs of a message."""
     a, b = accepted.runs
     ABComparison.objects.create(
         conversation_id=accepted.conversation_id,

@@ -158,8 +158,7 @@ FIRST_POLL_SECONDS, POLL_SECONDS = 0.01, 0.1
 async def _cancel_and_wait(run_id: Any) -> None:
     """Cancel the run and wait for its end; on the chat's event loop. Raises NOT_FOUND, and CONFLICT
     if it has ended."""
-    trace_id = to_uuid(run_id)
-    if trace_id is None:
+    if (trace_id := to_uuid(run_id)) is None:
         raise _run_not_found()
     status_here = await run_registry().stop(trace_id, StopReason.CANCELLED)
     status = status_here or await _cancel_elsewhere(trace_id)

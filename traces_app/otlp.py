@@ -27,6 +27,7 @@ OK_STATUS, ERROR_STATUS = 1, 2
 # `error.type` of a run whose final report has the status `failure`.
 REPORTED_FAILURE = "reported_failure"
 _ROOT = "run"
+PUSH_TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +198,6 @@ def _encode_value(value: Attribute) -> dict[str, Any]:
             return {"intValue": str(value)}
         case _:
             return {"arrayValue": {"values": [{"stringValue": item} for item in value]}}
-
-
-PUSH_TIMEOUT_SECONDS = 10.0
 
 
 class CannotExport(Exception):

@@ -113,6 +113,7 @@ def duration_ms(start: datetime, end: datetime | None) -> int | None:
 
 
 def _call_record(row: ModelCall, *, blind: bool) -> dict[str, Any]:
+    """Return the API's record of a model call, if `blind` without provider, model and step."""
     return {
         "number": row.number,
         "purpose": row.purpose,

@@ -14,6 +14,9 @@ from uuid import UUID
 
 from traces_app.models import ModelCall, Status, Trace
 
+# The purpose of the model calls that answer a message; others make summaries.
+ANSWER = "answer"
+
 Json: TypeAlias = Mapping[str, Any]
 
 # Scripted texts are templates: this variable stands for literal braces.
@@ -203,9 +206,6 @@ def _escape_braces(text: str) -> str:
     return _TEMPLATE.sub(_BRACES, text)
 
 
-ANSWER = "answer"
-
-
 def scenario_of_trace(trace: Trace) -> dict[str, Any]:
     """Return the document that replays this run; raises CannotReplay."""
     return scenario_document("trace", trace.id, [_recorded_run(trace)])
@@ -223,6 +223,7 @@ def scenario_of_conversation(conversation_id: UUID) -> dict[str, Any]:
 
 
 def _recorded_run(trace: Trace) -> RecordedRun:
+    """Return a run with its calls for the answer, not those for summaries, and its results."""
     calls = trace.calls.filter(purpose=ANSWER).order_by("number")
     return RecordedRun(trace, list(calls), _tool_results(trace))
 

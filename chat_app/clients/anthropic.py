@@ -15,6 +15,8 @@ from chat_app.values.events import ToolCall
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream, types
 
+# The API requires a limit. Thinking counts towards it, so the budget is added.
+MAX_TOKENS = 4_096
 FINISH_REASONS: Mapping[str, str] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -68,6 +70,7 @@ class AnthropicEventReader(sdk.EventReader):
         yield llm.Finished(FINISH_REASONS.get(self._reason, self._reason), *self._tokens)
 
     def _start_block(self, event: "types.RawContentBlockStartEvent") -> llm.ProviderEvents:
+        """Open a content block; yield the events of its start."""
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
@@ -85,6 +88,7 @@ class AnthropicEventReader(sdk.EventReader):
     def _read_delta(
         self, block: _OpenBlock, delta: "types.RawContentBlockDelta"
     ) -> llm.ProviderEvents:
+        """Yield the events of a delta of an open block; signatures are stored until its end."""
         match delta.type:
             case "text_delta":
                 yield from _part_unless_empty(llm.TextPart, delta.text)
@@ -114,10 +118,6 @@ def _part_unless_empty(
     """Yield a part of this kind with the text; nothing for "" and None."""
     if content := sdk.optional_text(text):
         yield kind(content)
-
-
-# The API requires a limit. Thinking counts towards it, so the budget is added.
-MAX_TOKENS = 4_096
 
 
 def request_body(request: llm.ModelRequest) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from chat_app.values.events import ToolCall
 if TYPE_CHECKING:
     from google.genai import Client, types
 
+VERSION = "v1beta"
 _FILTERED = (
     *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
@@ -53,6 +54,7 @@ class GoogleEventReader(sdk.ChoiceReader):
             yield from self._candidate_events(candidate)
 
     def _candidate_events(self, candidate: "types.Candidate") -> llm.ProviderEvents:
+        """Yield the events of a candidate in a chunk; those of a later candidate are queued."""
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part_events(index, part)]
@@ -87,6 +89,7 @@ class GoogleEventReader(sdk.ChoiceReader):
             yield llm.ThinkingPart(signature=b64encode(signature).decode())
 
     def _call_events(self, call: "types.FunctionCall") -> llm.ProviderEvents:
+        """Yield the start and the arguments of a tool call, which comes in one piece."""
         call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
         yield llm.CallStarted(call_id, sdk.required_text(call.name))
@@ -183,9 +186,6 @@ def _to_function_response(result: llm.ToolOutput) -> dict[str, Any]:
     return {
         "function_response": {"id": result.tool_call_id, "name": result.name, "response": response}
     }
-
-
-VERSION = "v1beta"
 
 
 class GoogleClient(sdk.SdkClient):

@@ -72,12 +72,12 @@ def optional_index(value: object) -> int:
 
 
 # No answer has more; scenario documents have the same limit.
-MAX_TOKENS = 2**31 - 1
+MAX_COUNTED_TOKENS = 2**31 - 1
 
 
 def token_count(value: object) -> int:
-    """Return a number of tokens from 1 to MAX_TOKENS, or 0 for any other value."""
-    return value if isinstance(value, int) and 0 < value <= MAX_TOKENS else 0
+    """Return a number of tokens from 1 to MAX_COUNTED_TOKENS, or 0 for any other value."""
+    return value if isinstance(value, int) and 0 < value <= MAX_COUNTED_TOKENS else 0
 
 
 # The loop is released after this many events, since an in-process answer never waits.

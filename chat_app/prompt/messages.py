@@ -9,6 +9,8 @@ from msgspec.structs import asdict
 from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
 
+THINKING_BUDGET: Final = 10_000
+
 
 def to_stored_round(
     parts: Iterable[llm.AssistantPart], results: Iterable[llm.ToolOutput]
@@ -53,6 +55,7 @@ def to_stored_part(part: llm.AssistantPart) -> dict[str, Any]:
 
 
 def _to_part(stored: Mapping[str, Any]) -> llm.AssistantPart:
+    """Return a part from the JSON that `to_stored_part` returned."""
     match stored:
         case {"tool_call": {"id": call_id, "name": name, "arguments": arguments}}:
             return ToolCall(call_id, name, arguments)
@@ -66,9 +69,6 @@ def _to_tool_output(stored: Mapping[str, Any]) -> llm.ToolOutput:
     return llm.ToolOutput(
         stored["tool_call_id"], stored["name"], stored["content"], stored.get("is_error", False)
     )
-
-
-THINKING_BUDGET: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def time_limit_error() -> ChatError:
 
 
 def _limit_error(excess: str, setting: str) -> ChatError:
+    """Return the error of an answer beyond the limit of a setting."""
     return ChatError(SERVICE_UNAVAILABLE, f"The answer {excess}, the limit of {setting}")
 
 
@@ -183,6 +184,7 @@ class ModelCalls:
 
     @property
     def rows(self) -> list[ModelCall]:
+        """The rows of all calls that have begun, also of running ones."""
         return [call.row for call in self._calls]
 
     def unrecorded_rows(self) -> list[ModelCall]:

@@ -69,6 +69,7 @@ class ToolCalls:
         yield from self._pop_queued()
 
     def _pop_queued(self) -> Iterator[run_events.RunEvent]:
+        """Yield the queued events and remove them from the queue."""
         while self._queued:
             yield self._queued.popleft()
 

@@ -87,13 +87,10 @@ class StreamPipeline:
         ]
 
     def complete(self) -> run_events.Complete:
-        return run_events.Complete(
-            text="".join(self._text),
-            thinking="".join(self._thinking) or None,
-            tool_calls=tuple(
-                call.to_part() if isinstance(call, OpenCall) else call for call in self._calls
-            ),
-        )
+        """Return the text, the thinking and the calls so far."""
+        text, thinking = "".join(self._text), "".join(self._thinking)
+        calls = (call.to_part() if isinstance(call, OpenCall) else call for call in self._calls)
+        return run_events.Complete(text, thinking or None, tuple(calls))
 
     def _flush(self) -> list[run_events.StreamEvent]:
         """Return the events of text held back so far; half a surrogate pair is dropped."""
@@ -134,6 +131,7 @@ class StreamPipeline:
         return [run_events.ThinkingDelta(solid)]
 
     def _add_native_thinking(self, piece: llm.ThinkingPart) -> list[run_events.StreamEvent]:
+        """Add thinking that the provider sent apart from the text; return the events."""
         if piece == llm.ThinkingPart():
             return []
         self._text_characters.drop()
@@ -148,6 +146,7 @@ class StreamPipeline:
         return [*events, *self._add_thinking(clean(text))]
 
     def _start_call(self, started: llm.CallStarted) -> list[run_events.StreamEvent]:
+        """Add a call to the round and the answer; return its event, none for a hidden tool."""
         call = OpenCall(self._unique_id(clean(started.id) or "call"), clean(started.name))
         self._by_id[started.id] = call
         self._round.begin_call(call)

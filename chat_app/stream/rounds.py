@@ -85,6 +85,7 @@ class OpenRound:
     def add_thinking(
         self, text: str, *, native: bool = False, signature: str = "", redacted: str = ""
     ) -> None:
+        """Append thinking to the last part; begin a new one if that is closed or differs."""
         last = self._parts[-1] if self._parts else None
         if (
             not isinstance(last, OpenThinking)

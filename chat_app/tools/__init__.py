@@ -11,6 +11,8 @@ import msgspec
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
+# A model reads far less; the limit protects the process.
+MAX_RESULT_CHARS: Final = 4_194_304
 # The SDK cannot serialize much deeper values, and its connection ends if it tries.
 MAX_DEPTH: Final = 64
 TOO_DEEP: Final = f"the arguments are nested deeper than {MAX_DEPTH} levels"
@@ -62,10 +64,6 @@ class ToolOutcome:
     text: str
     status: OutcomeStatus = "success"
     code: str | None = None
-
-
-# A model reads far less; the limit protects the process.
-MAX_RESULT_CHARS: Final = 4_194_304
 
 
 def failed_outcome(message: str, code: str | None = None) -> ToolOutcome:

@@ -66,7 +66,10 @@ class SessionOwner:
     async def _wait_for_session(self) -> Session:
         """Return the open session, opened if there is none. Raises SessionEnded if opening fails or
         takes longer than WAIT_SECONDS."""
-        await self._process_pending_end()
+        if self._latest is not None and self._latest.settled.is_set():
+            # An end that has arrived must be seen now: a call in an ended session would be lost.
+            for _ in range(EVENT_LOOP_TURNS):
+                await asyncio.sleep(0)
         session = self._current_or_new_session()
         left = session.began + WAIT_SECONDS - self._clock()
         try:
@@ -77,13 +80,6 @@ class SessionOwner:
         if session.ended is not None:
             raise SessionEnded(session.ended)
         return session
-
-    async def _process_pending_end(self) -> None:
-        """Give the SDK's tasks turns of the event loop, so that an end that has arrived is seen
-        before the next call, which would be lost."""
-        if self._latest is not None and self._latest.settled.is_set():
-            for _ in range(EVENT_LOOP_TURNS):
-                await asyncio.sleep(0)
 
     def _current_or_new_session(self) -> Session:
         """Return the current or a new session; raises SessionEnded in a pause after a failure."""

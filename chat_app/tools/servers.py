@@ -84,6 +84,7 @@ def _reject_repeated_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_name(name: str) -> str:
+    """Return the name of a server; raises ServersError if it is malformed."""
     if not NAME.fullmatch(name):
         raise ServersError(
             f"{name!r}: a server's name has 1 to 64 letters, digits, dots, hyphens or underscores"
@@ -170,6 +171,7 @@ def _is_local(host: str) -> bool:
 
 
 def _describe_type(value: Any) -> str:
+    """Return the name of a value's JSON type, for error messages."""
     match value:
         case None:
             return "null"

@@ -33,8 +33,9 @@ MCP_MODULE: Final = "chat_app.tools.mcp"
 MISSING_PACKAGE: Final = "MCP servers need one more package: pip install 'mockllm-server[chat]'"
 # Offers are cached, because a model may call a tool by a former name.
 MAX_OFFERS: Final = 10_000
-# All providers accept 64 letters, digits, underscores and hyphens.
-REFUSED_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")
+# All providers accept 64 letters, digits, underscores and hyphens; Gemini refuses names that begin
+# with a digit or a hyphen, so the start of such a name is found too.
+REFUSED_CHARACTERS: Final = re.compile(r"^(?=[0-9-]|\Z)|[^A-Za-z0-9_-]")
 MAX_NAME_CHARS: Final = 64
 MARK_CHARS: Final = 8
 
@@ -70,7 +71,8 @@ def name_tools(listings: Mapping[str, Sequence[Tool]]) -> dict[str, OfferedTool]
 
 
 def _provider_safe(name: str) -> str:
-    """Return the name with refused characters replaced; a long one is cut and gets a hash."""
+    """Return the name with `_` for refused characters and before a digit, a hyphen or nothing at
+    its start. A long name is cut and gets a hash."""
     usable = REFUSED_CHARACTERS.sub("_", name)
     if len(usable) <= MAX_NAME_CHARS:
         return usable

@@ -33,7 +33,7 @@ class SettingError(Exception):
 
 
 def parse_mode(name: str, value: str) -> str:
-    """The mode: `dev` (the default), `test` or `prod`."""
+    """Return the mode in lower case, `dev` for an empty text; raise SettingError for any other."""
     chosen = value.strip().lower() or "dev"
     if chosen not in MODES:
         raise SettingError(f"{name}: expected dev, test or prod, got {value!r}")
@@ -45,17 +45,17 @@ def parse_text(_: str, value: str) -> str:
 
 
 def parse_token(_: str, value: str) -> str:
-    """A bearer token."""
+    """Return a bearer token unchanged; `read_settings` checks its length in prod."""
     return value
 
 
 def parse_names(_: str, value: str) -> list[str]:
-    """A list separated by commas."""
+    """Return the items of a text, separated by commas, without empty ones."""
     return [item for part in value.split(",") if (item := part.strip())]
 
 
 def parse_networks(name: str, value: str) -> list[IPv4Network | IPv6Network]:
-    """IP addresses and CIDR ranges separated by commas."""
+    """Return IP addresses and CIDR ranges, separated by commas; raise SettingError."""
     try:
         return [ip_network(entry, strict=False) for entry in parse_names(name, value)]
     except ValueError as error:
@@ -64,12 +64,12 @@ def parse_networks(name: str, value: str) -> list[IPv4Network | IPv6Network]:
 
 
 def parse_paths(_: str, value: str) -> list[str]:
-    """Files and directories, separated as in PATH."""
+    """Return files and directories, separated as in PATH, without empty ones."""
     return [part for part in value.split(os.pathsep) if part]
 
 
 def parse_pairs(name: str, value: str) -> list[tuple[str, str]]:
-    """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
+    """Return the variable and host of each `MY_KEY@llm.example:8080`; raise SettingError."""
     items = parse_names(name, value)
     for item in items:
         if not PAIR.fullmatch(item):
@@ -78,7 +78,7 @@ def parse_pairs(name: str, value: str) -> list[tuple[str, str]]:
 
 
 def parse_origins(name: str, value: str) -> list[str]:
-    """Web origins such as `https://app.example.com:8443`, or `*` for any."""
+    """Return web origins such as `https://app.example.com:8443`, or `*`; raise SettingError."""
     items = parse_names(name, value)
     for item in items:
         if not ORIGIN.fullmatch(item):
@@ -87,7 +87,7 @@ def parse_origins(name: str, value: str) -> list[str]:
 
 
 def parse_flag(name: str, value: str) -> bool:
-    """A boolean: 1, true, yes, on or 0, false, no, off; raises SettingError for other words."""
+    """Return True for 1, true, yes, on and False for 0, false, no, off; else raise SettingError."""
     word = value.lower()
     if word not in TRUE | FALSE:
         raise SettingError(f"{name}: expected true or false, got {word!r}")
@@ -95,7 +95,7 @@ def parse_flag(name: str, value: str) -> bool:
 
 
 def parse_whole(name: str, value: str) -> int:
-    """A whole number from 1 up; underscores may group its digits."""
+    """Return a whole number from 1 up, written with underscores or not; raise SettingError."""
     try:
         result = int(value)
     except ValueError:
@@ -106,12 +106,12 @@ def parse_whole(name: str, value: str) -> int:
 
 
 def parse_optional_whole(name: str, value: str) -> int | None:
-    """A whole number from 1 up, or nothing."""
+    """Return a whole number from 1 up, or None for an empty text; raise SettingError."""
     return parse_whole(name, value) if value else None
 
 
 def parse_number(name: str, value: str) -> float:
-    """A number from 0 up."""
+    """Return a finite number from 0 up; raise SettingError for any other text."""
     try:
         result = float(value)
     except ValueError:
@@ -122,8 +122,8 @@ def parse_number(name: str, value: str) -> float:
 
 
 def parse_database(name: str, value: str) -> dict[str, Any]:
-    """Django's settings for a database address, by default a SQLite file in the working directory.
-    SQLite is set up for many readers beside one writer."""
+    """Return Django's settings for a database address, by default a SQLite file in the working
+    directory, set up for many readers beside one writer. Raise SettingError."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
         # django-environ only warns of an unknown kind of address; here it is an error.
@@ -151,7 +151,7 @@ def parse_database(name: str, value: str) -> dict[str, Any]:
 
 
 def parse_redis(name: str, value: str) -> str:
-    """A Redis address, or nothing."""
+    """Return a Redis address, or an empty text; raise SettingError, also without its package."""
     if value and not value.startswith(("redis://", "rediss://", "unix://")):
         raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
     if value and find_spec("channels_redis") is None:

@@ -43,6 +43,16 @@ def test_characters_that_a_provider_refuses_are_replaced() -> None:
     assert names(a=tools("files.read/all ü")) == {"files_read_all__": ("a", "files.read/all ü")}
 
 
+def test_name_that_begins_with_no_letter_gets_an_underscore() -> None:
+    """Gemini refuses the whole request otherwise."""
+    assert names(a=tools("3d", "-x", "_y", "")) == {
+        "_3d": ("a", "3d"),
+        "_-x": ("a", "-x"),
+        "_y": ("a", "_y"),
+        "_": ("a", ""),
+    }
+
+
 def test_names_that_become_the_same_are_numbered() -> None:
     assert names(a=tools("a.b", "a_b", "a/b")) == {
         "a_b": ("a", "a.b"),
