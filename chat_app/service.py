@@ -1,5 +1,5 @@
-"""Requirement 002's service: send a message and stream its answer, or cancel the answer, whichever
-process runs it."""
+"""Requirement 002's service: send a message and stream its answer, or cancel the answer in any
+process."""
 
 import asyncio
 import json

@@ -148,7 +148,7 @@ class Screen:
                     self.note("(cancelled)", style="dim")
 
     def note(self, text: str, *, style: str = "dim") -> None:
-        """Print a text in a line of its own, among the asides."""
+        """Print a text in a separate line, among the asides."""
         self.end_line()
         self._print_verbatim(self._asides, text, style=style, end="\n")
 

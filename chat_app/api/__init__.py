@@ -1,1 +1,1 @@
-"""The chat over HTTP: messages in, events out, and what is kept of both."""
+"""The chat over HTTP: views, schemas of bodies and queries, event streams, and OpenAPI."""

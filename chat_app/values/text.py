@@ -70,9 +70,9 @@ class WhitespaceTrimmer:
         if not solid:
             self._held.append(text)
             return ""
-        shown, self._held = "".join((*self._held, solid)), [text[len(solid) :]]
+        visible, self._held = "".join((*self._held, solid)), [text[len(solid) :]]
         self._begun = self._in_paragraph = True
-        return shown
+        return visible
 
     def end_paragraph(self) -> None:
         """Put a blank line before the next text, in place of white space held back."""
