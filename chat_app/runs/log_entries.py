@@ -6,7 +6,6 @@ from uuid import UUID
 
 from chat_app.errors import STATUSES
 from chat_app.values import events as run_events
-from traces_app.reports import load_storable
 
 MAX_OUTPUT_CHARS: Final = 16_384
 
@@ -21,11 +20,11 @@ def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
             return "chunk", {"content": content, "conversation_id": str(conversation_id)}
         case run_events.ThinkingDelta(content):
             return "thinking", {"content": content, "conversation_id": str(conversation_id)}
-        case run_events.ToolStarted(call, at):
+        case run_events.ToolStarted(call, arguments, at):
             return "tool_start", {
                 "tool_call_id": call.id,
                 "tool_name": call.name,
-                "tool_args": display_arguments(call.arguments),
+                "tool_args": arguments,
                 "timestamp": format_timestamp(at),
             }
         case run_events.ToolResult(call_id, result, is_error, code):
@@ -76,12 +75,3 @@ def done_entry(
 def format_timestamp(at: datetime) -> str:
     """Return a time as RFC 3339 text in UTC, with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def display_arguments(arguments: str) -> dict[str, Any] | str:
-    """Return the arguments as an object, or as their text if they are no storable object."""
-    try:
-        value = load_storable(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    return value if isinstance(value, dict) else arguments

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from chat_app.errors import VALIDATION_ERROR
 from chat_app.runs import metrics
-from chat_app.runs.log_entries import display_arguments
 from chat_app.runs.store import tool_call_row
 from chat_app.stream import StreamPipeline
 from chat_app.tools import ToolOutcome, failed_outcome
@@ -19,7 +18,7 @@ from chat_app.tools.toolbox import McpToolbox
 from chat_app.values import events as run_events
 from chat_app.values.model_call import AssistantPart, TextPart, ToolOutput
 from chat_app.values.text import BLANK_LINE, clean
-from traces_app.reports import REPORT_TOOL, FinalReport, parse_report
+from traces_app.reports import REPORT_TOOL, FinalReport, load_storable, parse_report
 
 INVALID_REPORT: Final = "the report has no report_content, which is a text"
 
@@ -82,7 +81,7 @@ class ToolCalls:
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
-        self._queue_event(run_events.ToolStarted(call, timezone.now()))
+        self._queue_event(run_events.ToolStarted(call, arguments, timezone.now()))
         outcome = await self._call_tool(call, toolbox)
         is_error = outcome.status != "success"
         text = clean(outcome.text)
@@ -110,6 +109,15 @@ class ToolCalls:
         self._queue_event(
             run_events.ToolEnded(call_id, status, round((time.monotonic() - started) * 1000))
         )
+
+
+def display_arguments(arguments: str) -> dict[str, Any] | str:
+    """Return the arguments as an object, or as their text if they are no storable object."""
+    try:
+        value = load_storable(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return value if isinstance(value, dict) else arguments
 
 
 def find_final_report(calls: Iterable[run_events.ToolCall]) -> FinalReport | None:

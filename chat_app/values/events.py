@@ -1,8 +1,7 @@
-"""The events of a run, clean and ready to be shown: requirement 002's, and requirement 004's start
-and end of a tool call."""
+"""The events of a run: requirement 002's, and requirement 004's start and end of a tool call."""
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -71,9 +70,10 @@ ToolStatus: TypeAlias = Literal["success", "error", "timeout", "cancelled"]
 
 
 class ToolStarted(Struct, frozen=True):
-    """A tool is called with complete arguments; `at` is an aware time."""
+    """A tool is called with these arguments, text if they are no object; `at` is an aware time."""
 
     call: ToolCall
+    arguments: dict[str, Any] | str
     at: datetime
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from chat_app.errors import STATUSES
 from chat_app.runs import log_entries as mapping
+from chat_app.runs.tool_calls import display_arguments
 from chat_app.values.events import (
     Error,
     TextDelta,
@@ -48,7 +49,7 @@ def test_a_chunk_is_text_and_never_thinking() -> None:
 
 def test_tool_start_has_whole_arguments_and_the_time() -> None:
     call = ToolCall("a", "weather", '{"city": "Paris"}')
-    assert mapping.entry_of(ToolStarted(call, NOON), CONVERSATION) == (
+    assert mapping.entry_of(ToolStarted(call, {"city": "Paris"}, NOON), CONVERSATION) == (
         "tool_start",
         {
             "tool_call_id": "a",
@@ -74,7 +75,7 @@ def test_times_are_told_in_utc() -> None:
     ],
 )
 def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, displayed: Any) -> None:
-    assert mapping.display_arguments(arguments) == displayed
+    assert display_arguments(arguments) == displayed
 
 
 @pytest.mark.parametrize(
@@ -96,12 +97,12 @@ def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, display
     ],
 )
 def test_other_arguments_are_shown_as_their_text(arguments: str) -> None:
-    assert mapping.display_arguments(arguments) == arguments
+    assert display_arguments(arguments) == arguments
 
 
 def test_displayed_arguments_can_be_stored_and_encoded() -> None:
     for deepest in ('{"x": ' * 63 + "{}" + "}" * 63, '{"x": ' + "[" * 63 + "]" * 63 + "}"):
-        displayed = mapping.display_arguments(deepest)
+        displayed = display_arguments(deepest)
         assert json.dumps(displayed, allow_nan=False) == deepest
 
 
