@@ -43,9 +43,9 @@ class Catalog:
         self._lock = Lock()
         self._current: Snapshot | None = None
         self._committed: Snapshot | None = None
-        # Of a test case's connection at one position of its transaction.
+        # The snapshot inside a test's transaction, at one position of it.
         self._in_test: tuple[Position, Snapshot] | None = None
-        # Of which as much is taken over as has not changed.
+        # The previous snapshot, whose unchanged parts the next one shares.
         self._last: Snapshot | None = None
         self._sessions = BoundedDict[int, tuple[Snapshot, Index]](MAX_SESSION_INDEXES)
         self._poller: Poller | None = None
@@ -115,12 +115,12 @@ class Catalog:
         database fails, keep the last ones; raise DatabaseError if there are none."""
         with self._lock:
             if running_connection():
-                # Its transaction may have the database to itself, and is looked through anyhow.
+                # A test's transaction may lock the database, and is checked at each use anyway.
                 return
             try:
                 snapshot = self._take_snapshot()
             except DatabaseError:
-                # The poller tries again; what was good until now still answers.
+                # The poller retries; until then the last snapshot stays in use.
                 log.exception("catalog: could not be read")
                 if self._committed is None:
                     raise
@@ -151,7 +151,7 @@ class Catalog:
         with self._catching_up:
             if changes != self._caught_up:
                 run_through(None, self.reload)
-                # A database that does not answer now is looked at by the poller.
+                # Also if the database failed, because the poller retries.
                 self._caught_up = changes
 
     def forget(self) -> None:
@@ -187,7 +187,7 @@ class Catalog:
 def _compile_document(document: Json) -> Compiled:
     """Compile a session's own scenario, without steps if it is disabled. Raises DocumentError."""
     (scenario,) = load_documents(document, limits=limits())
-    # A disabled one hides the common one of its name and answers nothing.
+    # A disabled private scenario hides the common one of its name, and never answers.
     return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)
 
 

@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 
 LOADED: Final = "loaded from MOCKLLM_SCENARIOS"
 REMOVED: Final = "removed from MOCKLLM_SCENARIOS"
-# How often the other processes look whether the one that watches has ended.
+# Interval at which other processes try to take over the watching.
 LOOK_SECONDS: Final = 0.5
-# After this time a save in two parts is complete: some editors empty or remove a file first.
+# Some editors empty or remove a file before they write it; after this time the save is complete.
 SETTLE_SECONDS: Final = 0.2
 MAX_READINGS: Final = 10
 MAX_PROBLEMS: Final = 20
@@ -107,7 +107,7 @@ class FileWatcher:
 
         while not self._stopping.is_set():
             try:
-                # A lock of this process alone, which the system releases however it ends.
+                # Only one process gets this lock; the system releases it when the process ends.
                 fcntl.lockf(self._shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 while not self._stopping.is_set():
                     self._watch()

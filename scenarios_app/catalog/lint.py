@@ -14,7 +14,7 @@ from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import ServedRequest
 from scenarios_app.wire.registry import providers, wires
 
-# So many of the newest requests with tools tell which ones there are.
+# The tools are taken from this many of the newest requests that offer some.
 LATEST = 100
 
 

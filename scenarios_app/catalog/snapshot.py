@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
 SECONDS = 0.25
-# A look at the database that takes longer is a problem too.
+# A query that takes longer is reported as a problem.
 LOOK_SECONDS = 5.0
 
 

@@ -15,7 +15,7 @@ def redis_connections() -> "Connections | None":
     url = setting("REDIS_URL")
     if not url:
         return None
-    # Imported late, since a process without Redis should not wait for its client's import.
+    # Imported late, because only processes with Redis need its client.
     from scenarios_app.cluster.connections import Connections
 
     return Connections(url)

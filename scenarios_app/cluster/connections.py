@@ -24,7 +24,7 @@ from scenarios_app.models import Installation
 log = logging.getLogger(__name__)
 
 SECONDS: Final = 10.0
-# After a failure nobody asks again for so long: who waits for a silent Redis waits for nothing.
+# After a failure, requests fail immediately for this long, so that they do not pile up.
 PAUSE_SECONDS: Final = 0.25
 CONNECTIONS: Final = 32
 AWAY: Final = "What this server shares with others (REDIS_URL) cannot be reached; try again."
@@ -54,16 +54,16 @@ class Connections:
 
     def __init__(self, url: str) -> None:
         self.lost = 0
-        # The last moment of Redis that an answer has told of.
+        # The latest Redis clock value that this process has seen.
         self.moment = 0
         self._url = url
         self._name = b""
         self._away_until = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._async: redis.asyncio.Redis | None = None
-        # Who waits for a connection waits in line.
+        # Waiting requests get a connection in the order of arrival.
         self._free = asyncio.Semaphore(CONNECTIONS)
-        # The client for threads.
+        # The blocking client, for threads.
         self.here = redis.Redis.from_url(
             url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._on_connect, **_SETTINGS
         )
@@ -111,7 +111,7 @@ class Connections:
                 except NoScriptError:
                     return await client.eval(LIBRARY + script, 1, self.prefix, *arguments)
             except (RedisError, OSError) as error:
-                # What is idle is as dead as this one: nobody should find that out one by one.
+                # Close idle connections too: they are probably broken as well.
                 await client.connection_pool.disconnect(inuse_connections=False)
                 raise self._mark_away(error) from error
 

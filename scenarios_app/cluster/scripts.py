@@ -73,7 +73,7 @@ local function news(S, epoch, known)
 end
 """
 
-# Session, alias, most; epoch and number of the consumed steps that are known; revision that is.
+# Arguments: session, alias, most; epoch and number of known consumed steps; known revision.
 ARRIVE: Final = """
 local S, A = ARGV[1], ARGV[2]
 local now = use(S, A, ARGV[3])
@@ -89,7 +89,7 @@ return {ordinal, e, from, entries, revision, documents, redis.call('GET', P .. '
   now, redis.call('ZCARD', P .. 'sessions'), redis.call('GET', P .. 'left') or '0'}
 """
 
-# Session, alias, most; epoch and number that are known; scenario, step and label of each step.
+# Arguments: session, alias, most; known epoch and number; scenario, key and label per step.
 CONSUME: Final = """
 local S, taken = ARGV[1], 0
 use(S, ARGV[2], ARGV[3])
@@ -104,7 +104,7 @@ end
 return {taken, news(S, ARGV[4], ARGV[5])}
 """
 
-# Session, alias, most; scenario, step with provider, label; times.
+# Arguments: session, alias, most; scenario, step with provider, label; times.
 FAIL: Final = """
 local S = ARGV[1]
 use(S, ARGV[2], ARGV[3])
@@ -118,20 +118,20 @@ end
 return 1
 """
 
-# Session, alias, most; counter.
+# Arguments: session, alias, most; counter.
 COUNT: Final = """
 use(ARGV[1], ARGV[2], ARGV[3])
 return redis.call('HINCRBY', P .. 'k:' .. ARGV[1], ARGV[4], 1)
 """
 
-# Session, alias, most; violation, how many are kept.
+# Arguments: session, alias, most; violation, maximum number.
 VIOLATE: Final = """
 use(ARGV[1], ARGV[2], ARGV[3])
 redis.call('RPUSH', P .. 'v:' .. ARGV[1], ARGV[4])
 redis.call('LTRIM', P .. 'v:' .. ARGV[1], -tonumber(ARGV[5]), -1)
 """
 
-# Session.
+# Argument: session.
 READ: Final = """
 local S = ARGV[1]
 return {redis.call('HGET', P .. 's:' .. S, 'o') or '0',
@@ -150,7 +150,7 @@ local function give_up(S, name)
 end
 """
 
-# Session, alias, most; name, data; how many answers, how many bytes.
+# Arguments: session, alias, most; name, data; maximum number and bytes of responses.
 REMEMBER: Final = (
     _ANSWERS
     + """
@@ -169,10 +169,10 @@ end
 """
 )
 
-# Session, name.
+# Arguments: session, name.
 GIVE_UP: Final = _ANSWERS + "give_up(ARGV[1], ARGV[2])"
 
-# Nothing.
+# No arguments.
 SESSIONS: Final = """
 local names, aliases = {}, {}
 for _, S in ipairs(redis.call('ZRANGE', P .. 'sessions', 0, -1)) do
@@ -191,7 +191,7 @@ end
 return names
 """
 
-# Most, whether own scenarios go too, then sessions each with its alias.
+# Arguments: most, whether own scenarios are deleted, then each session and its alias.
 RESET: Final = """
 for i = 3, #ARGV, 2 do
   local S, A = ARGV[i], ARGV[i + 1]
@@ -205,7 +205,7 @@ for i = 3, #ARGV, 2 do
 end
 """
 
-# Most, whether own scenarios go: the rest of a reset of all sessions, which are gone already.
+# Arguments as for RESET. The end of a reset of all sessions, which are deleted already.
 RESET_OWN: Final = """
 for _, A in ipairs(redis.call('SMEMBERS', P .. 'own')) do
   if ARGV[2] == '1' then
@@ -216,7 +216,7 @@ for _, A in ipairs(redis.call('SMEMBERS', P .. 'own')) do
 end
 """
 
-# Scenario; alias, or nothing for every session.
+# Arguments: scenario; alias, or empty for every session.
 CLEAR: Final = """
 local N = ARGV[1]
 for _, S in ipairs(redis.call('SMEMBERS', P .. 'x:' .. N)) do
@@ -241,7 +241,7 @@ for _, S in ipairs(redis.call('SMEMBERS', P .. 'x:' .. N)) do
 end
 """
 
-# Session, alias, most; the revision that they were of, documents (nothing for none), the channel.
+# Arguments: session, alias, most; expected revision, documents (empty for none), channel.
 KEEP: Final = """
 local S, A = ARGV[1], ARGV[2]
 if ARGV[5] ~= '' then use(S, A, ARGV[3]) end
@@ -258,7 +258,7 @@ redis.call('PUBLISH', ARGV[6], 'own ' .. A)
 return 1
 """
 
-# Session, alias.
+# Arguments: session, alias.
 OWN: Final = """
 local A = ARGV[2]
 if redis.call('EXISTS', P .. 'w:' .. A) == 0 then return {'0', ''} end
@@ -266,8 +266,8 @@ redis.call('SADD', P .. 'n:' .. A, ARGV[1])
 return redis.call('HMGET', P .. 'w:' .. A, 'revision', 'documents')
 """
 
-# Now in microseconds; the last moment that this process knows of, and the name that it knows this
-# Redis by. Whether Redis still has it all.
+# Arguments: microseconds now; the latest clock value and the name of Redis that this process knows.
+# Returns 1 if Redis has lost nothing.
 CHECK: Final = """
 if ARGV[3] ~= '' then redis.call('SET', P .. 'name', ARGV[3], 'NX') end
 local clock = tonumber(redis.call('GET', P .. 'clock') or '0')
@@ -278,25 +278,25 @@ end
 return 1
 """
 
-# A name for this Redis, if it has none: the one that it has.
+# Argument: a name for this Redis. Returns the name that it has now.
 NAME: Final = """
 redis.call('SET', P .. 'name', ARGV[1], 'NX')
 return redis.call('GET', P .. 'name')
 """
 
-# The channel. The common scenarios have changed.
+# Argument: the channel. Announces a change of the common scenarios.
 CHANGED: Final = """
 redis.call('SET', P .. 'changes', tick())
 redis.call('PUBLISH', ARGV[1], 'catalog')
 """
 
-# Session, name.
+# Arguments: session, name.
 RECALL: Final = "return redis.call('HGET', P .. 'r:' .. ARGV[1], ARGV[2])"
 
-# Nothing.
+# No arguments.
 NAMES: Final = "return redis.call('ZRANGE', P .. 'sessions', 0, -1)"
 
-# Session, what names begin with.
+# Arguments: session, prefix of names.
 RECALL_ALL: Final = """
 local found = {}
 for _, name in ipairs(redis.call('ZRANGE', P .. 'q:' .. ARGV[1], 0, -1)) do

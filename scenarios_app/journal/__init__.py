@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, RLock, Thread
 from typing import Protocol
 from weakref import WeakSet
 
@@ -43,11 +43,11 @@ FLUSH_SECONDS = 30.0
 RETRY_SECONDS = (0.1, 0.5, 2.0)
 WAITING_BYTES = 64_000_000
 ENTRY_BYTES = 4_000
-# What may stay in memory until somebody reads, and as much again while that is written.
+# Bytes of entries that stay in memory until they are read, and again while they are written.
 UNREAD_BYTES = 128_000_000
-# Larger entries are written without a reader: rows share what repeats in their bodies.
+# Larger entries are always written, because rows share repeated parts of their bodies.
 MAX_UNREAD_ENTRY_BYTES = 65_536
-# The table may hold this part more than it should: it is trimmed in steps.
+# The table is trimmed once it exceeds its limit by one part in this many.
 TRIM_PART = 20
 
 
@@ -99,7 +99,7 @@ class Journal:
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
         self.unread = False
-        # They hand over what they hold before anything is read or written to the end.
+        # Sources of entries that are asked before anything is read, and at the end.
         self.sources: WeakSet[RecordSource] = WeakSet()
         self.dropped = 0
         self.failed = 0
@@ -111,10 +111,10 @@ class Journal:
         self._unread: deque[_Waiting] = deque()
         self._unread_bytes = 0
         self._untrimmed = 0
-        # Bytes of blocks; what earlier processes left is trimmed first.
+        # Bytes of blocks since the last trim; infinite until the first one.
         self._untrimmed_bytes = math.inf
         self._queue: SimpleQueue[_Waiting | _Barrier] = SimpleQueue()
-        self._lock = Lock()
+        self._lock = RLock()
         self._thread: Thread | None = None
         self._stopping = Event()
         self._hurry = Event()
@@ -251,12 +251,12 @@ class Journal:
         try:
             item = self._queue.get(timeout=IDLE_SECONDS)
         except Empty:
-            # An idle journal keeps no connection: nobody could drop the database under it.
+            # An idle journal closes its connection, which would prevent dropping the database.
             connection.close()
             item = self._queue.get()
         if isinstance(item, _Waiting) and self._queue.qsize() < BATCH_ROWS:
-            # Asleep, and not in `get`: woken by each entry, this thread would take the
-            # interpreter from the event loop with every answer.
+            # Wait outside `get`: if each entry woke this thread, it would take the interpreter from
+            # the event loop with every answer.
             self._hurry.wait(BATCH_SECONDS)
             self._hurry.clear()
         waiting: list[_Waiting] = []
@@ -281,7 +281,7 @@ class Journal:
                 self._count_lost_rows([item.record.session])
                 continue
             if item.scope:
-                # A test's transaction has the database to itself: its rows wait for its own flush.
+                # A test's transaction may lock the database: its rows wait for a flush in the test.
                 if item.scope not in self._in_test:
                     self._in_test.clear()
                 self._in_test.setdefault(item.scope, []).append(row)

@@ -19,11 +19,11 @@ from scenarios_app.models.bodies import Part, compress
 
 # Writing a shorter body takes less time than compressing it.
 MAX_TEXT_CHARS: Final = 8_192
-# The place of a piece takes about 250 bytes of memory.
+# Each known piece takes about 250 bytes of memory.
 MAX_PIECES: Final = 65_536
-# Text of responses in a block, which is unpacked to read one of them.
+# Maximum text of responses in a block, all of which is unpacked to read one.
 RESPONSES_BYTES: Final = 131_072
-# Longer pieces stand alone. Of the others one in 16 ends a series, by its checksum.
+# Longer pieces are stored alone. Of the others, one in 16 (by checksum) ends a series.
 LONG_PIECE_BYTES: Final = 1_024
 _ENDS_MASK: Final = 15
 

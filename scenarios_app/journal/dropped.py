@@ -1,11 +1,11 @@
 """Counts the rows that the journal lost, by session, so that readers see that the journal is
 incomplete."""
 
-from threading import Lock
+from threading import RLock
 
 from mockllm_site.kit.bounded_dict import BoundedDict
 
-# Of the sessions beyond this number, those that lost rows longest ago, only the sum is known.
+# Sessions beyond this number, the least recent first, are only counted in a sum.
 MAX_SESSIONS = 10_000
 
 
@@ -15,7 +15,7 @@ class DroppedRows:
     def __init__(self, *, max_sessions: int = MAX_SESSIONS) -> None:
         self._by_session = BoundedDict[str, int](max_sessions)
         self._total = 0
-        self._lock = Lock()
+        self._lock = RLock()
 
     def add(self, session: str, rows: int = 1) -> None:
         with self._lock:

@@ -14,7 +14,7 @@ from scenarios_app.engine.secrets import is_secret, mask, secrets_of
 from scenarios_app.models.bodies import Part
 
 _LINE = 255
-# So much is kept of what was asked and answered beside the bodies.
+# Maximum length of the message and the answer that lists show.
 MAX_PREVIEW_CHARS = 200
 
 

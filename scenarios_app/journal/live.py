@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 PERMISSION = "scenarios_app.view_servedrequest"
 NOT_ALLOWED = 4403
 FIRST = 100
-# Rows may be written by any process, so the table is what is looked at.
+# Polled, because any process may write rows.
 LOOK_SECONDS = 0.25
-# A page that takes no row for so long is closed.
+# A page that receives nothing for this time is closed.
 SEND_SECONDS = 5.0
 _SHOWN = (
     "session", "provider", "model", "streamed", "scenario", "step", "fallback", "matched",
@@ -121,7 +121,7 @@ class Feed:
             async with asyncio.timeout(SEND_SECONDS):
                 await page.show(rows, text)
         except Exception:
-            # It reads nothing, or is gone: the others go on.
+            # A slow or closed page must not stop the others.
             self._pages.discard(page)
             with contextlib.suppress(Exception):
                 await page.close()
@@ -158,7 +158,7 @@ def _read(after: int | None) -> list[ServedRequest]:
     """Return the first rows after an id, or the newest ones for None: at most FIRST, the oldest
     first."""
     if journal.unread:
-        # Entries that wait for a reader have one.
+        # This page is a reader, so entries in memory are written.
         journal.flush()
     rows = ServedRequest.objects.only(*_COLUMNS)
     if after is None:

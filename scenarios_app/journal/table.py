@@ -18,8 +18,8 @@ _ROWS: Final = ServedRequest._meta.db_table
 _BLOCKS: Final = BodyBlock._meta.db_table
 _PAST: Final = PastAnswers._meta.db_table
 _LAST: Final = f"SELECT MAX(id) FROM {_ROWS}"
-# All steps in one statement. Grouped by scenarios first SQLite would read an index of all rows in
-# place of the oldest few; and two processes that count at once do so in the same order.
+# One statement for all steps. The order avoids reading the whole index in SQLite, and deadlocks
+# between two processes.
 _KEEP_ANSWERS: Final = f"""
     INSERT INTO {_PAST} (scenario, step_key, count, last)
     SELECT scenario, step_key, COUNT(*), MAX(at) FROM {_ROWS}
@@ -29,7 +29,7 @@ _KEEP_ANSWERS: Final = f"""
     DO UPDATE SET count = {_PAST}.count + EXCLUDED.count, last = EXCLUDED.last
 """
 _DELETE: Final = f"DELETE FROM {_ROWS} WHERE id <= %s"
-# Blocks that are being stored have no row yet: they are waited for, and none are added meanwhile.
+# Waits for blocks that are being stored, and prevents new ones meanwhile.
 _LOCK_BLOCKS: Final = f"LOCK TABLE {_BLOCKS} IN EXCLUSIVE MODE"
 _BLOCK_SIZES: Final = f"SELECT id, LENGTH(data) FROM {_BLOCKS}"
 _PARTS: Final = f"SELECT id, parts FROM {_ROWS} WHERE parts IS NOT NULL ORDER BY id DESC"
@@ -105,7 +105,7 @@ def _json(value: Any, here: BaseDatabaseWrapper) -> str | None:
     if value is None:
         return None
     if value and isinstance(value, dict):
-        # Half a character is one that JSON can say and UTF-8 cannot.
+        # JSON can contain lone surrogates, which UTF-8 cannot encode.
         with suppress(UnicodeEncodeError):
             return _encode(value).decode()
     return rows.json_text(value, here)

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
 
-# More requests are not counted: of a longer journal, the newest ones are.
+# Of a longer journal, only this many of the newest requests are counted.
 MAX_REQUESTS = 100_000
-# The chart's own units.
+# Units of the chart.
 HOUR_WIDTH, HEIGHT, GAP = 10, 60, 2
-# A bar of a single request among thousands can still be seen.
+# Keeps the bar of one request among thousands visible.
 MIN_BAR = 1.5
 
 _FAULT = Q(outcome=Outcome.FAULT) | ~Q(fault="")

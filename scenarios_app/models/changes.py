@@ -44,7 +44,7 @@ class CatalogVersion(models.Model):
         """Increase the number. Writers do this first: the row's lock lets one write at a time."""
         rows = CatalogVersion.objects.using(using)
         if not rows.filter(pk=1).update(number=models.F("number") + 1):
-            # Begun at the clock, a number from before the row was lost does not come again.
+            # Starting with the time, no number is repeated if the row was lost.
             first = CatalogVersion(pk=1, number=time.time_ns() // 1_000)
             rows.bulk_create([first], ignore_conflicts=True)
 
@@ -70,7 +70,7 @@ class DiscardQuerySet(models.QuerySet[Row]):
 class CatalogQuerySet(DiscardQuerySet[Row]):
     """Rows of scenarios. `save` and `delete` send signals; these bulk methods announce too."""
 
-    # The column that says which scenario a row belongs to.
+    # The column with the scenario of a row.
     scenario_column = "pk"
 
     @contextmanager
@@ -105,7 +105,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
         self, objs: Iterable[Row], fields: Iterable[str], batch_size: int | None = None
     ) -> int:
         """Update rows, in several statements, as one change of the catalog."""
-        # Django carries it out through `update`, batch by batch; all of them are one change.
+        # Django calls `update` for each batch; all batches are one change.
         self._for_write = True
         with transaction.atomic(using=self.db):
             CatalogVersion.increase(self.db)

@@ -134,7 +134,7 @@ class ScenarioColumns(models.Model):
     )
     user = at("user", _json_field("scripted user"), "Scripted user (JSON)")
     extra = _rest_field("", "rest of the document", "Other settings (JSON)")
-    # Not `auto_now`: a fixture is loaded raw and would have to hold both.
+    # Not `auto_now`, which fixtures would have to set.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
 

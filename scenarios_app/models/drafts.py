@@ -60,7 +60,7 @@ class DraftStep(StepColumns):
         constraints = (
             models.UniqueConstraint(fields=["scenario", "key"], name="draft_step_of_one_step"),
         )
-        # Who may change a draft may change its steps.
+        # The permission to change a draft includes its steps.
         default_permissions = ()
 
     def natural_key(self) -> tuple[str, int]:

@@ -68,7 +68,7 @@ class ServedRequest(models.Model):
             models.Index(fields=["scenario", "id"], name="served_by_scenario"),
             models.Index(fields=["provider", "id"], name="served_by_provider"),
             models.Index(fields=["matched", "id"], name="served_matched"),
-            # Rows without long bodies are not in it, and cost nothing.
+            # A partial index: rows without long bodies are not in it.
             models.Index(fields=["id"], name="served_with_parts", condition=Q(parts__isnull=False)),
         )
 

@@ -62,7 +62,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
         with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             with connections[self.db].cursor() as cursor:
-                # One statement for many rows; `bulk_update` would spell out each in SQL.
+                # One prepared statement; `bulk_update` would write SQL for each row.
                 cursor.executemany(
                     f'UPDATE "{Step._meta.db_table}" SET "key" = %s WHERE "id" = %s',
                     [(new_key(), pk) for pk in touched],

@@ -32,7 +32,7 @@ async def recall_archived(
     recall = link.turn.recall if link is not None else None
     if archival.prefix:
         data |= await archive.recall_responses(session, archival.prefix)
-    # What is found may lead on: an answer to the one before it.
+    # A stored response can refer to another one, such as the previous.
     while missing := [name for name in archival.references(request, data) if name not in data]:
         for name in missing:
             own = recall(name) if recall is not None else None

@@ -65,7 +65,7 @@ class StepSelection(msgspec.Struct, frozen=True):
     consumed: Container[tuple[str, str]]
     state: AnswerState
     work: Work = run_inline
-    # None of these is remembered.
+    # Masked in what is stored.
     secrets: tuple[str, ...] = ()
     changes: AnswerChanges | None = None
 
@@ -138,7 +138,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         while candidate is not None:
             decision = await self._try_candidate(candidate, "match")
             if decision is None and self._is_plain(candidate):
-                # Others are taking steps at the same moment: seek a free one among many at once.
+                # Other requests take steps at the same time, so claim the first free one of many.
                 decision, candidates = await self._claim_first_free(candidates)
             if decision is not None:
                 return decision

@@ -40,7 +40,7 @@ class Cluster:
             "whole": lambda sessions: _for_each(journal.dropped_rows.forget, sessions),
         }
         if shared := redis_connections():
-            # As late as Redis's client itself.
+            # Imported late, like the Redis client.
             from scenarios_app.cluster.bus import Bus
 
             messages: dict[str, Callable[[str], Any]] = {

@@ -36,19 +36,19 @@ DEFAULT_SESSION = "default"
 UNMATCHED_HEADER = ("x-mockllm-unmatched", "1")
 # Names the fault or alteration that `/control/changes` put into an answer.
 CHANGE_HEADER = "x-mockllm-change"
-# So much is kept of what was said; the journal shows less, once no secret is left in it.
+# Maximum length of a preview before secrets are masked; the journal stores less.
 MAX_PREVIEW_CHARS = 1_000
-# A longer name is refused; until then it is called by its beginning.
+# Longer session names are refused; the refusal is journalled under the beginning.
 MAX_SESSION_CHARS = 200
 
-# A clock that was set back further than this was wrong before.
+# A wall clock that differs by more from the monotonic one was set anew.
 MAX_STEP_SECONDS = 120.0
 
-# An unknown URL, and a method that the URL does not take.
+# Statuses of an unknown URL, and of a wrong method.
 _NO_ENDPOINT = frozenset({404, 405})
 _UPGRADE_REQUIRED = 426
 _PROBES = frozenset({"HEAD", "OPTIONS"})
-# The bits of a UUID that say what it is, and all others.
+# The version and variant bits of a UUID, and the mask of the random bits.
 _VERSION = 0x4000_8000_0000_0000_0000
 _RANDOM = ~0xF000_C000_0000_0000_0000
 _groups = itemgetter(slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, 32))
@@ -88,7 +88,7 @@ class ArrivalClock:
         self._lead = -math.inf
 
     def __call__(self) -> float:
-        # In this order a pause between the two cannot move the result ahead.
+        # In this order, a pause between the two calls cannot move the result forward.
         wall, steady = self._wall(), self._steady()
         if not 0 <= self._lead - (wall - steady) <= MAX_STEP_SECONDS:
             self._lead = wall - steady
@@ -135,7 +135,7 @@ class Exchange(msgspec.Struct):
     model: str = ""
     stream: bool = False
     decision: Decision | None = None
-    # The names of the scenario and the step, empty where there is none.
+    # The names of the scenario and the step; empty without one.
     answered_by: tuple[str, str] = ("", "")
     computed: bool = False
     passed: bool = False
@@ -266,7 +266,7 @@ class Exchange(msgspec.Struct):
             response_headers=reply.headers if reply.started else (),
             response_body=sent.body,
             response_bytes=sent.size,
-            # What ends it early was not there when it was prepared.
+            # An early end can add an error to a body that was checked for secrets before.
             response_plain=reply.plain and not sent.early,
         )
 

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A request of more bytes takes long enough that many at once would have others wait for all of
-# them; one of many more bytes does so alone, and so does an answer computed from many texts.
+# Requests above the first size block the event loop noticeably if many come at once; above the
+# second, one does. So does a computation over many texts.
 MEDIUM_BYTES = 8_192
 LARGE_BYTES = 65_536
 MANY_TEXTS = 16
@@ -26,9 +26,9 @@ def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="mockllm-large")
 
 
-# A forked child has its parent's executor, but not the thread in it.
+# A forked child inherits the executor, but not its thread.
 os.register_at_fork(after_in_child=_thread.cache_clear)
-# The loops whose turn for medium work is taken.
+# Event loops that run medium-sized work now.
 _busy_loops: set[asyncio.AbstractEventLoop] = set()
 
 

@@ -10,12 +10,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from scenarios_app.journal.entry import JournalEntry
 
-# `refused`: no step was looked for.
+# `refused`: no step was searched for.
 Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
-# The fields of `Served`; making one for each answer would take longer.
+# The fields of `Served` as a tuple, which is created faster.
 AnswerLabels: TypeAlias = tuple[str, str, int, Match, bool, str]
 
-# Seconds: of an answer that is not held back, and of streams that are.
+# Histogram bounds in seconds, for immediate answers and for slow streams.
 BOUNDS = (
     *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0),
@@ -73,8 +73,8 @@ class Tally:
     """The counts of this process's answers by their labels; thread-safe."""
 
     def __init__(self) -> None:
-        # An answer that nobody played ends when it is collected as garbage, which may be in the
-        # middle of counting another: the lock lets its own thread in again.
+        # Reentrant: an answer that was never sent is counted when it is garbage-collected, which
+        # may happen while this thread holds the lock.
         self._lock = RLock()
         self._counted: defaultdict[AnswerLabels, Counted] = defaultdict(Counted)
 

@@ -69,7 +69,7 @@ MODEL_OWNER = "mockllm"  # of models that no provider ships
 
 # What the journal and the counters get of an answer.
 Record: TypeAlias = JournalEntry | PlainAnswer
-# Has the catalog show the change of that name, which another process may have made.
+# Makes the catalog read the change with this number, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
 
 
@@ -94,7 +94,7 @@ class Pipeline:
         self._state = state
         self.record = record
         self.drain_at = drain_at
-        # Whether every answer waits for a state that is not in this process.
+        # True if session state is in Redis, so that every answer waits for it.
         self.waits = catch_up is not None
         self._catch_up = catch_up
         self._unmatched_note = unmatched_note
@@ -361,7 +361,7 @@ class Pipeline:
 
     async def _answer_sub_request(self, call: Call) -> SubResponse:
         """Return the response to a sub-request; one that is not complete counts as ended early."""
-        # Many of them come one after another: the others have their turn in between.
+        # A batch sends many in a row; the event loop runs other tasks between them.
         await asyncio.sleep(0)
         answer = await self.answer(call)
         whole = answer.reply.started and not answer.reply.cut

@@ -26,8 +26,8 @@ from scenarios_app.serving.reply import (
 )
 from scenarios_app.wire.base import Headers
 
-# A drain can begin at any moment, from a signal and for every event loop of the process at once:
-# a waiting answer checks for it this often.
+# A drain can begin at any moment, from a signal and for all event loops at once: a waiting answer
+# checks for it at this interval (seconds).
 DRAIN_CHECK_SECONDS = 0.25
 
 
@@ -170,7 +170,7 @@ async def play(
             case bytes(piece):
                 yield piece
                 if not player.over and len(piece) >= PIECE_BYTES:
-                    # Others have their turn, however fast this one is taken.
+                    # Let the event loop run other tasks, even if the client reads fast.
                     await sleep(0)
             case float(moment):
                 await sleep(moment - now)
@@ -329,7 +329,7 @@ class Answer:
         tail = self._last if player is not None and player.over and not player.whole else b""
         most = self._owner.options.journal_body_bytes
         beginning = SentPrefix(frames, self._size - len(tail), most, tail)
-        # What is made for one request alone is not held to be made again.
+        # Frames of one request are released; only their beginning is kept.
         return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:

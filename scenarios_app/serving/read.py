@@ -12,7 +12,7 @@ from scenarios_app.wire.body import Limits, Node, Unsure, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
 
-# What stands around a name and a value in a header line.
+# Bytes around the name and value of a header line.
 _AROUND = len(": \r\n")
 
 

@@ -59,7 +59,7 @@ _UPGRADE_REQUIRED = 426
 _UPGRADE = "upgrade"
 UNPACED = Pacing()
 UNMATCHED_METADATA = {"mockllm_unmatched": "1"}
-# Everything a header value may hold as it is; the rest of what a client sent is percent-encoded.
+# Allowed in header values; other characters of the client's text are percent-encoded.
 PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
 
 
@@ -141,7 +141,7 @@ def _reply_of_step(exchange: Exchange, decision: Decision, request: CanonicalReq
     """Return the reply of a decision's step: recorded if that suits the request, else produced."""
     assert decision.step is not None
     if decision.fallback:
-        # Only the Responses API has a place for metadata in its answers.
+        # Of the APIs, only Responses returns metadata.
         request = replace(request, metadata={**request.metadata, **UNMATCHED_METADATA})
     script, numbered = decision.step.produce, decision.numbered
     delay = script.latency_ms / 1000
@@ -211,7 +211,7 @@ def _reply_with_fault(
             reply = _encode_step_reply(exchange, decision, request, None, delay=delay)
         return replace(reply, socket_fault=fault)
     stream = request.stream
-    # A raw answer is whole, also for those who ask for a stream.
+    # A raw answer is never streamed, even if the request asks for a stream.
     raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)
     match fault_stage_of(fault, stream=stream and not raw):
         case "silence":
@@ -351,7 +351,7 @@ def _encode_reply(
             f"{call.method} {call.path} cannot send. Give the step a `raw` answer."
         )
         return error_reply(exchange, ErrorAnswer(500, message, retryable=False), delay=delay)
-    # A stream may last minutes, and needs no body of its request meanwhile.
+    # A long stream releases the request's body meanwhile.
     is_long_stream = request.stream and is_long(response)
     encoded_request = replace(request, sent=None) if is_long_stream else request
 
@@ -387,7 +387,7 @@ def _encode_reply(
         reply = whole_reply(status, body, headers=headers, delay=delay)
         reply = broken_reply(reply, fault) if fault else reply
     reply = replace(reply, preview=_preview_text(response.choices))
-    # An answer that fails has not been given; one that was lost on its way can be asked for again.
+    # A failed answer is not stored; one that was lost on the way is, since clients can retrieve it.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
         stores = partial(archive_writes, archival) if is_long_stream else archive_writes(archival)

@@ -67,7 +67,7 @@ class Services:
         )
         self.started = False
         self._drain_at = math.inf
-        # Answers of the short path that are not counted yet.
+        # Records of the short path that are not counted yet.
         self._answers: list[PlainAnswer] = []
         # Reentrant: an answer that was never sent is recorded when it is garbage-collected.
         self._deriving = RLock()
@@ -142,12 +142,12 @@ class Services:
     def _hand_over(self) -> None:
         """Hand the waiting records to the journal, which writes them soon."""
         self.hand_over_records()
-        # They have waited for one another already.
+        # The entries were collected over a moment already, so write them now.
         journal.write_soon()
 
     def hand_over_records(self) -> None:
         """Count the answers of the short path so far, and hand them to the journal."""
-        # Held to the end, so that no other reader goes on before all is counted.
+        # Locked until all are counted, so that no other reader misses some.
         with self._deriving:
             batch = self._answers[:]
             del self._answers[: len(batch)]
@@ -188,7 +188,7 @@ def _build_state(shared: "Connections | None") -> "MemoryState | RedisState":
     most: int = setting("MOCKLLM_MAX_SESSIONS")
     if shared is None:
         return MemoryState(most)
-    # As late as Redis's client itself.
+    # Imported late, like the Redis client.
     from scenarios_app.cluster.state import RedisState
 
     return RedisState(shared, most)
@@ -217,7 +217,7 @@ async def running_pipeline() -> Pipeline:
         try:
             await here.start()
         except Exception:
-            # The pipeline itself says so, in the envelope that belongs to the path.
+            # The pipeline then answers with the error, in the envelope of the path.
             log.exception("the services could not be started")
     return here.pipeline
 
@@ -247,7 +247,7 @@ def options() -> Options:
         upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
         upstream_paths=tuple(setting("MOCKLLM_UPSTREAM_PATHS")),
         upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
-        # More is not taken back.
+        # Larger bodies could not be loaded again.
         record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MAX_BODY_BYTES),
     )
 

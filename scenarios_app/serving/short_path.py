@@ -39,7 +39,7 @@ from scenarios_app.serving.respond import with_headers
 from scenarios_app.serving.templates import HttpTemplate, ResponseTemplate, TemplateCache
 from scenarios_app.wire.base import Call
 
-# Longer requests take long enough to have others wait for them.
+# Longer requests would delay others noticeably.
 MAX_BODY_BYTES = 16_384
 
 
@@ -141,7 +141,7 @@ class ShortPath:
         try:
             selection = self._select(head, call)
         except Exception:
-            # Nothing has changed yet. The pipeline meets the same error, answers it and logs it.
+            # No state has changed. The pipeline meets the same error, and answers and logs it.
             return None
         if selection is None:
             return None
@@ -187,7 +187,7 @@ class ShortPath:
         entry = index.first(request, arrival.consumed)
         if entry is None or not entry.plain:
             return None
-        template = self.templates.get(entry.step, endpoint, call, request)
+        template = self.templates.get(entry.step, endpoint, request)
         if template is None or template.http is None:
             return None
         return request, entry, template, template.http

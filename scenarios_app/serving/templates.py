@@ -31,7 +31,7 @@ from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.reply import RenderedFrames, Reply, TemplateFrame
-from scenarios_app.wire.base import ArchiveWrite, Call, Endpoint, Headers
+from scenarios_app.wire.base import ArchiveWrite, Endpoint, Headers
 
 Encode: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
 
@@ -101,14 +101,17 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
 
 
 class _CacheEntry(NamedTuple):
-    """A step's response; `template` is None until its second request."""
+    """A step's response; `template` is None until its second request. `key_size` are the characters
+    of its key, since names of models and tools may be of any length."""
 
     step: Step
+    key_size: int
     template: ResponseTemplate | Literal["never"] | None = None
 
     @property
     def size(self) -> int:
-        return self.template.size if isinstance(self.template, ResponseTemplate) else 0
+        size = self.template.size if isinstance(self.template, ResponseTemplate) else 0
+        return size + self.key_size
 
 
 class TemplateCache:
@@ -126,11 +129,11 @@ class TemplateCache:
         self._entries: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
 
     def get(
-        self, step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest
+        self, step: Step, endpoint: Endpoint, request: CanonicalRequest
     ) -> ResponseTemplate | None:
         """Return the template of a step's response to a request that refers to no earlier response,
         or None."""
-        entry = self._entries.get(_key(step, endpoint, call, request))
+        entry = self._entries.get(_key(step, endpoint, request))
         template = entry.template if entry else None
         return template if isinstance(template, ResponseTemplate) else None
 
@@ -142,7 +145,7 @@ class TemplateCache:
         assert step is not None
         key = None
         if endpoint is not None and exchange.is_context_free and not decision.fallback:
-            key = _key(step, endpoint, exchange.call, request)
+            key = _key(step, endpoint, request)
         if key is None:
             return encode(exchange, decision, request)
         entry = self._entries.get(key)
@@ -151,10 +154,11 @@ class TemplateCache:
             return template.render_for(exchange, request)
         reply = encode(exchange, decision, request)
         if entry is None:
-            self._store_entry(key, _CacheEntry(step, None if is_cacheable(step) else "never"))
+            never: Literal["never"] | None = None if is_cacheable(step) else "never"
+            self._store_entry(key, _CacheEntry(step, len(repr(key)), never))
         elif template is None:
             made = make_template(exchange, decision, request, reply, encode)
-            self._store_entry(key, _CacheEntry(step, made or "never"))
+            self._store_entry(key, entry._replace(template=made or "never"))
         return reply
 
     def _store_entry(self, key: Hashable, entry: _CacheEntry) -> None:
@@ -169,16 +173,9 @@ class TemplateCache:
                 self._bytes -= oldest.size
 
 
-def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) -> Hashable:
+def _key(step: Step, endpoint: Endpoint, request: CanonicalRequest) -> Hashable:
     """Return the cache key of a response, or None if it cannot be shared between requests."""
-    if request.n > 1:
-        return None
-    form: Hashable
-    if endpoint.cache_key is not None:
-        form = endpoint.cache_key(request)
-    elif endpoint.cacheable_by_body:
-        form = call.body
-    else:
+    if request.n > 1 or endpoint.cache_key is None:
         return None
     return (
         id(step),
@@ -187,11 +184,11 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
         request.model,
         request.thought_tokens,
         request.cached_tokens,
-        # They decide the form of scripted calls, and nothing else.
+        # They affect only the form of scripted calls.
         tuple([(tool.name, tool.kind, tool.namespace) for tool in request.tools])
         if request.tools and _calls_tools(step)
         else (),
-        form,
+        endpoint.cache_key(request),
     )
 
 

@@ -19,7 +19,7 @@ from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
 from scenarios_app.wire.base import Call
 
 GetPipeline: TypeAlias = Callable[[], Awaitable[Pipeline]]
-# A piece of the body, the error that ended it, or None at its end.
+# A piece of the body, None at its end, or the error that ended it.
 Item: TypeAlias = bytes | Exception | None
 
 
@@ -40,7 +40,7 @@ class MockTransport(httpx2.AsyncBaseTransport):
         answer = await pipeline.answer(call)
         if not answer.is_immediate:
             return await _open_response(answer, read_timeout)
-        # A stream, as everything that comes over a socket: clients time it until it is closed.
+        # A stream, as over a network: clients measure the time until it is closed.
         stream = httpx2.ByteStream(answer.immediate_body())
         answer.finish()
         return _build_response(answer, stream)
@@ -104,7 +104,7 @@ class _Body(httpx2.AsyncByteStream):
         await asyncio.gather(self._pump, return_exceptions=True)
         while not self._queue.empty():
             self._queue.get_nowait()
-        # A reader in another task waits for nothing that comes by itself.
+        # Wakes a reader in another task, which would wait for ever.
         self._queue.put_nowait(httpx2.ReadError("The response was closed while it was read."))
 
 
@@ -164,6 +164,6 @@ def _build_response(
 
 
 def _cancel_pump(loop: asyncio.AbstractEventLoop, pump: asyncio.Task[None]) -> None:
-    # A loop that was closed has ended its tasks.
+    # A closed event loop has ended its tasks.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(pump.cancel)

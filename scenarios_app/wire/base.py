@@ -159,13 +159,12 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     `cache_key` returns the part of a request that, beside its model, decides the bytes of the
     response, apart from ids, input tokens and time: responses with equal keys are encoded once.
-    Without it responses are cached by the request's bytes if `cacheable_by_body` is true and the
-    request refers to no earlier response, and never otherwise. `sub_requests` returns calls that
-    are answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
-    without it recordings are replayed byte for byte, but cannot be edited. `custom_tools` is true
-    if the API has custom tools, whose calls are no function calls. `socket` makes the rules of a
-    WebSocket that is opened at this path and sends requests to this endpoint. `sends` names the
-    hosted tools of documents that the API has, and `citations` if it has these.
+    Without it they are never cached. `sub_requests` returns calls that are answered first, each as
+    if it had been sent by itself. `decoder` decodes recorded responses; without it recordings are
+    replayed byte for byte, but cannot be edited. `custom_tools` is true if the API has custom
+    tools, whose calls are no function calls. `socket` makes the rules of a WebSocket that is opened
+    at this path and sends requests to this endpoint. `sends` names the hosted tools of documents
+    that the API has, and `citations` if it has these.
     """
 
     method: str
@@ -179,7 +178,6 @@ class Endpoint(msgspec.Struct, frozen=True):
     decoder: ResponseDecoder | None = None
     archival: ArchiveHooks | None = None
     cache_key: Callable[[CanonicalRequest], Hashable] | None = None
-    cacheable_by_body: bool = False
     always_computed: bool = False
     alias_of: str | None = None
     socket: SocketFactory | None = None

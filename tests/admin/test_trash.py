@@ -90,6 +90,22 @@ def test_steps_deleted_earlier_are_not_restored(editor: Client) -> None:
     assert texts(Scenario.objects.get(pk=pk)) == ["new"]
 
 
+def test_second_of_two_restores_at_once_is_a_404(
+    editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = a_scenario("weather", {})
+    pk = scenario.pk
+    delete(editor, scenario)
+    restore_first = trash.restore
+
+    def restore_late(pk: int) -> Scenario:
+        restore_first(pk)
+        return restore_first(pk)
+
+    monkeypatch.setattr(trash, "restore", restore_late)
+    assert restore(editor, pk).status_code == 404
+
+
 def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> None:
     scenario = a_scenario("weather", {"answer_text": "old"})
     pk = scenario.pk

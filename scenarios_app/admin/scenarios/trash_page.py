@@ -48,7 +48,10 @@ def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
     Raises MissingPermission and Http404."""
     owner.require(request, "add")
     old_name = _deleted_scenario(pk).name
-    scenario = trash.restore(pk)
+    try:
+        scenario = trash.restore(pk)
+    except Scenario.DoesNotExist:
+        raise Http404 from None
     owner.log_addition(request, scenario, "Restored from the trash.")
     is_renamed = scenario.name != old_name
     under = f" as “{scenario}”, because its name is taken" if is_renamed else ""

@@ -28,7 +28,7 @@ from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Headers
 
 _STREAM = "text/event-stream"
-# Taking secrets out of more takes a while.
+# Bodies above this size are redacted in a thread.
 _SMALL = 65_536
 LEFT: Final = "the client left before the answer's end: what had come until then is kept"
 CUT: Final = "the upstream ended the connection before the answer's end"

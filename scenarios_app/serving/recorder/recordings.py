@@ -12,9 +12,9 @@ from scenarios_app.recording import Interaction, RecordedRequest
 
 Mode: TypeAlias = Literal["none", "new", "all"]
 MODES: Final[tuple[Mode, ...]] = ("none", "new", "all")
-# So many interactions and requests one recording holds; a run that asks more is no test.
+# Limit of recorded interactions and requests in one recording.
 MAX_INTERACTIONS: Final = 10_000
-# How long an end waits for answers that are still being given.
+# The end of a recording waits this long for running answers.
 END_SECONDS: Final = 5.0
 
 
@@ -150,7 +150,7 @@ class Recording:
                 self._problems.append(problem)
 
 
-# By session.
+# Recordings by session; None is for all sessions.
 Recordings: TypeAlias = dict[str | None, Recording]
 
 

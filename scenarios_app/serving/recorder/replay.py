@@ -10,7 +10,7 @@ from scenarios_app.wire.base import ArchiveWrite, Headers
 
 PACE_HEADER = "x-mockllm-pace"
 _AS_RECORDED = "recorded"
-# What tells clients that an answer is a stream, on its wire or any.
+# Content types of streams.
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 _ERROR = 300
 
@@ -36,7 +36,7 @@ def replay(
         if paced:
             reply = replace(reply, frames=_recorded_frames(recorded, paced=True))
         if recorded.cut:
-            # A length that is never reached, so that clients see what happened.
+            # One byte more than is sent, so that clients notice the cut.
             length = ("content-length", str(len(recorded.body) + 1))
             others = (header for header in reply.headers if header[0] != "content-length")
             reply = replace(reply, headers=(*others, length))

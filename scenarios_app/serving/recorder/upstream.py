@@ -187,7 +187,7 @@ async def _open_response(
 def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
     """Return the failure of a forwarded request. `message` says, after the upstream's name, how it
     failed; keys in it are masked."""
-    # A message of the client library may quote a header with its key.
+    # The HTTP library's message may quote a header that contains the key.
     secrets = SecretMask((*out.keys, *secrets_of(dict(out.headers))))
     text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.mask(message)}."
     error = ErrorAnswer(status, text, code="upstream_failed", retryable=False)

@@ -20,7 +20,7 @@ _READ_BYTES: Final = 65_536
 _MAX_MESSAGE_BYTES: Final = 16_777_216
 _SWITCHING_PROTOCOLS: Final = 101
 _CLOSE_SECONDS: Final = 1.0
-# Headers about the bodies of requests and responses, which a handshake has not.
+# Headers about bodies, which a handshake does not have.
 _OF_BODIES: Final = frozenset({"content-type", "accept", "accept-encoding"})
 
 
@@ -39,7 +39,7 @@ class UpstreamSocket:
         self._protocol: Protocol
         self._stream: Any = None
         self._writing = asyncio.Lock()
-        # The messages of each lane that waits for some; None ends them.
+        # Messages by waiting lane; None ends the lane.
         self._lanes: dict[str | None, asyncio.Queue[ServerMessage | None]] = {}
 
     async def open(self, out: Outgoing, *, seconds: float) -> bool:
@@ -96,7 +96,7 @@ class UpstreamSocket:
         except UpstreamFailed as failed:
             opened.set_exception(failed)
         except (OSError, httpcore2.NetworkError):
-            # The answers under way end as cut.
+            # Running answers are cut.
             pass
         finally:
             if not opened.done():

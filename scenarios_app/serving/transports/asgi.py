@@ -22,10 +22,9 @@ from scenarios_app.serving.transports.asgi_scope import (
 )
 from scenarios_app.serving.transports.body_memory import SMALL_BODY, NoBodyMemory, body_memory
 
-# The memory of a request while it is answered, in sizes of its body: the bytes, the text in them,
-# and copies of that text.
+# Memory of a request in multiples of its body: the bytes, the texts in them, and copies of these.
 BODY_COPIES = 3
-# How long a client may take to read what was sent before its connection was closed.
+# Time limit for a client to read the sent bytes before its connection is closed.
 READ_SECONDS = 30.0
 
 
@@ -78,10 +77,10 @@ async def _answer_to_large(
         return pipeline.refuse_body(head)
     if refused := pipeline.refuse_head(head):
         return refused
-    # A body of unknown length is rarely as large as it may be.
+    # A body of unknown length is rarely as large as allowed.
     size = BODY_COPIES * announced_length(scope, unknown=0) or announced
     try:
-        # Until it is answered: what waits for its turn to be worked on takes memory too.
+        # Reserved until the answer, because a waiting request also takes memory.
         async with body_memory.reserve(size):
             return await _answer_to(pipeline, scope, receive)
     except NoBodyMemory:
@@ -96,7 +95,7 @@ async def read_body(receive: Receive, most: int) -> bytes | None:
     The server discards the unread rest: closing the connection would reach a client that is still
     sending as a reset.
     """
-    # It grows in place: pieces and their join would take twice the memory.
+    # BytesIO grows in place; joining pieces would take twice the memory.
     read = BytesIO()
     while read.tell() <= most:
         message = await receive()
@@ -145,11 +144,11 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
         if not answer.reply.cut:
             await send(_body_message(b"", more=False))
         elif close is None:
-            # All that ends a connection too soon on a server that has no way to close it.
+            # An error is the only way to cut the connection on such a server.
             raise ConnectionAbortedError("The answer ends here, as its provider's did.")
         else:
             close()
-            # Returning while the connection still stands would be an error to the server.
+            # The server reports an error if this returns while the connection is open.
             async with asyncio.timeout(READ_SECONDS):
                 await listener
     except asyncio.CancelledError:

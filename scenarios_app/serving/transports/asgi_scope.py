@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, quote
 
 from scenarios_app.wire.base import Call
 
-# What may stand around a header's value without being part of it.
+# White space around a header's value.
 BLANKS = b" \t"
-# What may stand in a path as it is; a server that gives only the decoded path gets it encoded.
+# Characters of a path that are not escaped, if a server passes only the decoded path.
 SAFE_IN_PATH = "/:@!$&'()*+,;=~-._"
 
 
@@ -20,7 +20,7 @@ def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
     return make_call(
         scope["method"],
         path_of(scope),
-        # Django's own test client gives text.
+        # Django's test client passes a str.
         query=query.encode() if isinstance(query, str) else query,
         headers=read_headers(scope["headers"]),
         body=body,
@@ -41,7 +41,7 @@ def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
     if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
         return unknown
     digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    # So many digits are too many already, and Python refuses to read thousands of them.
+    # More digits exceed any limit, and Python refuses to convert thousands.
     return int(digits[:18]) if digits.isdigit() else 0
 
 
@@ -77,7 +77,7 @@ def _header_name(raw: bytes) -> str:
 
 def _decode_utf8_or_latin(value: bytes) -> str:
     """Return bytes as text: UTF-8 if they are that, else Latin-1."""
-    # Clients write UTF-8 into headers although HTTP says Latin-1; every byte string is Latin-1.
+    # Clients send UTF-8 although HTTP says Latin-1, which decodes any bytes.
     try:
         return value.decode()
     except UnicodeDecodeError:

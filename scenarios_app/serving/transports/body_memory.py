@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-# A body of which no more is announced is read at once, beside all that is being read.
+# Bodies up to this size are read without a reservation.
 SMALL_BODY = 65_536
 BODY_MEMORY_BYTES = 33_554_432
-# So long a body waits for others to be read.
+# Time limit of the wait for other bodies.
 MAX_WAIT_SECONDS = 30.0
-# Each that waits costs some memory too.
+# Waiting requests take memory too.
 MAX_WAITING_REQUESTS = 64
 
 

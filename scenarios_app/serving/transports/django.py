@@ -26,7 +26,7 @@ from scenarios_app.wire.base import Call
 
 Response = TypeVar("Response", bound=HttpResponseBase)
 
-# How long a connection may take to be gone once it was closed.
+# Time limit for a closed connection to disappear.
 CLOSE_SECONDS = 30.0
 
 
@@ -65,7 +65,7 @@ async def _build_response(answer: Answer, close: Close | None, *, live: bool) ->
             await _cut(close)
             return HttpResponse(status=500)
         if not live:
-            # Without an event loop nobody can wait for the pieces one by one.
+            # A synchronous server cannot wait for single pieces.
             return _with_status_and_headers(
                 HttpResponse(first + b"".join([piece async for piece in pieces])), answer.reply
             )

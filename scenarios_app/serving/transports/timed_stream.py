@@ -42,7 +42,7 @@ class TimedStream:
         if isinstance(move, bytes):
             if not self._send(move):
                 return
-            # After so much others have their turn, however fast this one is taken.
+            # After this many bytes the event loop runs other tasks, even if the client reads fast.
             again = now if len(move) >= PIECE_BYTES else player.again
         elif move is None:
             return
@@ -83,5 +83,5 @@ class TimedStream:
         return False
 
 
-# Set by the protocol for those who wait in a cycle, and nobody does.
+# uvicorn sets it for readers of a cycle; this class has none.
 _NOBODY = asyncio.Event()

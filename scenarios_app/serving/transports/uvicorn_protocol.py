@@ -64,20 +64,20 @@ class UvicornProtocol(HttpToolsProtocol):
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
-    # The latest heads by their bytes without the digits of the content length.
+    # Recent heads, by their bytes without the digits of the content length.
     _cached_heads: ClassVar[OrderedDict[bytes, PlainHead]] = OrderedDict()
-    # How many open connections had their latest request of a session and path.
+    # Number of open connections whose latest request was of a session and path.
     _siblings: ClassVar[Counter[tuple[str, str]]] = Counter()
     _sibling_key: tuple[str, str] | None = None
-    # The body so far of a request that may be answered here, and its parsed head.
+    # The incomplete body of a request that may be answered here, and its known head.
     _pieces: list[bytes] | None = None
     _plain: PlainHead
     _stream: TimedStream | None = None
     _ending = False
-    # Whether the next byte begins a request; and the bytes of its head, if they came in one packet.
+    # True if the next byte begins a request; and the head's bytes, if they came in one packet.
     _is_between_requests = True
     _raw: bytes | None = None
-    # Bytes that came before the request before them was answered. Only a subclass holds any.
+    # Bytes that arrived before the previous answer; only a subclass sets it.
     _held: bytes | bytearray = b""
 
     def data_received(self, data: bytes) -> None:
@@ -128,8 +128,8 @@ class UvicornProtocol(HttpToolsProtocol):
     def _begin(self, plain: PlainHead) -> None:
         """Prepare for a request that is answered without uvicorn's cycle."""
         self._ending = self._ending or not plain.keep_alive
-        # The cycle that is there belongs to the request before. uvicorn begins without one too,
-        # though it declares that there always is one.
+        # The cycle belongs to the previous request. uvicorn starts without one too, although its
+        # type does not allow None.
         self.cycle = None  # type: ignore[assignment]
 
     def on_message_begin(self) -> None:
@@ -138,7 +138,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to collect a plain request; leave any other to uvicorn."""
-        # Armed by the answer before this request, if both came in one packet.
+        # Set by the previous answer, if both requests came in one packet.
         self._unset_keepalive_if_required()
         raw, self._raw = self._raw, None
         plain, _ = NO_HEAD if raw is None else self._cached_head(raw)
@@ -246,7 +246,7 @@ class UvicornProtocol(HttpToolsProtocol):
     def _cache_head(self, raw: bytes | None, plain: PlainHead) -> None:
         """Cache a plain head whose bytes belong to one request: one line per header after the
         first, each ended properly."""
-        # With the longest content length it must still be short enough.
+        # The limit must hold for the longest content length.
         most = min(MAX_HEAD_BYTES, plain.pipeline.options.max_header_bytes) - MAX_LENGTH_DIGITS
         if raw is None or len(raw) > most or not is_plain_head(plain.head, plain.call):
             return
@@ -312,7 +312,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
         stream = TimedStream(answer, write=write, end=end, loop=self.loop)
         stream.keep_alive = not self._ending
-        # All that uvicorn asks of a cycle a stream has, without being one of its class.
+        # A stream has the attributes of a cycle that uvicorn uses.
         self._stream = self.cycle = stream  # type: ignore[assignment]
         stream.go_on()
 

@@ -52,11 +52,11 @@ from scenarios_app.wire.sockets import (
 log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 1_048_576
-# After so many actions on one connection others have their turn.
+# After this many actions on one connection the event loop runs other tasks.
 ACTIONS_PER_TURN = 32
 # 16 bytes in base64.
 _KEY = re.compile(r"[A-Za-z0-9+/]{21}[AQgw]==")
-# Headers that say nothing of the requests that follow.
+# Handshake headers that later requests do not have.
 _OF_HANDSHAKE = {"connection", "sec-websocket-version", "sec-websocket-extensions"}
 _EVENT_STREAM = "text/event-stream"
 _GOING_DOWN = ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000)

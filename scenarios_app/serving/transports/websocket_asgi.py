@@ -50,7 +50,7 @@ class SocketApp:
         body = answer.immediate_body()
         answer.finish()
         if _RESPONSE not in (scope.get("extensions") or {}):
-            # All that such a server can do is to refuse with a 403 of its own.
+            # ASGI servers can only refuse a WebSocket with their own 403.
             await send({"type": "websocket.close"})
             return
         await send({**response_start(answer.reply), "type": f"{_RESPONSE}.start"})
@@ -131,7 +131,7 @@ class AsgiConnection:
             if message["type"] == "websocket.disconnect":
                 self._enqueue(message)
                 return
-            # A client that takes no answers is not read.
+            # Do not read from a client that reads no answers.
             await self._is_empty.wait()
             text: str | None = message.get("text")
             if text is None:

@@ -19,15 +19,15 @@ from scenarios_app.serving.transports.websocket_templates import encode_text
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.sockets import SOCKET_KEY
 
-# After so many frames of one client others have their turn.
+# After this many frames of one client the event loop runs other tasks.
 FRAMES_PER_TURN = 8
-# Of messages that are not whole, all connections together hold this much.
+# Limit of incomplete messages of all connections together.
 MAX_ALL_HELD_BYTES = 67_108_864
-# A silent client is asked whether it is still there, and given up some time later. It may also take
-# none of the bytes that are written to it for the longer time.
+# A silent client gets a ping, and is disconnected later. The second limit also applies to clients
+# that read none of the written bytes.
 PING_SECONDS = 20.0
 SILENT_SECONDS = 60.0
-# How long a client may take to answer a close frame.
+# Time limit for the answer to a close frame.
 CLOSING_SECONDS = 10.0
 _FINAL_TEXT, _MASKED = 0x81, 0x80
 
@@ -44,9 +44,9 @@ class WebSocketProtocol(asyncio.Protocol):
         self._server_state = server_state
         self._loop = asyncio.get_running_loop()
         self._frames = Protocol(SERVER, state=OPEN, max_size=MAX_MESSAGE_BYTES)
-        # True if the next byte begins a message: a text in one packet needs no parser then.
+        # True if the next byte begins a message: a text in one packet needs no parser.
         self._is_between_frames = True
-        # Frames that are not handled yet, and a message that has come in part.
+        # Unhandled frames, and the parts of an incomplete message.
         self._waiting: deque[Frame] = deque()
         self._parts: list[bytes] = []
         self._turn: asyncio.Handle | None = None
@@ -94,8 +94,8 @@ class WebSocketProtocol(asyncio.Protocol):
             if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
                 self._session.refuse_large()
             self._leave()
-            # A client that is still sending would see a reset in place of the close frame. What it
-            # sends is dropped until it ends, or `look` gives it up.
+            # A client that still sends would see a reset instead of the close frame, so its bytes
+            # are dropped until it ends or `look` disconnects it.
             self.transport.write_eof()
         elif self._turn is None:
             self._handle_some()
@@ -150,7 +150,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._frames.send_close(code, reason)
             self.transport.write(b"".join(self._frames.data_to_send()))
             if code == CloseCode.SERVICE_RESTART:
-                # Nothing looks at connections any more.
+                # The checks of connections have ended.
                 self.transport.close()
 
     def cut(self, half_of: bytes = b"") -> None:

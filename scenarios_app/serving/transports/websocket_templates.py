@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from scenarios_app.engine.producing.slots import Slotted
 
-# More forms of one response are not kept: lengths of its values, and lanes.
+# Limit of forms of one response, by the lengths of values and by lane.
 MAX_FORMS = 64
-# A slot while a template is made. These bytes occur in no event: JSON escapes them.
+# Marks of slots while a template is made. JSON escapes these bytes, so no event contains them.
 _FIRST_MARK = 0x10
 _MARKS = re.compile(rb"([\x10-\x1f])\1*")
 MAX_SLOTS = 16

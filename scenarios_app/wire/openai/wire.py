@@ -15,6 +15,7 @@ from scenarios_app.wire.base import (
     TypedReader,
     Wire,
     encode_json,
+    encode_line,
     sse,
 )
 from scenarios_app.wire.body import Node
@@ -99,7 +100,7 @@ class OpenAIChat(OpenAIWire):
         return encode_json(self.dialect.error(error))
 
     def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
-        return sse(encode_json(self.dialect.error(error)))
+        return sse(encode_line(self.dialect.error(error)))
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return self.dialect.headers(request_id, error)

@@ -308,6 +308,15 @@ async def test_only_so_many_bytes_of_answers_are_kept() -> None:
         assert cache._bytes == sum(entry.size for entry in cache._entries.values())
 
 
+async def test_long_names_of_models_count_towards_the_bytes() -> None:
+    playing = Playing(scenario("s", says("Hi!")))
+    cache = playing.pipeline.templates = TemplateCache(max_bytes=10_000)
+    for number in range(10):
+        for _ in range(3):
+            await playing.ask(chat(model=f"{number}" * 4_000))
+    assert len(cache._entries) <= 2
+
+
 async def test_only_so_many_answers_are_kept() -> None:
     playing = Playing(scenario("s", says("Hi!")))
     playing.pipeline.templates = TemplateCache(max_responses=3)

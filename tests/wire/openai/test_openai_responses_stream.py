@@ -228,15 +228,16 @@ def test_the_last_event_says_how_it_ended(
 
 
 def test_an_error_inside_is_flat_and_numbered() -> None:
-    error = ErrorAnswer(500, "Broken.", code="fell_over", param="input")
+    error = ErrorAnswer(500, "Bro\u2028ken.", code="fell_over", param="input")
     sent = WIRE.stream_error(error, events_sent=7)
+    assert "\u2028".encode() not in sent
     assert sent.startswith(b"event: error\ndata: {") and sent.endswith(b"}\n\n")
     (event,) = _decoded(sent)
     assert event == {
         "type": "error",
         "sequence_number": 7,
         "code": "fell_over",
-        "message": "Broken.",
+        "message": "Bro\u2028ken.",
         "param": "input",
     }
 

@@ -22,6 +22,7 @@ from scenarios_app.wire.base import (
     Params,
     Wire,
     encode_json,
+    encode_line,
     make_resource_request,
     named_sse,
 )
@@ -271,7 +272,7 @@ class OpenAIResponses(OpenAIWire):
             "message": error.message,
             "param": error.param,
         }
-        return named_sse("error", encode_json(fields))
+        return named_sse("error", encode_line(fields))
 
 
 WIRE: Wire = OpenAIResponses()
