@@ -20,7 +20,6 @@ from scenarios_app.verdict.session import (
 )
 
 _EXCERPT_CHARS = 40
-_TEMPLATE = "{{"
 # Hosted tools whose functions the model calls although the request does not list them (Gemini).
 _OPEN_TOOLSETS = frozenset({"computer_use"})
 # Ids of this length may be counters ("call-1"), which do not identify a call.
@@ -92,7 +91,7 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
         scripted_calls = (
             ("the script", call)
             for call in _scripted_calls(session, one)
-            if _TEMPLATE not in call.arguments
+            if "{{" not in call.arguments
         )
         for caller, call in (*client_calls, *scripted_calls):
             tool = tools.get((call.namespace, call.name))
@@ -194,8 +193,8 @@ def _previous_turn(
 
 
 def _is_response(message: Message, exchange: JudgedExchange) -> bool:
-    """True if an assistant message is the response of an exchange."""
-    if message.role != "assistant" or exchange.failed:
+    """Return whether an assistant message is the response of an exchange, by call ids or text."""
+    if exchange.failed:
         return False
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     body = exchange.response_body

@@ -100,12 +100,11 @@ def find_unmet_conditions(
     """Yield conditions that never held, of steps that never answered; none of catch-alls or on
     masked values."""
     for scenario in scenarios:
-        for step in scenario.steps if not scenario.catch_all else ():
-            if (scenario.name, step.key) not in served:
-                for condition in _judgeable_conditions(step):
-                    key = (scenario.name, step.key, condition.field)
-                    if key not in met:
-                        yield key, condition
+        for step in () if scenario.catch_all else scenario.steps:
+            for condition in _judgeable_conditions(step):
+                key = (scenario.name, step.key, condition.field)
+                if key[:2] not in served and key not in met:
+                    yield key, condition
 
 
 def select_met_conditions(

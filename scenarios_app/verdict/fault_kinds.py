@@ -14,7 +14,6 @@ Need: TypeAlias = Literal["any", "text", "calls", "socket"]
 HOLD_MS = 2_000
 # What clients wait before they try again, at most: the back-off of the SDKs.
 RETRY_SECONDS = 6.0
-HOLD_SECONDS = HOLD_MS / 1000 + RETRY_SECONDS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +52,7 @@ def _fault_kind(
     """Return a kind of trouble: a fault of `kind` with `keys`, with `inside` in the first text or
     call. With `hold_ms` clients may take longer."""
     change = {"fault": {"kind": kind, **keys}} | ({"inside": inside} if inside else {})
-    seconds = HOLD_SECONDS if "hold_ms" in keys else RETRY_SECONDS
+    seconds = RETRY_SECONDS + (HOLD_MS / 1000 if "hold_ms" in keys else 0)
     return Kind(name, label, change, signs, needs, seconds)
 
 

@@ -14,7 +14,6 @@ from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession
 
 # Wildcard for every name in a list.
 ALL = "*"
-SCHEME = "sha256:"
 RULES: tuple[Rule, ...] = (*transport_rules.RULES, *conversation_rules.RULES, *socket_rules.RULES)
 
 
@@ -27,7 +26,7 @@ def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) ->
     chance.
     """
     digests = sorted(_digest(_hashed_fields(exchange)) for exchange in exchanges)
-    return SCHEME + _digest([dict(sorted(scripts.items())), list(digests)])
+    return "sha256:" + _digest([dict(sorted(scripts.items())), list(digests)])
 
 
 def _hashed_fields(exchange: JudgedExchange) -> Json:
@@ -61,7 +60,8 @@ class UnmatchedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated expectation of a step; only `text` is set if its request left the journal."""
+    """A violated expectation of a step. Of a request that left the journal only `text` and
+    `session` are known."""
 
     text: str
     session: str
@@ -84,8 +84,8 @@ class UnservedStep:
 @dataclass(frozen=True, slots=True)
 class VerdictOptions:
     """Options of a verdict. Every step of `scenarios`, and of a session's own scenarios, has to
-    answer, except `allowed` ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If
-    `strict`, warnings fail the verdict."""
+    answer, except `allowed` ones (`SCENARIO` or `SCENARIO/STEP`) and catch-alls. `ignored` are
+    names of rules. ALL in a set stands for all names. If `strict`, warnings fail the verdict."""
 
     scenarios: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()

@@ -64,7 +64,8 @@ class StepCounts:
             self._met: set[CoverageKey] = set()
 
     def count_answer(self, session: str, step: StepKey, *, fault: str, refused: bool) -> None:
-        """Count an ended answer; not for a step if its key is empty or the request was refused."""
+        """Count an ended answer in the run; count it for its step too, unless the step's key is
+        empty or the request was refused. `fault` is the kind that was sent, or empty."""
         with self._lock:
             self.requests += 1
             if not step[1] or refused:
@@ -75,9 +76,7 @@ class StepCounts:
                 self._served[step] += 1
                 if fault:
                     self._faults.add((*step, fault))
-            if (session_steps := self._by_session.get(session)) is None:
-                session_steps = self._by_session[session] = set()
-            session_steps.add(step)
+            self._by_session.setdefault(session, set()).add(step)
 
     def served_in(self, session: str) -> frozenset[StepKey]:
         """Return the steps that answered a session since its last reset."""

@@ -1,5 +1,6 @@
 """Finds retries: requests that repeat the method, path, query and body of a failed one."""
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,6 @@ _CLIENT_HEADERS = ("user-agent", "x-stainless-async", "idempotency-key")
 # A loop around calls has at least this number of failed calls in a row.
 _MIN_LOOP_FAILURES = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
-_SERVER_ERROR = 500
 
 # Method, path, query, body size and body.
 _RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int, str]
@@ -95,17 +95,18 @@ def is_retryable(exchange: JudgedExchange) -> bool:
     if (wish := exchange.response_headers.get("x-should-retry", "").lower()) in ("true", "false"):
         return wish == "true"
     status = exchange.status
-    return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
+    return exchange.broken or status in _RETRYABLE or status >= 500
 
 
 def requested_wait(exchange: JudgedExchange) -> float | None:
-    """Return the seconds that a response asks to wait from its first byte, or None."""
+    """Return the seconds that a response asks to wait from its first byte, by `retry-after-ms` or
+    `retry-after` (seconds or a date). None if neither is valid."""
     headers = exchange.response_headers
     if (milliseconds := _parse_number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
     retry_after = headers.get("retry-after", "")
-    if not retry_after or (seconds := _parse_number(retry_after)) is not None:
-        return seconds if retry_after else None
+    if (seconds := _parse_number(retry_after)) is not None:
+        return seconds
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - exchange.answered_at)
     except (ValueError, OverflowError):
@@ -241,9 +242,10 @@ def is_numbered_retry(one: JudgedExchange) -> bool:
 
 
 def _attempt_number(one: JudgedExchange) -> int | None:
-    """Return the number of the attempt in its call, from 0; None without ATTEMPT_HEADER."""
+    """Return the number of the attempt in its call, from 0. None without ATTEMPT_HEADER, or if that
+    is no number of at most nine digits."""
     number = one.request_headers.get(ATTEMPT_HEADER, "")
-    return int(number) if number.isascii() and number.isdecimal() else None
+    return int(number) if re.fullmatch(r"[0-9]{1,9}", number) else None
 
 
 def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedExchange]]]:

@@ -72,6 +72,8 @@ def find_schema_error(schema: Json, arguments: str) -> str:
         error = _Search(validator).first_error(value, converted)
     except (ValueError, RecursionError):
         return ""
+    # The name of a property may hold half of a surrogate pair, which no response can.
+    error = error.encode(errors="backslashreplace").decode()
     return error if len(error) <= _MAX_ERROR_CHARS else error[: _MAX_ERROR_CHARS - 1] + "…"
 
 
@@ -83,22 +85,18 @@ class _Search:
 
     def first_error(self, value: Json, schema: Schema, path: str = "") -> str:
         """Return the first error with its path; the value must not fit the schema. Raises
-        SchemaError."""
+        SchemaError, also after too many steps."""
         if not isinstance(schema, dict):
             return _with_path(path, f"{value!r} is not allowed")
         for key in schema:
             alone = {k: schema[k] for k in (key, *_BESIDE.get(key, ())) if k in schema}
-            if self._is_valid(value, alone):
+            if self.validator.is_valid(value, alone):
                 continue
             for item, inner, step in self._restricted_parts(value, schema, key):
-                if not self._is_valid(item, inner):
+                if not self.validator.is_valid(item, inner):
                     return self.first_error(item, inner, path + step)
             return _with_path(path, _error_message(value, schema, key))
         return _with_path(path, f"{value!r} does not fit the schema")
-
-    def _is_valid(self, value: Json, schema: Schema) -> bool:
-        """Return True if the value fits; raises SchemaError, also after too many steps."""
-        return self.validator.is_valid(value, schema)
 
     def _restricted_parts(
         self, value: Json, schema: dict[str, Json], key: str
@@ -118,7 +116,7 @@ class _Search:
             case "allOf", _:
                 yield from ((value, inner, "") for inner in _list_or_empty(schema[key]))
             case "if", _:
-                branch = "then" if self._is_valid(value, schema[key]) else "else"
+                branch = "then" if self.validator.is_valid(value, schema[key]) else "else"
                 yield value, schema.get(branch, True), ""
 
 
@@ -163,11 +161,15 @@ def _patterns(schema: Json) -> Iterator[str]:
                 yield from _patterns(inner)
 
 
-def _to_json_schema(schema: Json) -> Any:
-    """Convert Google's dialect: type names in capitals, and `nullable`."""
+def _to_json_schema(schema: Json, keyword: str = "") -> Any:
+    """Return a copy without Google's dialect: type names in capitals, and `nullable`. `keyword` is
+    the one whose value this is; those of `const` and `enum` are no schemas."""
+    if keyword in ("const", "enum"):
+        return schema
     match schema:
         case dict():
-            converted = {key: _to_json_schema(value) for key, value in schema.items()}
+            has_names = keyword == "properties"
+            converted = {k: _to_json_schema(v, "" if has_names else k) for k, v in schema.items()}
             if isinstance(type_name := converted.get("type"), str):
                 type_name = type_name.lower()
                 nullable = converted.get("nullable") is True

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultEffect
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Scenario, Step
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
@@ -17,8 +17,6 @@ Level: TypeAlias = Literal["error", "warning", "note"]
 StepKey: TypeAlias = tuple[str, str]
 
 _BAD_REQUEST = 400
-# Faults after which a response continues to its end.
-_RESUMING_FAULTS: frozenset[FaultEffect] = frozenset({"hold"})
 _SSE_DATA = "data:"
 
 
@@ -29,8 +27,9 @@ class JudgedExchange:
     Times are Unix seconds: `at` when the request arrived, `answered_at` when the first byte of
     the response was sent (`ended_at` if none was). `answered` is the beginning of the response's
     text or error message. `siblings` are other connections that were open when it arrived and had
-    asked the same path in the same session. `request` is None if the journaled body cannot be
-    parsed: the request was rejected, or its body was cut.
+    asked the same path in the same session. `way` is how a step was chosen, "url" for an unknown
+    URL or method, or empty if none was looked for. `request` is None if the journaled body cannot
+    be parsed: the request was rejected, or its body was cut.
     """
 
     id: str
@@ -91,7 +90,8 @@ class JudgedExchange:
             return False
         kind = FAULT_KINDS.get(self.fault)
         effect = kind and (kind.stream if self.streamed else kind.whole)
-        return effect not in _RESUMING_FAULTS
+        # After this one the response goes on to its end.
+        return effect != "hold"
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ class StepSurvival:
         """The kinds that were not survived or not tried, by outcome in words."""
         kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES[1:], None):
-            if found := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
-                kinds[_outcome_words(outcome)] = found
+            if of_outcome := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
+                kinds[_outcome_words(outcome)] = of_outcome
         return kinds
 
 
@@ -116,11 +116,11 @@ def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     cells: list[dict[str, str]] = []
     for file, report in reports:
         try:
-            found = dict(report["versions"])
+            own_versions = dict(report["versions"])
             cells += [{key: cell[key] for key in _CELL_KEYS} for cell in report["cells"]]
         except (LookupError, TypeError, ValueError):
             raise BadReport(f"{file} is {NO_REPORT}") from None
-        for name, version in found.items():
+        for name, version in own_versions.items():
             if versions.setdefault(name, version) != version:
                 raise BadReport(f"{file}: its version of {name!r} is not that of the other files")
     return {"versions": versions, "cells": cells}

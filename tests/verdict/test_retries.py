@@ -74,6 +74,12 @@ def test_attempt_numbers_of_a_client_decide_what_is_a_retry() -> None:
     assert early_retries(first, numbered(exchange(0.1), 0)) == []
 
 
+def test_attempt_number_of_thousands_of_digits_does_not_count() -> None:
+    endless = {"x-stainless-retry-count": "9" * 5_000}
+    first, again = (replace(one, request_headers=endless) for one in (limited(0), exchange(2)))
+    assert pairs(first, again) == [("at-0", "at-2")]
+
+
 def test_repetition_after_two_minutes_is_not_a_retry() -> None:
     assert pairs(limited(0), exchange(100)) == [("at-0", "at-100")]
     assert pairs(limited(0), exchange(130)) == []

@@ -58,6 +58,14 @@ BOMB = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 10} for n in range(
             "{'a': 1} does not fit maxProperties",
         ),
         ({"properties": {"a": False}}, '{"a": 1}', "no property 'a' is allowed"),
+        ({"properties": {"a": {"const": {"type": "A"}}}}, '{"a": {"type": "A"}}', ""),
+        ({"properties": {"a": {"enum": [{"type": "A"}]}}}, '{"a": {"type": "A"}}', ""),
+        ({"properties": {"const": {"type": "STRING"}}}, '{"const": 1}', "const: 1 is not of type"),
+        (
+            {"additionalProperties": {"type": "string"}},
+            '{"\\ud800": 1}',
+            "\\ud800: 1 is not of type",
+        ),
     ],
 )
 def test_invalid_arguments_are_reported_with_their_path(
