@@ -144,7 +144,7 @@ class AnswerChangesView(ControlView):
 
 
 def _to_change(number: int, fields: Mapping[str, Any]) -> Change:
-    """Return the change of a ChangeBody; raises ControlError or DocumentError."""
+    """Return the change of a ChangeBody at this index; raises ControlError or DocumentError."""
     place = f"changes[{number}]"
     for one, other in (("answer", "step"), ("fault", "alteration")):
         if (one in fields) == (other in fields):

@@ -23,6 +23,7 @@ from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import is_key_session
 from scenarios_app.models import ServedRequest
+from scenarios_app.play.player import FixedCatalog
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
 from scenarios_app.serving.explain import ExplainedStep, Explanation, StateSnapshot, explain
@@ -94,7 +95,7 @@ class ExplanationBody(Shape):
 
 
 def explanation_body(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as the API writes it."""
+    """Return an explanation as an ExplanationBody."""
     decision = explanation.decision
     scenario = decision.scenario if decision else None
     winner = decision.step if decision else None
@@ -118,7 +119,7 @@ def _step_body(step: ExplainedStep) -> dict[str, Any]:
 
 
 def _reply_fields(reply: Reply) -> dict[str, Any]:
-    """Return status, headers and body of a reply; a body that is no text as Base64."""
+    """Return a reply as a SentBody."""
     body = reply.body
     try:
         text = body.decode()
@@ -166,15 +167,12 @@ def explain_row(row: ServedRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _OtherCatalog:
-    """The catalog with some scenarios replaced by name, or these scenarios alone."""
+class _OverlaidCatalog:
+    """The catalog with some scenarios replaced by name."""
 
     scenarios: Sequence[Scenario]
-    alone: bool
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        if self.alone:
-            return build_index(self.scenarios)
         return overlay(catalog.index_for(documents, version), self.scenarios)
 
 
@@ -190,8 +188,9 @@ def explain_call(
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),
     )
-    options, scenarios = current.pipeline.options, [only] if only else replacements
-    visible = _OtherCatalog(scenarios, alone=only is not None) if scenarios else catalog
+    overlaid = _OverlaidCatalog(replacements) if replacements else catalog
+    visible = FixedCatalog(build_index([only])) if only else overlaid
+    options = current.pipeline.options
     return asyncio.run(explain(call, catalog=visible, state=snapshot, options=options))
 
 

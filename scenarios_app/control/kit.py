@@ -153,7 +153,8 @@ def documented(
     also: Mapping[int, tuple[Form, str]] | None = None,
     **description: Any,
 ) -> Callable[[F], F]:
-    """Describe a method of a view by its answer, `also` others, and more fields of `Operation`."""
+    """Return a decorator that describes a view's method in the OpenAPI document: its answer (None
+    for an empty body) and status, `also` others by status, and other fields of `Operation`."""
     answers = {status: (answer, meaning), **(also or {})}
     meanings = STATUS_DESCRIPTIONS
     return described.documented(operation, answers=answers, meanings=meanings, **description)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import TypeAlias
 from uuid import UUID
 
@@ -70,12 +71,10 @@ def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
             case RequestReader() as reader if missed < MAX_RANKED:
                 missed += 1
                 score = matcher.certain.count_failed(reader), matcher.certain.distance(reader)
-                nearest.append((score, row, reader))
-                nearest = sorted(nearest, key=lambda scored: scored[0])[:MAX_NEAREST]
+                nearest = sorted([*nearest, (score, row, reader)], key=itemgetter(0))[:MAX_NEAREST]
             case str(reason):
                 unjudged.append((row.uid, reason))
-    mismatches = matcher.certain.mismatches
-    near = tuple((row, mismatches(reader)) for _, row, reader in nearest)
+    near = tuple((row, matcher.certain.mismatches(reader)) for _, row, reader in nearest)
     return MatchCount(count, near, tuple(reversed(unjudged)))
 
 

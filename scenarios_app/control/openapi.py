@@ -11,9 +11,6 @@ from mockllm_site.kit.api.openapi_document import Document, build_document, cach
 from scenarios_app.control.kit import Access
 from scenarios_app.engine.document.schema_maker import json_schema
 
-_DOCUMENT_PREFIX = "#/$defs/"
-_COMPONENT_PREFIX = "#/components/schemas/"
-
 
 class AccessScheme(OpenApiAuthenticationExtension):
     """The token as the OpenAPI document describes it."""
@@ -31,7 +28,7 @@ class AccessScheme(OpenApiAuthenticationExtension):
 
 def document_components() -> dict[str, Any]:
     """Return the schemas of scenario documents by name; the root schema is `Document`."""
-    text = json.dumps(json_schema()).replace(_DOCUMENT_PREFIX, _COMPONENT_PREFIX)
+    text = json.dumps(json_schema()).replace("#/$defs/", "#/components/schemas/")
     schema: dict[str, Any] = json.loads(text)
     components: dict[str, Any] = schema.pop("$defs")
     del schema["$schema"], schema["$id"]

@@ -235,8 +235,7 @@ class RecordingView(ControlView):
     @documented("end_recording", EndedBody, "The result.", query=SessionQuery, errors=(404,))
     def delete(self, request: Request) -> Response:
         """End a recording and return its scenario, which is not stored elsewhere"""
-        _, body = end_recording(self.query(SessionQuery).get("session"))
-        return Response(body)
+        return Response(end_recording(self.query(SessionQuery).get("session"))[1])
 
 
 class DriftView(ControlView):

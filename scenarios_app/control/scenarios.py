@@ -33,8 +33,6 @@ from scenarios_app.engine.document import dump
 from scenarios_app.serving.transports.asgi_scope import path_of
 from scenarios_app.store.documents import documents_json
 
-_ENCODED = "%2fsteps"
-
 documented_by_session = partial(documented, query=SessionQuery)
 
 
@@ -121,7 +119,7 @@ class ScenarioStepsView(ScenarioView):
         """Handle `NAME%2Fsteps`, whose slash is encoded, as the path of the scenario
         `NAME/steps`."""
         # Django decodes a path before routing it: `a%2Fsteps` is the name of a scenario.
-        if path_of(getattr(request, "scope", {"path": ""})).lower().endswith(_ENCODED):
+        if path_of(getattr(request, "scope", {"path": ""})).lower().endswith("%2fsteps"):
             name = f"{kwargs['name']}/steps"
             return ScenarioDetailView.as_view()(request, name=name)
         return super().dispatch(request, *args, **kwargs)

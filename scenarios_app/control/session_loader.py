@@ -28,8 +28,9 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadedSession:
-    """A session for a verdict. `complete` is false if the journal may lack some of its requests.
-    `documents` are its private scenarios by name."""
+    """A session for a verdict. `complete` is false if the journal may lack some of its requests,
+    and `lost` the number of those that it certainly lacks. `documents` are its private scenarios by
+    name."""
 
     session: JudgedSession
     complete: bool
@@ -44,13 +45,14 @@ def list_session_names() -> list[str]:
 
 
 def load_session(name: str) -> LoadedSession:
-    """Return a session as it is now. The caller flushes the journal first."""
+    """Return a session as it is now; the caller flushes the journal first. If one of its private
+    scenarios is invalid, only the common ones are visible to it."""
     current = services()
     state, (version, documents) = _read_state(name)
     try:
         index = catalog.index_for(documents, version)
     except DocumentError:
-        # A private scenario stored under other settings is invalid now; requests got an error.
+        # Stored under other settings; requests got an error.
         index = catalog.snapshot().index
     text_left = MAX_BODY_CHARS
     exchanges: list[JudgedExchange] = []

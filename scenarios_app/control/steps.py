@@ -93,7 +93,8 @@ def add_step_for(
     match = match_document(proposed_match(request))
     step: dict[str, Json] = {"consume": False, "match": match, "produce": produce}
     check_step(step)
-    names = {document.name for document in store.list_all().documents}
+    stored = store.list_all()
+    names = {one.name for one in stored.documents} | {one.scenario for one in stored.problems}
     if scenario in names:
         return store.push(scenario, step)
     name = scenario or free_name(name_for(request), names=names)

@@ -1,8 +1,8 @@
 """Stores of scenario documents: common ones in the database, private ones in a session's state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
@@ -24,12 +24,13 @@ from scenarios_app.serving.services import services
 from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of
 from scenarios_app.store.documents import load
 
+T = TypeVar("T")
 StoredDocuments: TypeAlias = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioList:
-    """All scenarios of a store by name, and the problems of those that are invalid."""
+    """The valid scenarios of a store, ordered by name, and the problems of the others."""
 
     documents: tuple[ScenarioDocument, ...]
     problems: tuple[RowProblem, ...] = ()
@@ -93,24 +94,41 @@ def _place_in_step(problem: Problem, number: int) -> Problem:
     return Problem(problem.place.removeprefix(prefix).removeprefix("."), problem.message)
 
 
+def _parse_all(
+    stored: Iterable[tuple[str, T]], parse: Callable[[T], ScenarioDocument]
+) -> ScenarioList:
+    """Parse named values; return the documents, and the problems of each DocumentError."""
+    documents: list[ScenarioDocument] = []
+    problems: list[RowProblem] = []
+    for name, value in stored:
+        try:
+            documents.append(parse(value))
+        except DocumentError as error:
+            problems += problems_of(error, name)
+    return ScenarioList(tuple(documents), tuple(problems))
+
+
+def _parse_one(name: str, value: T, parse: Callable[[T], ScenarioDocument]) -> ScenarioDocument:
+    """Parse a stored value; raise ControlError 409 instead of DocumentError."""
+    parsed = _parse_all([(name, value)], parse)
+    if parsed.problems:
+        problems = "; ".join(map(str, parsed.problems))
+        raise ControlError(409, f"What is stored is no valid document: {problems}")
+    return parsed.documents[0]
+
+
 class CommonScenarios:
     """The scenarios of all sessions, in the database; the next request sees a committed change.
-    Methods raise ControlError: 404 for an unknown name, 409 for one that is taken."""
+    Methods raise ControlError: 404 for an unknown name, 409 for a taken one or an invalid row."""
 
     def list_all(self) -> ScenarioList:
-        """Return all scenarios, and what is wrong with those that are stored and invalid."""
-        documents: list[ScenarioDocument] = []
-        problems: list[RowProblem] = []
-        for row in Scenario.objects.order_by("name").prefetch_related("steps"):
-            try:
-                documents.append(document_of(row))
-            except DocumentError as error:
-                problems += problems_of(error, row.name)
-        return ScenarioList(tuple(documents), tuple(problems))
+        """Return the scenarios, enabled or not, and the problems of invalid ones."""
+        rows = Scenario.objects.order_by("name").prefetch_related("steps")
+        return _parse_all(((row.name, row) for row in rows), document_of)
 
     def get(self, name: str) -> ScenarioDocument:
         """Return a stored scenario; raise ControlError 404 or 409."""
-        return _parse_row(_find_row(name))
+        return _parse_one(name, _find_row(name), document_of)
 
     def add(self, documents: list[ScenarioDocument]) -> None:
         """Add all or none. Raises ControlError 409 for a name that exists."""
@@ -126,7 +144,7 @@ class CommonScenarios:
             raise name_conflict_error(names) from None
 
     def put(self, document: ScenarioDocument) -> bool:
-        """Create or replace a scenario; return True if it is new."""
+        """Create or replace a scenario; sessions forget its steps. Returns True if it is new."""
         loaded = load([document])
         for name in loaded.replaced:
             _forget_steps(name)
@@ -138,13 +156,13 @@ class CommonScenarios:
         _forget_steps(name)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
-        """Append a step and return the whole scenario."""
+        """Append a step and return the longer scenario; raise ControlError 404 or 409."""
         with transaction.atomic():
             # Serializes concurrent pushes to one scenario.
             CatalogVersion.increase(DEFAULT_DB_ALIAS)
             row = _find_row(name)
             before = list(row.steps.all())
-            document = append_step(_parse_row(row), step)
+            document = append_step(_parse_one(name, row, document_of), step)
             pushed = rows_of(document)[1][-1]
             pushed.scenario = row
             pushed.order = 1 + max((step.order for step in before), default=0)
@@ -161,15 +179,6 @@ def _find_row(name: str) -> Scenario:
     return row
 
 
-def _parse_row(row: Scenario) -> ScenarioDocument:
-    """Return the document of a row. Raises ControlError 409 if it is invalid."""
-    try:
-        return document_of(row)
-    except DocumentError as error:
-        problems = "; ".join(str(problem) for problem in problems_of(error, row.name))
-        raise ControlError(409, f"What is stored is no valid document: {problems}") from None
-
-
 def _forget_steps(name: str) -> None:
     """Forget in all sessions that steps of the scenario were used."""
     async_to_sync(services().state.clear_scenario)(name)
@@ -177,20 +186,20 @@ def _forget_steps(name: str) -> None:
 
 class SessionScenarios:
     """The private scenarios of a session, in its state; they hide common ones of the same names.
-    Its methods are those of CommonScenarios. Updates are optimistic: if the revision changed since
-    the read, they read and try again."""
+    Its methods are those of CommonScenarios."""
 
     def __init__(self, session: str) -> None:
         self._session = session
 
     def list_all(self) -> ScenarioList:
-        """Return the session's scenarios; raise DocumentError if a stored one is invalid."""
+        """Return the session's scenarios, enabled or not, and the problems of invalid ones."""
         _, stored = self._read()
-        return ScenarioList(tuple(_parse_stored(stored[name]) for name in sorted(stored)))
+        return _parse_all(sorted(stored.items()), _parse_document)
 
     def get(self, name: str) -> ScenarioDocument:
-        """Return a scenario of the session; raise ControlError 404."""
-        return _parse_stored(_get_stored(self._read()[1], name))
+        """Return a scenario of the session; raise ControlError 404 or 409."""
+        _, stored = self._read()
+        return _parse_stored(stored, name)
 
     def add(self, documents: list[ScenarioDocument]) -> None:
         """Add scenarios, all or none; raise ControlError 409 for a name that exists."""
@@ -204,7 +213,7 @@ class SessionScenarios:
         self._record_for_coverage(documents)
 
     def put(self, document: ScenarioDocument) -> bool:
-        """Create or replace a scenario of the session; return True if it is new."""
+        """Create or replace a scenario; the session forgets its steps. Returns True if new."""
         self._record_for_coverage([document])
         return _put_own_document(self._session, document.name, dump(document))
 
@@ -216,11 +225,11 @@ class SessionScenarios:
         async_to_sync(services().state.clear_scenario)(name, session=self._session)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
-        """Append a step and return the longer scenario; raise ControlError 404."""
+        """Append a step and return the longer scenario; raise ControlError 404 or 409."""
         longer: list[ScenarioDocument] = []
 
         def push_to(stored: StoredDocuments) -> StoredDocuments:
-            longer.append(append_step(_parse_stored(_get_stored(stored, name)), step))
+            longer.append(append_step(_parse_stored(stored, name), step))
             return {**stored, name: dump(longer[-1])}
 
         self._change(push_to)
@@ -228,20 +237,19 @@ class SessionScenarios:
         return longer[-1]
 
     def _read(self) -> tuple[int, StoredDocuments]:
+        """Return the revision of the session's scenarios, and their documents by name."""
         return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
         """Store the documents that `change` returns; repeat if others changed them since the
         read."""
-        keep = services().state.replace_scenarios
-        while True:
+        replace = async_to_sync(services().state.replace_scenarios)
+        revision, stored = self._read()
+        while not replace(self._session, change(stored), revision=revision):
             revision, stored = self._read()
-            if async_to_sync(keep)(self._session, change(stored), revision=revision):
-                return
 
     def _record_for_coverage(self, documents: list[ScenarioDocument]) -> None:
-        """Record the enabled scenarios for the coverage of the run. Nothing is stored in the
-        session."""
+        """Record the enabled ones for the coverage of the run; the session stays unchanged."""
         for document in documents:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))
@@ -261,14 +269,14 @@ async def _put_own_document(session: str, name: str, document: Json) -> bool:
     return is_new
 
 
-def _get_stored(stored: StoredDocuments, name: str) -> Json:
-    """Return the stored document of this name. Raises ControlError 404."""
+def _parse_stored(stored: StoredDocuments, name: str) -> ScenarioDocument:
+    """Return a private scenario. Raises ControlError: 404 if there is none, 409 if invalid."""
     if name not in stored:
         raise not_found_error(name)
-    return stored[name]
+    return _parse_one(name, stored[name], _parse_document)
 
 
-def _parse_stored(data: Json) -> ScenarioDocument:
-    """Return the scenario of a stored document. Raises DocumentError if it is invalid."""
+def _parse_document(data: Json) -> ScenarioDocument:
+    """Return the scenario of a document of one. Raises DocumentError."""
     (document,) = load_documents(data, limits=limits())
     return document

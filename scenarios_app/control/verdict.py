@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +25,7 @@ from scenarios_app.control.requests import NearMissBody
 from scenarios_app.control.session_loader import LoadedSession, list_session_names, load_session
 from scenarios_app.control.sessions import reset_sessions, resolve_session
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import dump
+from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.models import Scenario
 from scenarios_app.serving.exchange import DEFAULT_SESSION
 from scenarios_app.store import document_of
@@ -178,8 +179,7 @@ def judge_query(query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdict for the fields of a VerdictQuery; raises ControlError 400 or 404."""
     options = _parse_options(query)
     flush_journal()
-    name_or_key = query.get("session")
-    if name_or_key is not None:
+    if (name_or_key := query.get("session")) is not None:
         return _session_verdict(resolve_session(name_or_key), options)
     # Steps that have to answer are missing in a run without requests, too.
     names = list_session_names() or [DEFAULT_SESSION]
@@ -265,7 +265,8 @@ def parse_names(text: str, field: str) -> frozenset[str]:
 
 
 def _compute_receipt(sessions: Iterable[LoadedSession], options: VerdictOptions) -> str:
-    """Return a hash over the requests and the scenarios that answered, are private or named."""
+    """Return a hash over the requests and the scenarios that answered, are private or named, apart
+    from common ones that are deleted or invalid by now."""
     scripts: dict[str, Json] = {}
     common: set[str] = set(options.scenarios)
     exchanges: list[JudgedExchange] = []
@@ -278,5 +279,6 @@ def _compute_receipt(sessions: Iterable[LoadedSession], options: VerdictOptions)
         common = set(catalog.snapshot().index.by_name)
     rows = Scenario.objects.filter(name__in=common).prefetch_related("steps") if common else ()
     for row in rows:
-        scripts[row.name] = dump(document_of(row))
+        with suppress(DocumentError):
+            scripts[row.name] = dump(document_of(row))
     return receipt(scripts, exchanges)

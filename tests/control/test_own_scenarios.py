@@ -1,6 +1,7 @@
 """Scenarios of one session alone: `?session=` on every route of scenarios."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -135,6 +136,25 @@ def test_private_scenario_is_limited_by_the_settings(control: Control, settings:
         Client().get("/v1/models", headers={"authorization": f"Bearer {MINE}"}).status_code == 200
     )
     assert control.get("scenarios/own", session=MINE).status_code == 200
+
+
+def test_private_scenario_that_is_invalid_by_now_is_reported_and_left_out(
+    control: Control, settings: Any
+) -> None:
+    documents = [scenario("long", says("x" * 100)), scenario("short")]
+    control.post("scenarios", {"scenarios": documents}, session=MINE)
+    settings.MOCKLLM_MAX_TEXT_BYTES = 50
+    listed = control.get("scenarios", session=MINE).json()
+    assert [document["name"] for document in listed["scenarios"]] == ["short"]
+    (problem,) = listed["problems"]
+    assert (problem["scenario"], problem["step"]) == ("long", 1)
+    for response in (
+        control.get("scenarios/long", session=MINE),
+        control.post("scenarios/long/steps", says("more"), session=MINE),
+    ):
+        assert error_of(response) == (409, "CONFLICT", None)
+    assert control.put("scenarios/long", scenario("long"), session=MINE).status_code == 200
+    assert control.get("scenarios", session=MINE).json()["problems"] == []
 
 
 def test_steps_pushed_at_the_same_time_all_arrive(db: None) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from scenarios_app.engine.scenario import CATCH_ALL
 from scenarios_app.engine.state import key_session
+from scenarios_app.models import Step
 from tests.control.control_client import KEY, Control, chat, error_of, reply_text, says, scenario
 
 OTHER = "sk-of-another-test"
@@ -183,6 +184,14 @@ def test_the_receipt_is_that_of_scripts_requests_and_answers(control: Control) -
     assert run("first", "then") == first
     assert run("first", "else") != first
     assert run("first") != first
+
+
+def test_scenario_that_is_invalid_by_now_does_not_prevent_a_verdict(control: Control) -> None:
+    control.post("scenarios", scenario("greeting", says("Hi!")))
+    chat()
+    Step.objects.update(answer_extra={"txet": "?"})
+    body = verdict(control, session=KEY)
+    assert (body["passed"], body["requests"]) == (True, 1)
 
 
 def test_ending_a_session_returns_its_verdict_and_resets_it(control: Control) -> None:

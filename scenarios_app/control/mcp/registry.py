@@ -54,11 +54,11 @@ def tool_of(
     /,
     **arguments: Any,
 ) -> Callable[[Run], Run]:
-    """Add a function to these tools, with its docstring as the description. `arguments` are fields
-    beside those of `base`; `result` is a shape or its fields."""
+    """Return a decorator that adds a function to `tools`, with its docstring as the description.
+    `arguments` are fields beside those of `base`; `result` is a shape or its fields."""
 
     def register(run: Run) -> Run:
-        """Add the function as a tool, unchanged."""
+        """Add a tool; return its function unchanged."""
         shape = type(f"{name}_arguments", (base,), arguments)
         output = (
             type(f"{name}_result", (Shape,), {**result}) if isinstance(result, Mapping) else result

@@ -186,7 +186,7 @@ def check_scenarios(fields: Fields) -> ToolResult:
     READS,
     {"passed": Flag(), "conversations": _LIST},
     scenario=Text(required=False, help_text="The scenario that must answer."),
-    conversation=ScenarioField(
+    conversation=serializers.DictField(
         required=False,
         help_text='Such as {"turns": [{"user": "hello", "expect": {"text": "Hi!"}}]}. Default: '
         "the scenario's stored conversation, or one that fits its steps.",
@@ -205,8 +205,7 @@ def play_scenario(fields: Fields) -> ToolResult:
         proposal = propose_conversation(index.by_name[name], index=index, options=options)
         conversation, _ = asyncio.run(proposal)
     turns = load_conversation({"name": name or "conversation", **conversation})
-    played = play(turns, catalog=FixedCatalog(index), options=options, scenario=name)
-    runs = [asyncio.run(played)]
+    runs = [asyncio.run(play(turns, catalog=FixedCatalog(index), options=options, scenario=name))]
     return ToolResult(cut(to_json(runs)), cut(to_text(runs)))
 
 

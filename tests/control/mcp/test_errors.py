@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.control.mcp.view import MAX_MESSAGE_BYTES
+from scenarios_app.models import Step
 from tests.control.control_client import chat, error_of, says, scenario
 from tests.control.mcp.tool_caller import ToolCaller
 
@@ -17,6 +18,7 @@ MISTAKES = [
     ("play", {"scenario": "a"}, "There is no scenario “a”."),
     ("play", {}, "Send a scenario, a conversation, or both."),
     ("play", {"conversation": {"turns": []}}, "turns"),
+    ("play", {"conversation": [1]}, "conversation: Expected a dictionary"),
     ("read_scenario", {}, "name: missing"),
     ("read_scenario", {"name": 1}, "name: expected a string"),
     (
@@ -66,6 +68,17 @@ def test_answer_that_is_invalid_names_its_place_in_the_step(tools: ToolCaller) -
     message = tools.error("make_step", request=line["id"], produce={"txt": "x"})
     assert message.startswith("produce.txt: unknown key")
     assert tools.call("list_scenarios")["scenarios"] == []
+
+
+def test_name_of_an_invalid_scenario_is_taken(tools: ToolCaller) -> None:
+    tools.call("add_scenario", document=scenario("table for tonight"))
+    Step.objects.update(answer_extra={"txet": "?"})
+    chat("A table for tonight")
+    (line,) = tools.call("unmatched")["requests"]
+    made = tools.call("make_step", request=line["id"], text="Booked.")
+    assert made["scenario"] == "table for tonight (2)"
+    again = {"request": line["id"], "text": "Booked.", "scenario": "table for tonight"}
+    assert "What is stored is no valid document" in tools.error("make_step", **again)
 
 
 def test_step_behind_another_one_is_reported(tools: ToolCaller) -> None:
