@@ -11,13 +11,7 @@ from scenarios_app.engine.parts import ReasoningPart, ToolCallPart, ToolResultPa
 from scenarios_app.engine.producing.produce import REPORT_TOOL
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.verdict.schema import find_schema_error
-from scenarios_app.verdict.session import (
-    JudgedExchange,
-    JudgedSession,
-    Rule,
-    Sighting,
-    response_text,
-)
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule, Sighting
 
 _EXCERPT_CHARS = 40
 # Hosted tools whose functions the model calls although the request does not list them (Gemini).
@@ -197,11 +191,11 @@ def _is_response(message: Message, exchange: JudgedExchange) -> bool:
     if exchange.failed:
         return False
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
-    body = exchange.response_body
-    if any(len(call.id) > _MAX_COUNTER_CHARS and call.id in body for call in calls):
+    ids = (call.id for call in calls if len(call.id) > _MAX_COUNTER_CHARS)
+    if any(call_id in exchange.response_body for call_id in ids):
         return True
     text = message.text.strip()
-    return bool(text) and text == response_text(body).strip()
+    return bool(text) and text == exchange.text.strip()
 
 
 def _describe_change(earlier: CanonicalRequest | None, later: CanonicalRequest) -> str:

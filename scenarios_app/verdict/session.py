@@ -63,6 +63,11 @@ class JudgedExchange:
     response_bytes: int = 0
     response_cut: bool = False
 
+    @cached_property
+    def text(self) -> str:
+        """The text of the response's first choice, as `response_text` returns it."""
+        return response_text(self.response_body)
+
     @property
     def unmatched(self) -> bool:
         """True if no step but a catch-all's matched, or if no endpoint has this URL."""

@@ -18,13 +18,7 @@ from scenarios_app.verdict.retries import (
     is_retryable,
     requested_wait,
 )
-from scenarios_app.verdict.session import (
-    JudgedExchange,
-    JudgedSession,
-    Rule,
-    Sighting,
-    response_text,
-)
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule, Sighting
 
 
 def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
@@ -183,7 +177,7 @@ def _truncated_content(message: Message, cut: JudgedExchange) -> str:
     if any(call.id and call.id in cut.response_body for call in calls):
         return "a tool call"
     text = message.text.strip()
-    return "the text" if text and text == response_text(cut.response_body).strip() else ""
+    return "the text" if text and text == cut.text.strip() else ""
 
 
 RULES = (

@@ -2,8 +2,10 @@
 
 import pytest
 
+from scenarios_app.verdict import session
+from scenarios_app.verdict.judge import judge
 from scenarios_app.verdict.session import response_text
-from tests.verdict.dialects import DIALECTS, ApiConversation, Gemini
+from tests.verdict.dialects import DIALECTS, ApiConversation, Gemini, OpenAI
 from tests.verdict.random_scenarios import step
 from tests.verdict.simulated_server import SimulatedServer
 
@@ -51,3 +53,24 @@ def test_body_that_is_no_response_gives_no_text(body: str) -> None:
 def test_response_text_is_that_of_the_first_choice() -> None:
     first, second = ({"choices": [{"index": n, "delta": {"content": str(n)}}]} for n in (0, 1))
     assert response_text(f"data: {first}\n\ndata: {second}\n\n".replace("'", '"')) == "0"
+
+
+def test_each_response_is_parsed_once_however_many_conversations_continue_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = SimulatedServer({"name": "s", "steps": [step("s", produce={"text": TEXT})]})
+    for _ in range(5):
+        conversation = OpenAI()
+        for _ in range(2):
+            conversation.add_user_message("[s] question")
+            server.ask(conversation.path, conversation.body(stream=True))
+            conversation.add_reply(TEXT)
+    bodies: list[str] = []
+
+    def parse(body: str) -> str:
+        bodies.append(body)
+        return response_text(body)
+
+    monkeypatch.setattr(session, "response_text", parse)
+    assert judge(server.session()).findings == ()
+    assert 0 < len(bodies) <= 5
