@@ -88,7 +88,8 @@ def main(experiment: Experiment, arguments: Sequence[str]) -> int:
 
 
 def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) -> int:
-    """Run the sweep, print and write its reports, and return the exit code."""
+    """Run the sweep, print and write its reports, and return the exit code: 0, FAILED, NOT_SWEPT
+    (also if a report cannot be written), STOPPED, or that of CannotRun."""
     if not command:
         return refuse(experiment.name, "no command: give one after --", code=NOT_SWEPT)
     # CI ends jobs with SIGTERM: results are kept, and no command stays behind, as after Ctrl-C.
@@ -121,7 +122,9 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
     print(experiment.text(result, fail_on, repeat_command))
-    experiment.write_reports(result, vars(namespace), fail_on, repeat_command)
+    if errors := experiment.write_reports(result, vars(namespace), fail_on, repeat_command):
+        reason = "\n".join(f"{file}: {error}" for file, error in errors.items())
+        return refuse(experiment.name, reason, code=NOT_SWEPT)
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0

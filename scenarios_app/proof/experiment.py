@@ -62,8 +62,9 @@ class Experiment:
     """A kind of sweep: its changes, its judgement of a run, and its reports.
 
     `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
-    name for it. `outcomes` maps outcomes to their meanings; a sweep fails by those in `fail_on`.
-    `outcomes_of` returns those of a sweep, `score` its score from 0 to 1, or None without results.
+    name for it. `judge` gets a cell, the clean run and the run with the change. `outcomes` maps
+    outcomes to their meanings; a sweep fails by those in `fail_on`. `outcomes_of` returns those of
+    a sweep, `score` its score from 0 to 1, or None without results. `reports` are for files.
     """
 
     name: str
@@ -103,10 +104,16 @@ class Experiment:
         files: Mapping[str, Path | None],
         fail_on: Sequence[str],
         repeat_command: RepeatCommand,
-    ) -> None:
+    ) -> dict[str, str]:
         """Write the reports for which there is a file; they mark the cases whose outcome is in
-        `fail_on`."""
+        `fail_on`. Returns the errors of files that cannot be written, by path."""
+        errors = {}
         for name, report in self.reports.items():
             if file := files[name]:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(report(sweep, fail_on, repeat_command), encoding="utf-8")
+                text = report(sweep, fail_on, repeat_command).encode(errors="backslashreplace")
+                try:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(text)
+                except OSError as error:
+                    errors[str(file)] = f"cannot be written: {error.strerror}"
+        return errors

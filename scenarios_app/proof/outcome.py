@@ -73,8 +73,7 @@ def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     """Judge a run that ended with exit code 0."""
     kind = cell.kind
     output, before = run.program.output, clean.program.output
-    altered = ALTERED_TEXTS.get(kind.name)
-    if altered and _contains_text(output, altered):
+    if (altered := ALTERED_TEXTS.get(kind.name)) and _contains_text(output, altered):
         return Judgement("wrong", f"shows the {kind.label} as an answer: {altered}")
     missing = [text for text in _shown_texts(clean) if not _contains_text(output, text)]
     for text in missing:

@@ -94,8 +94,7 @@ def order_cells(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) 
 
     for kind in all_kinds:
         # At the answer that has had the fewest so far, so that few cells see many steps.
-        of_kind = [cell for cell in left if cell.kind is kind]
-        if of_kind:
+        if of_kind := [cell for cell in left if cell.kind is kind]:
             take(min(of_kind, key=lambda cell: used.get(cell.place, 0)))
     for cell in tuple(left):
         if cell.place not in used:

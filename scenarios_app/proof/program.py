@@ -36,8 +36,7 @@ def run_program(
 ) -> ProgramRun:
     """Run the command in its own process group, with its SDKs pointed at `base_url`, for at most
     `limit` seconds. Raises CannotRun, or Interrupted when `stop` is set."""
-    prepared = command_environment(command, base_url)
-    with prepared as environment, tempfile.TemporaryFile() as output:
+    with command_environment(command, base_url) as environment, tempfile.TemporaryFile() as output:
         began = time.monotonic()
         process = start_command(
             command,
@@ -60,10 +59,8 @@ def run_program(
                 waiting.join(CHECK_SECONDS)
         finally:
             end_group(process)
-        seconds = time.monotonic() - began
-        return ProgramRun(
-            shell_code(process.returncode), _read_output(output.fileno()), seconds, hung
-        )
+        code, seconds = shell_code(process.returncode), time.monotonic() - began
+        return ProgramRun(code, _read_output(output.fileno()), seconds, hung)
 
 
 def _read_output(file: int) -> str:

@@ -74,14 +74,14 @@ class TestRun:
         last = self.reports[-1]
         own = [one for one in self.reports if not one.longreprtext.startswith(VERDICT_FAILED)]
         output = "\n".join((*(one.longreprtext for one in own), last.capstdout, last.capstderr))
-        failed = any(one.failed for one in own)
+        code = int(any(one.failed for one in own))
         verdicts = (vars(one)[FIXTURE] for one in self.reports if FIXTURE in vars(one))
         answers = [
             {**one, "session": session, "owner": session if one["scenario"] in self.stubs else ""}
             for one in self.answers
         ]
         return Observation(
-            ProgramRun(int(failed), output, self.seconds, self.hung),
+            ProgramRun(code, output, self.seconds, self.hung),
             answers,
             next(verdicts, NO_VERDICT),
             requests_of(self.transcript),
@@ -124,8 +124,7 @@ class TestSweeps:
         self._used: set[str] = set()
 
     def _read_option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
-        """Return the parsed option, or `default` if it is not given; raises UsageError if it is
-        invalid."""
+        """Return the parsed option, or `default` without it; raises UsageError if it is invalid."""
         text = self.config.getoption(f"{self.option}-{name}")
         if text is None:
             return default
@@ -275,13 +274,13 @@ class TestSweeps:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports, and set the exit status if the sweep fails; not in a worker
-        process."""
+        """Write the reports, and fail the session if they or the sweep fail; not in a worker."""
         if hasattr(session.config, "workerinput"):
             return
-        whole = self._merge_sweeps()
-        self.experiment.write_reports(whole, self.files, self.fail_on, self._repeat_command)
-        fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
+        whole, experiment = self._merge_sweeps(), self.experiment
+        errors = experiment.write_reports(whole, self.files, self.fail_on, self._repeat_command)
+        self._notes |= errors
+        fails = bool(errors) or experiment.fails(whole, self.fail_on, self.fail_under)
         if session.exitstatus == pytest.ExitCode.OK and fails:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -66,11 +66,12 @@ def _matrix_lines(sweep: Sweep) -> Iterator[str]:
     places = _sorted_places(sweep)
     kinds = [kind for kind in KINDS if any(cell.kind is kind for cell in sweep.cells)]
     width = max(len(kind.label) for kind in kinds) + 2
+    several = len({place.session for place in places}) > 1
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
     for start in range(0, len(places), MAX_COLUMNS):
         group = places[start : start + MAX_COLUMNS]
         for number, place in enumerate(group, start + 1):
-            session = f", session {place.session}" if _has_several_sessions(places) else ""
+            session = f", session {place.session}" if several else ""
             yield f"[{number}] answer {place.number}: {place.step}{session}"
         heads = (f"[{number}]" for number in range(start + 1, start + len(group) + 1))
         yield (" " * width + "".join(head.ljust(_COLUMN) for head in heads)).rstrip()
@@ -144,7 +145,7 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
     and requests of each cell. `fail_on` is not used."""
     places = _sorted_places(sweep)
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
-    several = _has_several_sessions(places)
+    several = len({place.session for place in places}) > 1
     heads = "".join(
         f"<th>{place.number}<br>{escape(place.step)}"
         f"{f'<br>{escape(place.session)}' if several else ''}</th>"
@@ -196,8 +197,7 @@ def _html_details(result: CellResult, repeat_command: RepeatCommand) -> str:
     )
 
 
-def _shorten(text: str | None) -> str:
-    text = text or ""
+def _shorten(text: str) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
@@ -215,7 +215,3 @@ def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
 def _sorted_places(sweep: Sweep) -> list[Place]:
     places = {cell.place for cell in sweep.cells}
     return sorted(places, key=lambda place: (place.session, place.number))
-
-
-def _has_several_sessions(places: Sequence[Place]) -> bool:
-    return len({place.session for place in places}) > 1

@@ -88,6 +88,20 @@ def test_wrong_words_are_refused_in_one_line(
 
 
 @pytest.mark.timeout(120)
+def test_report_that_cannot_be_written_is_named_after_the_others(
+    tmp_path: Path, dinner: str
+) -> None:
+    own = ["--scenario", dinner, "--only", "server_error@1"]
+    reports = ["--json", str(tmp_path), "--junit", f"{dinner}/r.xml", "--html", "r.html"]
+    ended = mockllm(*own, *reports, *agent(), folder=tmp_path)
+    assert "1 of " in ended.stdout and (tmp_path / "r.html").exists()
+    folder, file = ended.stderr.splitlines()
+    assert folder == f"mockllm torture: {tmp_path}: cannot be written: Is a directory"
+    assert file.startswith(f"{dinner}/r.xml: cannot be written: ")
+    assert ended.returncode == 2
+
+
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_sweep_prints_what_is_known_and_leaves_no_process(
     number: signal.Signals, tmp_path: Path, dinner: str

@@ -121,6 +121,15 @@ def test_green_tests_fail_the_run_by_an_outcome_of_fail_on(folder: Path) -> None
     assert ended.returncode == 0 and "1 of 1 cells: 1 silent" in ended.stdout
 
 
+@pytest.mark.timeout(120)
+def test_report_that_cannot_be_written_is_named_beside_the_matrix(folder: Path) -> None:
+    words = ["-k", "strict", "--mockllm-torture-only", "refusal@1", "--mockllm-torture-json", "."]
+    ended = run(folder, *words)
+    assert "1 of 1 cells: 1 loud" in ended.stdout
+    assert ".: cannot be written: Is a directory" in ended.stdout
+    assert ended.returncode == 1 and "Traceback" not in ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

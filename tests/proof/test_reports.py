@@ -92,7 +92,7 @@ def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> N
         "status": 200,
         "outcome": "complete",
         "request": {"method": "POST", "body": "<b>x</b>"},
-        "response": {"body": None},
+        "response": {"body": ""},
     }
     program = ProgramRun(0, "<out>", 1.0)
     sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), program, (entry,))
