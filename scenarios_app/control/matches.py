@@ -174,8 +174,7 @@ def _request_without_body(row: ServedRequest) -> CanonicalRequest:
     """Return the request of a row as far as it can be built without the body."""
     target = find_target(call_of(row))
     route = target.endpoint.canonical if target and target.endpoint else row.path
-    headers = row.request_headers
-    return CanonicalRequest(row.provider, row.path, route, row.model, headers=headers)
+    return CanonicalRequest(row.provider, row.path, route, row.model, headers=row.request_headers)
 
 
 def rows_of_coverage_run(rows: QuerySet[ServedRequest]) -> QuerySet[ServedRequest]:

@@ -74,8 +74,8 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
     if recording.records:
         document, notes = _merge_document(recording, ended)
     else:
-        missed_requests = [miss.request for miss in ended.missed]
-        drifted = find_drift(recording.cassettes, ended.served, missed_requests)
+        missed = [miss.request for miss in ended.missed]
+        drifted = find_drift(recording.cassettes, ended.served, missed)
     drift: dict[str, Any] = {
         "drifted": bool(drifted.drifts),
         "drift": [drift_json(drift) for drift in drifted.drifts],

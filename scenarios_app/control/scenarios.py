@@ -104,8 +104,7 @@ class ScenarioDetailView(ScenarioView):
         """Create or replace a scenario. Replacing resets its steps in all sessions."""
         store = self.store()
         document = read_document(self.read_json(), name=name)
-        new = store.put(document)
-        return Response(dump(document), status=201 if new else 200)
+        return Response(dump(document), status=201 if store.put(document) else 200)
 
     @documented_by_session("delete_scenario", None, "Deleted.", status=204, errors=(404,))
     def delete(self, request: Request, name: str) -> Response:

@@ -28,9 +28,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadedSession:
-    """A session for a verdict. `complete` is false if the journal may lack some of its requests,
-    and `lost` the number of those that it certainly lacks. `documents` are its private scenarios by
-    name."""
+    """A session for a verdict, with its private `documents` by name. `complete` is false if the
+    journal may lack some of its requests; `lost` is the number that it certainly lacks."""
 
     session: JudgedSession
     complete: bool

@@ -119,7 +119,8 @@ def _parse_one(name: str, value: T, parse: Callable[[T], ScenarioDocument]) -> S
 
 class CommonScenarios:
     """The scenarios of all sessions, in the database; the next request sees a committed change.
-    Methods raise ControlError: 404 for an unknown name, 409 for a taken one or an invalid row."""
+    Methods raise ControlError: 404 for an unknown name, 409 for a taken one or an invalid row.
+    Writes begin with `CatalogVersion.increase`, which lets one at a time go on."""
 
     def list_all(self) -> ScenarioList:
         """Return the scenarios, enabled or not, and the problems of invalid ones."""
@@ -145,7 +146,9 @@ class CommonScenarios:
 
     def put(self, document: ScenarioDocument) -> bool:
         """Create or replace a scenario; sessions forget its steps. Returns True if it is new."""
-        loaded = load([document])
+        with transaction.atomic():
+            CatalogVersion.increase(DEFAULT_DB_ALIAS)
+            loaded = load([document])
         for name in loaded.replaced:
             _forget_steps(name)
         return not loaded.replaced
@@ -158,7 +161,6 @@ class CommonScenarios:
     def push(self, name: str, step: Json) -> ScenarioDocument:
         """Append a step and return the longer scenario; raise ControlError 404 or 409."""
         with transaction.atomic():
-            # Serializes concurrent pushes to one scenario.
             CatalogVersion.increase(DEFAULT_DB_ALIAS)
             row = _find_row(name)
             before = list(row.steps.all())
@@ -241,8 +243,7 @@ class SessionScenarios:
         return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
-        """Store the documents that `change` returns; repeat if others changed them since the
-        read."""
+        """Store what `change` makes of the documents; repeat if they changed since the read."""
         replace = async_to_sync(services().state.replace_scenarios)
         revision, stored = self._read()
         while not replace(self._session, change(stored), revision=revision):

@@ -113,7 +113,7 @@ class SurvivalView(ControlView):
         results = worst_results(fields)
         skipped = add_results(fields["versions"], results)
         names = {name for name, _ in skipped}
-        stored = sum(len(found) for name, found in results.items() if name not in names)
+        stored = sum(len(rows) for name, rows in results.items() if name not in names)
         reasons = [{"scenario": name, "reason": reason} for name, reason in skipped]
         return Response({"stored": stored, "skipped": reasons})
 

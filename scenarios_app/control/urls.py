@@ -57,10 +57,8 @@ class UnknownPathView(ControlView):
     schema = None
 
     def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        path = request.path
-        raise ControlError(
-            404, f"There is no {path}; {reverse('control:docs')} says what there is."
-        )
+        message = f"There is no {request.path}; {reverse('control:docs')} says what there is."
+        raise ControlError(404, message)
 
 
 def _openapi() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from scenarios_app.control.stores import CommonScenarios
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest, Step
@@ -81,3 +82,9 @@ def record(paths: list[str], body: bytes = b"") -> dict[str, Any]:
         "failed": journal.failed,
         "paths": list(found.values_list("path", flat=True)),
     }
+
+
+def put(name: str, text: str) -> dict[str, Any]:
+    """Create or replace a common scenario as the control API does."""
+    (document,) = load_documents({"name": name, "steps": [{"produce": {"text": text}}]})
+    return {"new": CommonScenarios().put(document)}

@@ -25,10 +25,12 @@ class McpView(ControlView):
     http_method_names = ("post",)
 
     def post(self, request: Request) -> HttpResponse:
-        """Answer one message. Raises ControlError 503 without the MCP package, 413 for a long
-        message."""
+        """Answer one message. Raises ControlError 503 without the MCP package, 415 for another
+        content type than JSON, 413 for a long message."""
         if find_spec("mcp") is None:
             raise ControlError(503, MISSING)
+        if request._request.content_type != "application/json":
+            raise ControlError(415, "Send JSON, with Content-Type: application/json.")
         body = request._request.read(MAX_MESSAGE_BYTES + 1)
         if len(body) > MAX_MESSAGE_BYTES:
             raise ControlError(413, f"An MCP message has at most {MAX_MESSAGE_BYTES:,} bytes.")

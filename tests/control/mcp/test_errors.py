@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.control.mcp.view import MAX_MESSAGE_BYTES
 from scenarios_app.models import Step
-from tests.control.control_client import chat, error_of, says, scenario
+from tests.control.control_client import Control, chat, error_of, says, scenario
 from tests.control.mcp.tool_caller import ToolCaller
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +112,12 @@ def test_broken_message_is_a_protocol_error(tools: ToolCaller) -> None:
     answer = tools.post(b"{")
     assert answer.status_code == 400
     assert json.loads(answer.content)["error"]["code"] == -32700
+
+
+def test_form_is_refused_with_the_content_type_to_send(control: Control) -> None:
+    refused = control.client.post("/control/mcp", b"{}", "application/x-www-form-urlencoded")
+    assert error_of(refused) == (415, "VALIDATION_ERROR", None)
+    assert "Content-Type: application/json" in refused.json()["message"]
 
 
 def test_large_message_is_refused(tools: ToolCaller) -> None:
