@@ -183,7 +183,7 @@ def explain_call(
     replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
     session = current.pipeline.new_exchange(call).session
-    snapshot = StateSnapshot(
+    state = StateSnapshot(
         async_to_sync(current.state.read)(session),
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),
@@ -191,7 +191,7 @@ def explain_call(
     overlaid = _OverlaidCatalog(replacements) if replacements else catalog
     visible = FixedCatalog(build_index([only])) if only else overlaid
     options = current.pipeline.options
-    return asyncio.run(explain(call, catalog=visible, state=snapshot, options=options))
+    return asyncio.run(explain(call, catalog=visible, state=state, options=options))
 
 
 def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:

@@ -17,7 +17,7 @@ from scenarios_app.control.kit import (
     documented,
 )
 from scenarios_app.control.sessions import find_scenario_session
-from scenarios_app.control.stores import read_documents
+from scenarios_app.control.stores import check_step, read_documents
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.state import alias
 from scenarios_app.recording.document import to_document
@@ -45,12 +45,16 @@ def find_recording(name_or_key: str | None) -> Recording:
 
 
 def start_recording(recording: Recording) -> None:
-    """Start a recording; it replaces one of the same session. Raises ControlError 409 in a cluster,
-    and, if it records, without upstreams or beside another recording of the same name."""
+    """Start a recording; it replaces one of the same session. Raises ControlError 409 in a cluster;
+    if it records, 400 for an invalid name, 409 without upstreams or if the name is recorded."""
     pipeline = services().pipeline
     if not services().cluster.is_single_process:
         raise ControlError(409, SHARED_STATE_ERROR)
     if recording.records:
+        try:
+            read_documents({"name": recording.name, "steps": []})
+        except DocumentError as error:
+            raise ControlError(400, str(error), field="name") from None
         if not (recording.upstreams or pipeline.options.upstreams):
             message = "No upstream is set; add one to MOCKLLM_UPSTREAMS."
             raise ControlError(409, message)
@@ -97,20 +101,25 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
 def _merge_document(
     recording: Recording, ended: RecordedSession
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the recording's steps appended to its cassette, and notes on what was dropped. Raises
-    ControlError 500 if the result is no valid document."""
+    """Return the recording's steps appended to its cassette, and notes on what was dropped: also
+    steps that no document can hold."""
     conversion = to_document(recording.name, ended.interactions)
-    document = conversion.document
-    before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
-    if before is not None:
-        steps = before.get("steps") or []
-        assert isinstance(steps, list)
-        document = {**before, "steps": [*steps, *document["steps"]]}
+    document, notes = conversion.document, conversion.notes
     try:
         read_documents(document)
-    except DocumentError as error:
-        raise ControlError(500, f"What was recorded is no valid document: {error}") from None
-    return document, conversion.notes
+    except DocumentError:
+        document = {**document, "steps": []}
+        for number, step in enumerate(conversion.document["steps"], 1):
+            try:
+                check_step(step)
+                document["steps"].append(step)
+            except DocumentError as error:
+                notes = (*notes, f"left out: answer {number}: {error.problems[0]}")
+    before = next((d for d in recording.cassettes if d["name"] == recording.name), None)
+    if before is not None:
+        earlier: Any = before.get("steps") or []
+        document = {**before, "steps": [*earlier, *document["steps"]]}
+    return document, notes
 
 
 class DifferenceBody(Shape):
@@ -246,8 +255,8 @@ class DriftView(ControlView):
 
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 409,
-    and DocumentError for invalid cassettes."""
+    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 400 or
+    409, and DocumentError for invalid cassettes."""
     cassettes = tuple(map(dump, read_documents({"scenarios": fields["cassettes"]})))
     session = find_scenario_session(fields["session"])
     mode, name, keys = (fields[key] for key in ("mode", "name", "keys"))

@@ -182,8 +182,7 @@ def judge_query(query: Mapping[str, Any]) -> dict[str, Any]:
     if (name_or_key := query.get("session")) is not None:
         return _session_verdict(resolve_session(name_or_key), options)
     # Steps that have to answer are missing in a run without requests, too.
-    names = list_session_names() or [DEFAULT_SESSION]
-    sessions = [load_session(name) for name in names]
+    sessions = [load_session(name) for name in list_session_names() or [DEFAULT_SESSION]]
     _check_scenarios(options, sessions)
     verdict = judge_run([loaded.session for loaded in sessions], options)
     return verdict_body(verdict, sessions, options)

@@ -10,7 +10,7 @@ from scenarios_app.engine.state import key_session
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.recorder.recordings import MissedRequest, Recording, recording_of
 from scenarios_app.serving.services import services
-from tests.control.control_client import KEY, Control
+from tests.control.control_client import KEY, Control, error_of
 
 pytestmark = pytest.mark.django_db
 ASKED = RecordedRequest(
@@ -82,6 +82,19 @@ def test_a_recording_of_nothing_is_an_empty_scenario(control: Control) -> None:
     assert (document["name"], document["steps"]) == ("c", [])
 
 
+def test_answer_that_no_document_can_hold_is_left_out_and_noted(control: Control) -> None:
+    control.put("recording", {"mode": "all", "name": "c"})
+    hear(begun())
+    half = RecordedResponse(200, ANSWER.headers, ((1.0, b'{"a": "\\ud800"}'),))
+    begun().end(begun().begin(), Interaction(ASKED, half))
+    hear(begun())
+    ended = control.delete("recording")
+    assert ended.status_code == 200
+    body = ended.json()
+    assert len(body["document"]["steps"]) == 2
+    assert [note for note in body["notes"] if "answer 2: produce" in note and "surrogate" in note]
+
+
 def test_new_steps_follow_steps_of_the_cassette(control: Control) -> None:
     known = cassette(control)
     control.put("recording", {"mode": "new", "name": "c", "cassettes": [known]})
@@ -145,6 +158,12 @@ def test_a_wrong_beginning_names_its_place(control: Control, body: Any, field: s
     refused = control.put("recording", body)
     assert refused.status_code == 400 and str(refused.json()["field"]).startswith(field)
     assert services().pipeline.recordings == {}
+
+
+def test_recording_begins_only_with_a_name_that_its_scenario_can_have(control: Control) -> None:
+    refused = control.put("recording", {"mode": "new", "name": "my recording "})
+    assert error_of(refused) == (400, "VALIDATION_ERROR", "name")
+    assert control.get("recording").status_code == 404
 
 
 def test_ending_an_unknown_recording_is_not_found(control: Control) -> None:

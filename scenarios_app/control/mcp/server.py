@@ -95,14 +95,9 @@ def build_server(base_url: str) -> "Server[Any]":
             result = await sync_to_async(call_tool)(spec, params.arguments or {})
         except ToolFailed as error:
             return CallToolResult(content=[_text_content(str(error))], is_error=True)
-        return CallToolResult(
-            # Some clients show their model only the text.
-            content=[
-                _text_content(result.text),
-                _text_content(json.dumps(result.data, ensure_ascii=False)),
-            ],
-            structured_content=result.data,
-        )
+        # Some clients show their model only the text.
+        texts = (result.text, json.dumps(result.data, ensure_ascii=False))
+        return CallToolResult(content=[*map(_text_content, texts)], structured_content=result.data)
 
     return Server(
         "mockllm-control",
