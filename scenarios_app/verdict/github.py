@@ -55,6 +55,7 @@ def literal_lines(text: str) -> str:
 
 
 def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
+    """Yield the case of each step, whose name has the scenario too."""
     for case in coverage_cases(coverage):
         yield Case("", f"{case.group}, step {case.name}", case.reasons)
 

@@ -163,6 +163,7 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
 
 
 def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
+    """Yield the requests that no step but a catch-all's answered, in the order of arrival."""
     for one in session.exchanges:
         if one.unmatched:
             yield UnmatchedRequest(

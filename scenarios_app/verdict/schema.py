@@ -121,6 +121,7 @@ class _Search:
 
 
 def _error_message(value: Json, schema: dict[str, Json], key: str) -> str:
+    """Return in words that a value does not meet the keyword `key` of a schema."""
     wanted: Any = schema[key]
     match key, value:
         case "type", _:

@@ -70,7 +70,8 @@ class JudgedExchange:
 
     @property
     def unmatched(self) -> bool:
-        """True if no step but a catch-all's matched, or if no endpoint has this URL."""
+        """True if no step but a catch-all's matched, or if no endpoint has this URL; False for a
+        request that was rejected before a step was looked for."""
         return self.fallback or (bool(self.way) and not self.matched)
 
     @property

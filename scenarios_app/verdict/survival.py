@@ -195,6 +195,7 @@ def _applicable_kinds(step: Step) -> Iterator[str]:
 
 
 def _outcome_words(outcome: str | None) -> str:
+    """Return an outcome with spaces instead of "_"; NOT_TRIED for None."""
     return NOT_TRIED if outcome is None else outcome.replace("_", " ")
 
 

@@ -98,6 +98,7 @@ def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _format_duration(seconds: float) -> str:
+    """Return a duration such as "50 ms" or "1.5 s"."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
