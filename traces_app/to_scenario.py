@@ -93,7 +93,7 @@ def _check_replayable(run: RecordedRun, label: str) -> str:
     if trace.status == Status.CANCELLED:
         raise CannotReplay(f"{label} was cancelled, which no scenario can do by itself.")
     if not run.calls:
-        raise CannotReplay(f"{label} ended before it asked a model.")
+        raise CannotReplay(f"{label} ended before its first model call.")
     if trace.status == Status.FAILED and run.calls[-1].code != trace.code:
         raise CannotReplay(f"{label} failed for a reason that is not the model's: {trace.error}")
     return trace.user_message.content

@@ -126,5 +126,5 @@ def _handle(handlers: Handlers, word: str, about: Any) -> list[Any]:
         handler = handlers.get(word)
         return [] if handler is None else [handler(about)]
     except Exception:
-        log.exception("what another process asked for (%s) could not be done", word)
+        log.exception("the command %s of another process failed", word)
         return []

@@ -19,7 +19,7 @@ from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import coverage_text, measure_coverage
 from scenarios_app.verdict.judge import ALL
 
-UNSEEN = "{:,} requests had left the journal unseen: conditions may have held in them"
+UNSEEN = "{:,} requests left the journal unchecked: conditions may have held for them"
 
 
 class NeverTrueBody(Shape):

@@ -103,7 +103,7 @@ def reset(fields: Mapping[str, Any]) -> dict[str, Any]:
     400 for a body with both `session` and `sessions`."""
     several, scenarios = fields.get("sessions"), fields["scenarios"]
     if several is not None and fields["session"] is not None:
-        message = "session: given beside `sessions`, which takes its place"
+        message = "session: cannot be combined with `sessions`"
         raise ControlError(400, message, field="session")
     session = find_session(fields["session"])
     names = [resolve_session(name) for name in several or ()]

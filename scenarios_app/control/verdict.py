@@ -46,7 +46,7 @@ DEFAULT_OPTIONS = VerdictOptions()
 VERDICT_PARTS = ("unmatched", "violations", "unserved", "findings")
 INCOMPLETE = (
     "the journal may lack requests (no room, a database error, or a server process that ended "
-    "without a shutdown): what it lost is judged by what sessions remember"
+    "without a shutdown): lost requests are judged by the state of sessions"
 )
 
 

@@ -318,7 +318,7 @@ class Journal:
         """Store the name of the error in `problem`, and pause; a stop of the journal ends the
         pause."""
         self.problem = type(error).__name__
-        log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
+        log.warning("journal: the database accepts no writes; rows wait (%s)", error)
         if self._stopping.is_set():
             time.sleep(seconds)
         else:

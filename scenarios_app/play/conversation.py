@@ -169,7 +169,7 @@ class ConversationDocument(Document):
             message = f"{quote_json(self.provider)} is not known, expected one of {providers}"
             yield ("provider",), message
         if self.turns[0].retry:
-            yield ("turns", 0, "retry"), "nothing was asked before"
+            yield ("turns", 0, "retry"), "there was no request before"
 
 
 class PlayDocument(VersionedDocument):

@@ -29,7 +29,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        # Another plugin's limit goes on where it was.
+        # Continues another plugin's timer.
         passed = time.monotonic() - began
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, max(left - passed, 0.001) if left else 0)

@@ -17,7 +17,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_sources, refuse, split
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
-# Fields of SweepOptions that options of the command line have the names of.
+# Fields of SweepOptions that have options of the same names.
 _AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout", "budget", "seconds")
 FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
@@ -92,7 +92,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     (also if a report cannot be written), STOPPED, or that of CannotRun."""
     if not command:
         return refuse(experiment.name, "no command: give one after --", code=NOT_SWEPT)
-    # CI ends jobs with SIGTERM: results are kept, and no command stays behind, as after Ctrl-C.
+    # CI ends jobs with SIGTERM: print the results and end the command, as after Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = SweepOptions(

@@ -46,9 +46,9 @@ class Sweep:
         return sum(1 for cell in self.cells if not cell.reason and cell not in self.results)
 
 
-# Returns the shell command that runs cells of one name alone.
+# Returns the shell command that repeats the cells of one name.
 RepeatCommand: TypeAlias = Callable[..., str]
-# Files that a sweep can write, with their help texts.
+# Report files of a sweep, with their help texts.
 REPORTS = {
     "json": "write the results as JSON",
     "html": "write a page with the results",

@@ -11,25 +11,25 @@ from scenarios_app.proof.plan import Cell
 from scenarios_app.proof.program import ProgramRun
 from scenarios_app.verdict.fault_kinds import ALTERED_TEXTS, Answer, Kind
 
-# With what each means, the best one first.
+# Outcomes with their meanings, best first.
 OUTCOMES: Mapping[str, str] = {
     "survived": "the command ended as in the clean run",
     "loud": "the command failed",
-    "silent": "the command is green, and the answer or a protocol rule is lost",
-    "wrong": "the command is green and shows a cut or refused answer",
+    "silent": "the command passed, but the answer was lost or a protocol rule broken",
+    "wrong": "the command passed, but shows a cut or refused answer",
     "hung": "the command did not end in time",
     "multiplied": "requests were repeated after a good answer",
-    "unreached": "the trouble did not come about in this run",
+    "unreached": "the change was not made in this run",
 }
-# Shorter texts may be in any output.
+# Shorter texts can occur in any output by chance.
 MIN_TEXT_CHARS = 4
 MIN_PARTIAL_CHARS = 8
-# Words with which programs say that something went wrong, whatever it was.
+# Words in messages about any kind of error.
 _GENERAL_SIGNS = (
     *("error", "exception", "traceback", "fail", "sorry", "could not", "couldn't", "cannot"),
     *("unable", "try again", "unavailable", "warning"),
 )
-# Words with which programs tell a model that they could not run its call.
+# Words with which programs tell a model that its call is invalid.
 _TOOL_SIGNS = ("invalid", "not valid", "not a valid", "unknown", "not available", "no such", "must")
 
 
@@ -59,7 +59,7 @@ def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     if program.hung:
         return Judgement("hung", "the command did not end in time")
     if not was_applied(run):
-        return Judgement("unreached", "the program did not come to this answer again")
+        return Judgement("unreached", "the program did not request this answer again")
     if repeated := _describe_repetition(clean, run):
         return Judgement("multiplied", repeated)
     if program.code:
@@ -108,7 +108,7 @@ def _result_of_broken_call(cell: Cell, run: Observation) -> str:
     if not cell.kind.breaks_call or struck is None or following is None:
         return ""
     results = following["results"]
-    # The same results again are those of the same request.
+    # A repeated request has the same results.
     if not results or results == struck["results"]:
         return ""
     signs = (*cell.kind.signs, *_GENERAL_SIGNS, *_TOOL_SIGNS)
@@ -153,7 +153,7 @@ def _partial_text(text: str, output: str, before: str) -> str:
     flat, shown = _collapse_spaces(text), _collapse_spaces(output)
     length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in shown)
     part = flat[:length]
-    # What the program says anyway proves nothing.
+    # Text that the clean run also prints proves nothing.
     usual = part in _collapse_spaces(before).replace(flat, "")
     return "" if length < MIN_PARTIAL_CHARS or usual else _shorten_to_line(part)
 

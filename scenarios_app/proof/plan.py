@@ -81,7 +81,7 @@ def order_cells(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) 
     then the rest. `seed` shuffles equals."""
     shuffled = list(cells)
     random.Random(seed).shuffle(shuffled)
-    # In this order, and quick to take from.
+    # A dict keeps the order and deletes fast.
     left = dict.fromkeys(shuffled)
     ordered: list[Cell] = []
     used: dict[Place, int] = {}
@@ -93,7 +93,7 @@ def order_cells(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) 
         used[cell.place] = used.get(cell.place, 0) + 1
 
     for kind in all_kinds:
-        # At the answer that has had the fewest so far, so that few cells see many steps.
+        # The answer with the fewest cells so far, so that few cells cover many steps.
         if of_kind := [cell for cell in left if cell.kind is kind]:
             take(min(of_kind, key=lambda cell: used.get(cell.place, 0)))
     for cell in tuple(left):

@@ -10,9 +10,9 @@ from threading import Event, Thread
 
 from scenarios_app.testing.run import command_environment, end_group, shell_code, start_command
 
-# So much of a program's output is read; the middle of a longer one is left out.
+# Limit of a program's output; the middle of a longer one is dropped.
 MAX_OUTPUT_BYTES = 1_000_000
-# How often the time of a running command is checked; its end is noticed without delay.
+# Interval at which a running command's time limit is checked.
 CHECK_SECONDS = 0.1
 
 
@@ -47,7 +47,7 @@ def run_program(
             start_new_session=True,
         )
         hung = False
-        # A thread waits without polling, which would cost CPU all the time that the command takes.
+        # A waiting thread takes no CPU time; polling would.
         waiting = Thread(target=process.wait, daemon=True)
         waiting.start()
         try:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 FIXTURE = "mockllm"
 REPORT_ATTRIBUTE = "mockllm_sweep"
-# How the plugin's own failures begin, which are not the test's.
+# The beginning of failures that the plugin reports itself.
 VERDICT_FAILED = "mockllm: "
 NO_VERDICT: dict[str, Any] = {"findings": [], "unmatched": [], "violations": []}
 
@@ -166,7 +166,7 @@ class TestSweeps:
         self._run = run
         item._report_sections.clear()
         began = time.monotonic()
-        # What follows is in the same place, so that only the test itself is torn down.
+        # The next item has the same parent, so that only the test itself is torn down.
         place: Any = item.parent
         run.reports = runtestprotocol(item, log=False, nextitem=place)
         run.seconds = time.monotonic() - began
@@ -263,7 +263,7 @@ class TestSweeps:
         for test, note in sorted(self._notes.items()):
             write(f"{test}: {note}")
         if self._sweeps and self.experiment.score is not None:
-            # Tests share the steps of scenario files, so that one report is of all tests.
+            # Tests share the steps of scenario files, so all tests have one report.
             write(self.experiment.text(self._merge_sweeps(), self.fail_on, self._repeat_command))
         else:
             for test, sweep in sorted(self._sweeps.items()):

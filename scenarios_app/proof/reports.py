@@ -26,7 +26,7 @@ SIGNS: Mapping[str, str] = {
 LEFT_OUT = "·"
 FAIL_ON: tuple[str, ...] = ("silent", "wrong", "hung", "multiplied")
 _COLUMN = max(map(len, SIGNS.values())) + 2
-# So many answers fit beside each other.
+# Maximum number of answers in one table.
 MAX_COLUMNS = 8
 MAX_SHOWN_CHARS = 20_000
 

@@ -20,7 +20,7 @@ from scenarios_app.testing.process import ServerOptions, controlled_server
 from scenarios_app.verdict.fault_kinds import Answer
 from scenarios_app.verdict.survival import version_of
 
-# A run may take so many times as long as the clean one, and the seconds of its trouble more.
+# A run may take this many times the clean run's time, plus the duration of its fault.
 PATIENCE = 3.0
 MIN_SECONDS = 2.0
 INTERRUPTED = "the sweep was stopped"
@@ -78,7 +78,7 @@ class Bench:
         CannotRun, ServerFailed, or Interrupted when `stop` is set."""
         control = self.control
         control.send("POST", "reset", {"session": None, "scenarios": True})
-        # This drops the changes of every session, and numbers all answers.
+        # An empty list drops all changes, and numbers all answers.
         control.send("PUT", "changes", {"changes": []})
         if changes:
             control.send("PUT", "changes", {"session": session, "changes": changes})
@@ -203,7 +203,7 @@ def run_cells(
         """Run a cell; return None if the sweep was stopped or its time is over."""
         if stop.is_set() or time.monotonic() > ends_at:
             return None
-        # The script is the same in all sessions.
+        # Changes of a step apply to all sessions.
         session = None if "step" in cell.change else cell.place.session
         limit = seconds_for(cell, clean.program.seconds)
         bench = benches.get()
@@ -224,7 +224,7 @@ def run_cells(
                 if (done := future.result()) is not None:
                     result.results[done.cell] = done
                     progress(len(result.results), len(chosen), done)
-            # Beside other runs a command takes longer than the clean one, which was alone.
+            # Parallel runs take longer than the clean run, so cells that hung are repeated alone.
             hung = [cell for cell, done in result.results.items() if done.program.hung]
             for cell in hung if options.jobs > 1 else ():
                 result.results[cell] = run_cell(cell) or result.results[cell]

@@ -172,9 +172,9 @@ def describe_drift(drift: Drift) -> Iterator[str]:
     often = f" ({drift.times} times)" if drift.times > 1 else ""
     match drift.kind:
         case "new":
-            yield f"new: {drift.request}{often} is asked, and was not recorded"
+            yield f"new: {drift.request}{often} is requested, but was not recorded"
         case "removed":
-            yield f"removed: {drift.request} (step {drift.step}) is not asked any more"
+            yield f"removed: {drift.request} (step {drift.step}) is no longer requested"
         case _:
             yield f"changed: {drift.request} (step {drift.step}){often}"
             yield from (f"  {describe_difference(one)}" for one in drift.differences)

@@ -15,7 +15,7 @@ from scenarios_app.recording.collisions import find_collisions
 from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
 
-_NOTHING: Final = "nothing of it can be carried over"
+_NOTHING: Final = "no part of it can be imported"
 
 
 @dataclass(frozen=True, slots=True)

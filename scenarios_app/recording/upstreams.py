@@ -49,7 +49,7 @@ def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
         if name in base_urls:
             raise UpstreamError(f"{name} is given twice")
         if not equals and not default_urls[name].base_url:
-            raise UpstreamError(f"{name} has no address of its own, expected {name}=URL")
+            raise UpstreamError(f"{name} has no default address, expected {name}=URL")
         base_urls[name] = check_base_url(name, url if equals else default_urls[name].base_url)
     return base_urls
 

@@ -259,9 +259,9 @@ RULES = (
     Rule(
         "tool-arguments-outside-schema",
         "A tool was called with arguments that its schema does not allow.",
-        "Calls in a request's messages, and those that the step scripts as they stand, held "
-        "against the JSON Schema that the request offers the tool with. Where a schema cannot be "
-        "applied (a reference to elsewhere, `patternProperties`) nothing is claimed.",
+        "Calls in a request's messages, and those that the step scripts, compared with the JSON "
+        "Schema of the offered tool. A schema that cannot be applied (an external reference, "
+        "`patternProperties`) gives no finding.",
         "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
         "error",
         _find_invalid_arguments,

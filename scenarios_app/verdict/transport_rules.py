@@ -187,7 +187,7 @@ RULES = (
         "A request was sent again before the time that the answer asked to wait for.",
         "`retry-after-ms` and `Retry-After` (seconds or a date) of a failed answer, from its first "
         "byte to the next try.",
-        "An own loop around a call that sleeps half a second after each 429, while the 429 says "
+        "A loop around a call that sleeps half a second after each 429, while the 429 says "
         "`Retry-After: 2`.",
         "error",
         lambda session: _find_early_retries(find_retries(session.exchanges)),
@@ -196,20 +196,20 @@ RULES = (
         "no-back-off",
         "A failing request was sent again and again without a pause.",
         "Three tries of one request, of which the second and the third came within "
-        f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked "
-        "for no wait. Of an SDK that numbers its tries: three calls that followed so on one "
-        "another, of which the last succeeded.",
-        "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an "
-        "SDK that pauses between its own tries.",
+        f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) without a "
+        "requested wait. For an SDK that numbers its attempts: three such calls in a row, of which "
+        "the last succeeded.",
+        "`while True: try: return ask() except Exception: pass`, also if `ask` calls an SDK that "
+        "pauses between its own attempts.",
         "error",
         lambda session: _find_retries_without_pause(find_retries(session.exchanges)),
     ),
     Rule(
         "retried-unretryable",
         "A request was sent again that fails every time.",
-        "Statuses from 400 to 499 but for 408, 409, 425 and 429, unless the answer has "
-        "`x-should-retry: true`; any status with `x-should-retry: false`. What no step answered, "
-        "and violated expectations, stand in the verdict by themselves.",
+        "Statuses from 400 to 499 except 408, 409, 425 and 429, unless the answer has "
+        "`x-should-retry: true`; any status with `x-should-retry: false`. The verdict reports "
+        "unmatched requests and violated expectations separately.",
         "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
         "error",
         lambda session: _find_retries_of_permanent_errors(find_retries(session.exchanges)),
@@ -218,9 +218,9 @@ RULES = (
         "retries-undecided",
         "Identical requests came from one client in a loop, or from parallel clients.",
         f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, "
-        "which break one of the three rules above if one client sent them. None of them "
-        "succeeded, or the last one while the session had other connections. Only `mockllm serve` "
-        "can tell if it had.",
+        "that break one of the three rules above if one client sent them. Either none succeeded, "
+        "or the last one did while the session had other connections, which only `mockllm serve` "
+        "knows.",
         "Three parallel threads that send the same request, while the script fails each with a "
         "401.",
         "note",
@@ -228,10 +228,10 @@ RULES = (
     ),
     Rule(
         "truncated-taken-as-complete",
-        "A client took an answer that broke off for a whole one.",
-        "A later request that begins with the same messages and goes on with an assistant's "
-        "message that is the text that was sent of the broken answer, or has a tool call of it; "
-        "unless the next message says that it was cut off or interrupted.",
+        "A client took a broken answer for a complete one.",
+        "A later request that repeats the messages and continues with an assistant's message that "
+        "is the sent part of the broken answer, or has a tool call of it; unless the next message "
+        "says that it was cut off or interrupted.",
         "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in "
         "the conversation as the model's answer.",
         "error",
@@ -240,8 +240,8 @@ RULES = (
     Rule(
         "stream-closed-early",
         "A client closed a stream before its end.",
-        "Streams that no fault broke, whose connection the client closed before the last event had "
-        "left. What is sent all at once is gone before anybody can close it.",
+        "Streams without a fault, whose connection the client closed before the last event was "
+        "sent. A stream that is sent at once cannot be closed early.",
         "`for event in stream: break`, or a proxy that gives up after a second.",
         "warning",
         _find_closed_streams,

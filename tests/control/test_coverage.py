@@ -90,7 +90,7 @@ def test_coverage_beyond_the_journal_is_incomplete_for_conditions(
     found = coverage(run)
     assert found["served"] == 1
     assert found["complete"] is False
-    assert "note: 2 requests had left the journal unseen" in found["text"]
+    assert "note: 2 requests left the journal unchecked" in found["text"]
 
 
 def test_a_step_that_answers_again_and_again_is_served_beyond_the_ring(control: Control) -> None:

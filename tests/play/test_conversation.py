@@ -33,7 +33,7 @@ def test_file_holds_one_conversation_or_several() -> None:
             [{"user": "a", "retry": True}],
             "turns[0]: expected one of user, tool_results, retry, request",
         ),
-        ([{"retry": True}], "turns[0].retry: nothing was asked before"),
+        ([{"retry": True}], "turns[0].retry: there was no request before"),
         ([{"user": 7}], "turns[0].user: expected a string"),
         ([{"tool_results": []}], "turns[0].tool_results: expected at least one"),
         (

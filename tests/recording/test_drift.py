@@ -63,14 +63,14 @@ def test_steps_after_a_change_are_unreached() -> None:
 
 def test_unrequested_step_is_removed() -> None:
     found = drifted(cassette(asked("a"), asked("b")), served=(1,))
-    assert told(found) == ["removed: POST /v1/chat/completions (step 2) is not asked any more"]
+    assert told(found) == ["removed: POST /v1/chat/completions (step 2) is no longer requested"]
 
 
 def test_another_endpoint_is_new_and_no_change() -> None:
     document = cassette(asked("a"))
     embeddings = asked("a", path="/v1/embeddings")
     found = drifted(document, embeddings, embeddings)
-    assert told(found) == ["new: POST /v1/embeddings (2 times) is asked, and was not recorded"]
+    assert told(found) == ["new: POST /v1/embeddings (2 times) is requested, but was not recorded"]
 
 
 def test_the_same_once_more_is_new() -> None:

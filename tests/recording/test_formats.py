@@ -111,7 +111,7 @@ def test_a_cassette_of_ruby_s_is_one_too() -> None:
         (vcr({"headers": {"a": [{}]}}), "expected texts as headers"),
         (vcr(status={"code": 7}), "interactions[0].response.status.code: expected an HTTP status"),
         (vcr(body=7), "interactions[0].response.body: expected a text or bytes"),
-        (vcr(body={"base64_string": "%"}), "said to be Base64 and is not"),
+        (vcr(body={"base64_string": "%"}), "declared as Base64, but is not"),
     ],
 )
 def test_invalid_cassette_is_rejected_with_its_path(value: Any, error: str) -> None:

@@ -57,7 +57,7 @@ def test_recording_without_a_usable_interaction_imports_nothing(admin_client: Cl
     value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
     sent = SimpleUploadedFile("a.json", json.dumps(value).encode())
     shown = admin_client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
-    assert "Nothing was imported" in shown and "nothing of it can be carried over" in shown
+    assert "Nothing was imported" in shown and "no part of it can be imported" in shown
 
 
 def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client) -> None:

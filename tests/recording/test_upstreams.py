@@ -128,7 +128,7 @@ def test_upstreams_are_read_from_names_and_urls() -> None:
     [
         ("opanai=https://a.example", "there is no provider 'opanai', expected one of openai,"),
         ("openai,openai", "openai is given twice"),
-        ("vllm", "vllm has no address of its own, expected vllm=URL"),
+        ("vllm", "vllm has no default address, expected vllm=URL"),
         ("openai=", "openai=: expected http://HOST"),
         ("openai=a.example", "expected a URL that begins with http"),
         ("openai=https://k@a.example", "a user name or password does not belong in it"),

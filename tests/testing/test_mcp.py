@@ -239,7 +239,7 @@ def test_unservable_scenarios_are_one_error_line(tmp_path: Path) -> None:
     plain.write_text('{"name": "t", "steps": [{"produce": {"text": "Hi."}}]}')
     assert refused(str(plain)) == "mockllm mcp: these scenarios have no tools\n"
     broken = written(tmp_path, {"fault": "timeout", "text": "and a text"}, name="broken.json")
-    assert "result.text: cannot stand beside fault" in refused(broken)
+    assert "result.text: cannot be combined with fault" in refused(broken)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = refused(written(tmp_path, "18"), "--port", port)

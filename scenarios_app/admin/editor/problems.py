@@ -77,9 +77,9 @@ def _field_message(column: str, message: str) -> str:
 
 _FIELD_MESSAGES = (
     (re.compile(r"not an RE2 pattern: (?s:(.*))"), "this pattern cannot be used: {}"),
-    (re.compile(r"cannot stand beside (\w+)"), "not together with {}: leave one of them empty"),
+    (re.compile(r"cannot be combined with (\w+)"), "not together with {}: leave one of them empty"),
     (
-        re.compile(r"a fault of kind (\w+) stands alone, without answer"),
+        re.compile(r"a fault of kind (\w+) cannot be combined with an answer"),
         "with {} no reply is sent: leave this empty, or choose another failure",
     ),
     (re.compile(r"does not belong to a fault of kind (\w+)"), "it has no meaning with {}"),

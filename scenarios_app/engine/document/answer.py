@@ -111,14 +111,14 @@ class ChoiceDocument(Document):
         if not forms:
             yield (), _EMPTY_ANSWER
         for key in forms[1:]:
-            yield (key,), f"cannot stand beside {forms[0]}"
+            yield (key,), f"cannot be combined with {forms[0]}"
         if self.text is not None and self.json_value is not None:
-            yield ("json",), "cannot stand beside text: write both into parts"
+            yield ("json",), "cannot be combined with text: write both into parts"
         for key in _EXCLUDED_KEYS.get(forms[0], ()) if forms else ():
             if self.has_value(key):
-                yield (key,), f"cannot stand beside {forms[0]}"
+                yield (key,), f"cannot be combined with {forms[0]}"
         if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
-            yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
+            yield ("stop_sequence",), "only allowed with finish_reason stop_sequence"
 
     def compile_choice(self) -> ScriptedChoice:
         """Return the choice that the parts of this document script."""
@@ -260,7 +260,7 @@ class PacingDocument(Document):
 
     def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.words_per_second and self.chunk_ms:
-            yield ("chunk_ms",), "cannot stand beside words_per_second"
+            yield ("chunk_ms",), "cannot be combined with words_per_second"
 
 
 _DEFAULT_PACING = PacingDocument()
@@ -309,7 +309,10 @@ class ProduceDocument(AnswerDocument):
         if self.fault is not None and not self.fault.inside:
             for key in (*self.forms, *_END_KEYS, *_EXTRA_KEYS):
                 if self.has_value(key):
-                    yield (key,), f"a fault of kind {self.fault.kind} stands alone, without answer"
+                    yield (
+                        (key,),
+                        f"a fault of kind {self.fault.kind} cannot be combined with an answer",
+                    )
         elif self.fault is not None and not self.forms:
             yield (
                 ("fault",),

@@ -93,7 +93,7 @@ def _check_torn_placeholders(produce: ProduceDocument) -> Iterator[KeyProblem]:
     answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
     for loc, answer in answers:
         for name in _find_torn_names(answer.chunks) if answer and answer.chunks else ():
-            text = f"{{{{ {name} }}}} is torn apart by the end of a chunk"
+            text = f"{{{{ {name} }}}} is split by the end of a chunk"
             yield ("produce", *loc, "chunks"), text
 
 

@@ -54,7 +54,7 @@ class CitationDocument(Document):
             keys = (key for key in _DOCUMENT_KEYS if getattr(self, key))
             yield from (((key,), "belongs to document") for key in keys)
         units = [unit for unit in _UNITS if getattr(self, unit) is not None]
-        yield from (((unit,), f"cannot stand beside {units[0]}") for unit in units[1:])
+        yield from (((unit,), f"cannot be combined with {units[0]}") for unit in units[1:])
         for unit in units:
             first, last = getattr(self, unit)
             if last <= first:

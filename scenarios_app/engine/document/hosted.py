@@ -46,7 +46,7 @@ class HostedToolDocument(Document):
 
     def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.result is not None and self.error is not None:
-            yield ("error",), "cannot stand beside result"
+            yield ("error",), "cannot be combined with result"
         wanted = {"server": self.tool.startswith("mcp"), "name": self.tool == "mcp"}
         for key, needed in wanted.items():
             if needed and getattr(self, key) is None:

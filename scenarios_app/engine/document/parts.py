@@ -40,7 +40,7 @@ Redacted: TypeAlias = Annotated[
 ]
 JsonAnswer: TypeAlias = Annotated[JsonValue, Field(alias="json")]
 _INPUT_AND_ARGUMENTS = (
-    "cannot stand beside arguments: a custom tool takes input, a function arguments"
+    "cannot be combined with arguments: a custom tool takes input, a function arguments"
 )
 
 
@@ -76,7 +76,7 @@ class ToolResultDocument(Document):
     def find_key_problems(self) -> Iterator[KeyProblem]:
         if self.fault is not None:
             extra = [key for key in ("text", "is_error") if getattr(self, key)]
-            yield from (((key,), "cannot stand beside fault") for key in extra)
+            yield from (((key,), "cannot be combined with fault") for key in extra)
 
 
 ToolResult: TypeAlias = Annotated[
@@ -242,7 +242,7 @@ def _check_piece(
         return
     key, other = "arguments", "input"
     if piece.index is None:
-        yield "index", "missing: a piece without a name goes on with a call"
+        yield "index", "missing: a piece without a name continues a call"
     elif piece.index >= len(calls):
         yield "name", f"missing: this is the first piece of call {piece.index}"
     elif calls[piece.index].input is not None:

@@ -215,7 +215,7 @@ def _read_message(message: JsonCursor) -> BlockMessage:
             sized = item.at("length") if isinstance(content, Lorem) else item
             return BlockMessage(sized.place, content)
         case [first, second, *_]:
-            raise message.at(second).error(f"cannot stand beside {first}")
+            raise message.at(second).error(f"cannot be combined with {first}")
         case _:
             place = message.at(shorten(next(iter(keys)), _MAX_KEY_CHARS)) if keys else message
             kinds_text = ", ".join(MESSAGE_KINDS)

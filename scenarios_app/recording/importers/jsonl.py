@@ -16,7 +16,7 @@ from scenarios_app.recording.importers.reader import FileValue, read_headers
 MAX_CONVERSATION_BYTES: Final = 20_000_000
 _CHAT: Final = "/v1/chat/completions"
 _MESSAGES: Final = "/v1/messages"
-_ENCODED_AGAIN: Final = "the log has no bytes of the answer: it is written anew"
+_ENCODED_AGAIN: Final = "the log does not have the answer's bytes, so it is encoded again"
 _NO_REQUEST: Final = "left out: line {}: an answer whose request is not in the file"
 _NO_ANSWER: Final = "left out: line {}: a request whose answer is not in the file"
 

@@ -73,7 +73,7 @@ class FileValue:
         try:
             return base64.b64decode(text, validate=True)
         except ValueError:
-            raise self.error("its body is said to be Base64 and is not") from None
+            raise self.error("its body is declared as Base64, but is not") from None
 
     def integer(self) -> int:
         """Return the value if it is a whole number; raises DocumentError."""

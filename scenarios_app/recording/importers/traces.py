@@ -9,7 +9,7 @@ from scenarios_app.recording.document import Conversion, expected_tools, make_co
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, get_nested
 
-_NO_TEXT: Final = "a trace does not hold what the user said: the steps answer in their order"
+_NO_TEXT: Final = "a trace does not contain the user's messages, so the steps answer in their order"
 _FAILED: Final = "left out: call {}: it failed with {}"
 _CUT: Final = "left out: the result of {}: the trace holds only its beginning"
 

@@ -30,7 +30,7 @@ from scenarios_app.wire.base import Headers
 _STREAM = "text/event-stream"
 # Bodies above this size are redacted in a thread.
 _SMALL = 65_536
-LEFT: Final = "the client left before the answer's end: what had come until then is kept"
+LEFT: Final = "the client left before the answer's end; the part until then is recorded"
 CUT: Final = "the upstream ended the connection before the answer's end"
 HALF: Final = "the upstream ended its answer in the midst of its compression"
 SILENT: Final = "the upstream fell silent before the answer's end"
@@ -73,9 +73,7 @@ class Tape:
         except BodyTooLong as more:
             decoded, self._reader = more.beginning, None
             self.cut = True
-            self.add_note(
-                f"the answer is longer than the {self._most:,} bytes that are kept of one"
-            )
+            self.add_note(f"the answer is longer than the {self._most:,} bytes that are recorded")
         except UnreadableBody as error:
             decoded, self._reader = b"", None
             self.problem = str(error)

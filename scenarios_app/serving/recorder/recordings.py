@@ -89,7 +89,7 @@ class Recording:
         with self._changed:
             if len(self._slots) >= MAX_INTERACTIONS:
                 self.add_problem(
-                    f"more than {MAX_INTERACTIONS:,} interactions: what came later is not kept"
+                    f"more than {MAX_INTERACTIONS:,} interactions; later ones are not recorded"
                 )
                 return None
             self._slots.append(None)
@@ -135,7 +135,7 @@ class Recording:
         """Return the result once all requests are answered, or after this many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):
-                self.add_problem(f"{self._open} answers were still being given: they are not kept")
+                self.add_problem(f"{self._open} answers were still running; they are not recorded")
             return RecordedSession(
                 tuple(slot for slot in self._slots if slot is not None),
                 tuple(self._missed),

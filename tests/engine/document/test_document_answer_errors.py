@@ -23,18 +23,18 @@ PRODUCE: list[tuple[Any, str]] = [
     ({"finish_reason": "stop"}, f": {NOTHING}"),
     ({"streaming": {}}, f".streaming: {NOTHING}"),
     ({"text": 5}, ".text: expected a string"),
-    ({"text": "a", "parts": [{"text": "b"}]}, ".parts: cannot stand beside text"),
-    ({"reasoning": "a", "chunks": ["b"]}, ".chunks: cannot stand beside reasoning"),
-    ({"parts": [{"text": "a"}], "raw": {}}, ".raw: cannot stand beside parts"),
-    ({"text": "a", "streaming": {"text": "b"}}, ".streaming: cannot stand beside text"),
-    ({"raw": {}, "usage": {"input_tokens": 1}}, ".usage: cannot stand beside raw"),
+    ({"text": "a", "parts": [{"text": "b"}]}, ".parts: cannot be combined with text"),
+    ({"reasoning": "a", "chunks": ["b"]}, ".chunks: cannot be combined with reasoning"),
+    ({"parts": [{"text": "a"}], "raw": {}}, ".raw: cannot be combined with parts"),
+    ({"text": "a", "streaming": {"text": "b"}}, ".streaming: cannot be combined with text"),
+    ({"raw": {}, "usage": {"input_tokens": 1}}, ".usage: cannot be combined with raw"),
     (
         {"choices": [{"text": "a"}], "finish_reason": "stop"},
-        ".finish_reason: cannot stand beside choices",
+        ".finish_reason: cannot be combined with choices",
     ),
     (
         {"non_streaming": {"text": "a"}, "provider_metadata": {"openai": {}}},
-        ".provider_metadata: cannot stand beside non_streaming",
+        ".provider_metadata: cannot be combined with non_streaming",
     ),
     ({"choices": []}, ".choices: expected at least one"),
     ({"chunks": []}, ".chunks: expected at least one"),
@@ -42,11 +42,11 @@ PRODUCE: list[tuple[Any, str]] = [
     ({"choices": [{"chunks": ["a"]}]}, ".choices[0].chunks: unknown key, expected one of "),
     (
         {"tool_calls": [{"name": "f", "result": {"text": "a", "fault": "timeout"}}]},
-        ".tool_calls[0].result.text: cannot stand beside fault",
+        ".tool_calls[0].result.text: cannot be combined with fault",
     ),
     (
         {"tool_calls": [{"name": "f", "result": {"is_error": True, "fault": "disconnect"}}]},
-        ".tool_calls[0].result.is_error: cannot stand beside fault",
+        ".tool_calls[0].result.is_error: cannot be combined with fault",
     ),
     ({"reasoning": 5}, ".reasoning: expected a string or a list"),
     ({"reasoning": ["a"]}, ".reasoning[0]: expected an object"),
@@ -66,7 +66,7 @@ PRODUCE: list[tuple[Any, str]] = [
     ),
     (
         {"stop_sequence": "END", "text": "a"},
-        ".stop_sequence: expected beside finish_reason stop_sequence alone",
+        ".stop_sequence: only allowed with finish_reason stop_sequence",
     ),
     (
         {"text": "a", "usage": {"input_tokens": -1}},
@@ -101,7 +101,7 @@ PRODUCE: list[tuple[Any, str]] = [
     ),
     (
         {"text": "a", "pacing": {"words_per_second": 1, "chunk_ms": 1}},
-        ".pacing.chunk_ms: cannot stand beside words_per_second",
+        ".pacing.chunk_ms: cannot be combined with words_per_second",
     ),
     ({"raw": {"status": 199}}, ".raw.status: expected an HTTP status from 200 to 599"),
     ({"raw": {"status": 600}}, ".raw.status: expected an HTTP status from 200 to 599"),
@@ -158,7 +158,7 @@ CHUNKS: list[tuple[list[Any], str]] = [
     ([{}], "[0]: expected exactly one of text, reasoning, tool_call, refusal"),
     (
         [{"tool_call": {"arguments": "a"}}],
-        "[0].tool_call.index: missing: a piece without a name goes on with a call",
+        "[0].tool_call.index: missing: a piece without a name continues a call",
     ),
     (
         [{"tool_call": {"index": 0, "arguments": "a"}}],
@@ -262,7 +262,7 @@ def test_a_fault_that_stands_alone_has_no_answer_beside_it() -> None:
         "fault": {"kind": "timeout"},
     }
     assert problems_of(one_step(produce=produce)) == [
-        f"steps[0].produce.{key}: a fault of kind timeout stands alone, without answer"
+        f"steps[0].produce.{key}: a fault of kind timeout cannot be combined with an answer"
         for key in ("text", "finish_reason", "usage")
     ]
 

@@ -81,7 +81,10 @@ def test_range_behind_a_text_with_templates_is_not_judged() -> None:
         ({"url": "u", "start": 3, "end": 22}, ".end: expected at most 21, the length of the text"),
         ({"url": "u", "pages": [1, 2]}, ".pages: belongs to document"),
         ({"url": "u", "file_id": "f"}, ".file_id: belongs to document"),
-        ({"document": "d", "chars": [0, 1], "pages": [1, 2]}, ".pages: cannot stand beside chars"),
+        (
+            {"document": "d", "chars": [0, 1], "pages": [1, 2]},
+            ".pages: cannot be combined with chars",
+        ),
         ({"document": "d", "pages": [0, 2]}, ".pages: expected pages from 1"),
         ({"document": "d", "blocks": [2, 2]}, ".blocks: expected the end after the start"),
         ({"document": "d", "chars": [1]}, ".chars: expected two whole numbers"),

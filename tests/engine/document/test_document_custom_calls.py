@@ -11,7 +11,7 @@ from tests.engine.documents import one_step, problems_of
 
 EXEC = {"name": "exec", "input": "ls {{ folder }}", "namespace": "functions"}
 PART = ToolCallPart("", "exec", "ls {{ folder }}", custom=True, namespace="functions")
-NOT_BOTH = "cannot stand beside arguments: a custom tool takes input, a function arguments"
+NOT_BOTH = "cannot be combined with arguments: a custom tool takes input, a function arguments"
 
 
 def document(produce: Any) -> dict[str, Any]:

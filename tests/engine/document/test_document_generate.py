@@ -26,15 +26,15 @@ def document(**produce: Json) -> dict[str, Json]:
             {"generate": {"kind": "lorem", "words": 5}},
             "generate.words: unknown key, expected one of kind",
         ),
-        ({"generate": LOREM, "text": "x"}, "generate: cannot stand beside text"),
-        ({"generate": LOREM, "raw": {}}, "generate: cannot stand beside raw"),
+        ({"generate": LOREM, "text": "x"}, "generate: cannot be combined with text"),
+        ({"generate": LOREM, "raw": {}}, "generate: cannot be combined with raw"),
         (
             {"generate": LOREM, "finish_reason": "length"},
-            "finish_reason: cannot stand beside generate",
+            "finish_reason: cannot be combined with generate",
         ),
         (
             {"generate": LOREM, "fault": {"kind": "timeout"}},
-            "generate: a fault of kind timeout stands alone, without answer",
+            "generate: a fault of kind timeout cannot be combined with an answer",
         ),
     ],
 )

@@ -79,7 +79,10 @@ def test_hosted_tool_survives_load_and_dump() -> None:
         ({"tool": "websearch"}, ".tool: expected web_search, web_fetch, "),
         ({"tool": "web_search", "query": "q"}, ".query: unknown key, expected one of "),
         ({"tool": "web_search", "input": "q"}, ".input: expected an object"),
-        ({"tool": "web_search", "result": [], "error": "e"}, ".error: cannot stand beside result"),
+        (
+            {"tool": "web_search", "result": [], "error": "e"},
+            ".error: cannot be combined with result",
+        ),
         ({"tool": "web_search", "server": "s"}, ".server: does not belong to web_search"),
         ({"tool": "mcp", "name": "f"}, ".server: missing"),
         ({"tool": "mcp", "server": "s"}, ".name: missing"),

@@ -73,8 +73,8 @@ def test_json_answer_survives_load_and_dump() -> None:
     ("answer", "problem"),
     [
         ({"json": None}, ': says nothing: give it an answer (text "" for an empty one)'),
-        ({"text": "a", "json": 1}, ".json: cannot stand beside text: write both into parts"),
-        ({"json": 1, "chunks": ["a"]}, ".chunks: cannot stand beside json"),
+        ({"text": "a", "json": 1}, ".json: cannot be combined with text: write both into parts"),
+        ({"json": 1, "chunks": ["a"]}, ".chunks: cannot be combined with json"),
         (
             {"parts": [{"text": "a", "json": 1}]},
             ".parts[0]: expected exactly one of text, reasoning, tool_call, refusal, json, "

@@ -31,10 +31,10 @@ TEMPLATES: list[tuple[dict[str, Any], str]] = [
     ({"chunks": ["a", "{{ x }}"]}, ".chunks[1]: unknown name in {{ x }}"),
     ({"choices": [{"text": "{{ x }}"}]}, ".choices[0].text: unknown name in {{ x }}"),
     ({"streaming": {"text": "{{ x }}"}}, ".streaming.text: unknown name in {{ x }}"),
-    ({"chunks": ["{{ ci", "ty }}"]}, ".chunks: {{ city }} is torn apart by the end of a chunk"),
+    ({"chunks": ["{{ ci", "ty }}"]}, ".chunks: {{ city }} is split by the end of a chunk"),
     (
         {"non_streaming": {"chunks": ["{{ city", " }}"]}},
-        ".non_streaming.chunks: {{ city }} is torn apart by the end of a chunk",
+        ".non_streaming.chunks: {{ city }} is split by the end of a chunk",
     ),
     (
         {
@@ -43,7 +43,7 @@ TEMPLATES: list[tuple[dict[str, Any], str]] = [
                 {"tool_call": {"index": 0, "arguments": "city }}"}},
             ]
         },
-        ".chunks: {{ city }} is torn apart by the end of a chunk",
+        ".chunks: {{ city }} is split by the end of a chunk",
     ),
 ]
 

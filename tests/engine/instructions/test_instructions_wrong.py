@@ -41,7 +41,7 @@ WRONG: list[tuple[Json, str]] = [
     ({"messages": [TEXT_MESSAGE, {}]}, f"messages[1]: {MESSAGE_KINDS}"),
     (message(video={}), f"messages[0].video: {MESSAGE_KINDS}"),
     ({"messages": [{"a" * 90: 1}]}, f"messages[0].{'a' * 79}…: {MESSAGE_KINDS}"),
-    (message(text="x", tool_call=[]), "messages[0].tool_call: cannot stand beside text"),
+    (message(text="x", tool_call=[]), "messages[0].tool_call: cannot be combined with text"),
     (message(text=None), "messages[0].text: expected a string"),
     (message(text={"length": 5}), "messages[0].text: expected a string"),
     (message(text_message=5), "messages[0].text_message: expected an object"),
