@@ -226,7 +226,7 @@ class Poller:
                     log.exception("catalog: other processes' changes cannot be seen")
                 self._error = type(error).__name__
                 connection.close()
-                # Each connection counts from the beginning: its number may be the one seen last.
+                # Data versions are counted per connection, so a new one may repeat the last.
                 self._file = None
             self._looking_since = None
         connection.close()

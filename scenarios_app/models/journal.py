@@ -6,8 +6,8 @@ from django.db.models import Q
 from scenarios_app.models.bodies import read_body
 from scenarios_app.models.fields import JsonField, Outcome
 
-# Requests that no scenario matched, also if the catch-all answered, and those that no endpoint
-# takes (`way` is "url").
+# Requests without a matching scenario (also if the catch-all answered) or endpoint (`way` is
+# "url"), for lists, counts, filters and the verdict (`ServedRequest.is_unmatched`).
 UNMATCHED_ROWS = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 

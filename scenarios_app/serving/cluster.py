@@ -28,7 +28,7 @@ class Cluster:
     ) -> None:
         # Returns this process's metrics in Prometheus's format; set at startup.
         self.metrics_text: Callable[[], str] = str
-        # The queries and commands of other processes, with a session or None for all.
+        # Handlers of queries and commands, by name; the value is a session, None for all.
         self._answers: dict[str, Callable[[Any], Any]] = {
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.dropped_rows.of,

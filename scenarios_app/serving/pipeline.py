@@ -62,7 +62,7 @@ log = logging.getLogger(__name__)
 
 # Default answers are logged for the first sessions only, so that a load test fills no log.
 MAX_WARNED_SESSIONS = 100
-# Request bodies over the first number that answers hold for the journal share the second.
+# Request bodies held for the journal: any up to the first size, others up to the second in all.
 SMALL_BODY_BYTES = 65_536
 HELD_BODY_BYTES = 134_217_728
 MODEL_OWNER = "mockllm"  # of models that no provider ships
