@@ -90,7 +90,7 @@ class ConversationAdmin(kit.RecordAdmin):
         return kit.link_html(f"{url}?conversation__id__exact={conversation.pk}", count)
 
 
-class FeedbackFilter(admin.SimpleListFilter):
+class MessageFeedbackFilter(admin.SimpleListFilter):
     title = "feedback"
     parameter_name = "feedback"
 
@@ -128,7 +128,7 @@ class MessageAdmin(kit.RecordAdmin):
         "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_page_link",
         "created_at",
     )  # fmt: skip
-    list_filter = (FeedbackFilter, "sender", "status")
+    list_filter = (MessageFeedbackFilter, "sender", "status")
     unfilterable = ("provider_id", "model_id", "rounds", "tool_calls")
     list_select_related = ("conversation", "trace")
     search_fields = ("id", "content", "feedback_comment", "conversation__id")

@@ -113,19 +113,19 @@ def use_default_settings() -> None:
 @cache
 def variables() -> ChainMap[str, str]:
     """Return the variables of the settings module, the environment and `.env`, in this order; raise
-    SettingError if `.env` cannot be read. `os.environ` stays as it is: a test run that starts a
-    server in its own process must not find our `.env` in it."""
+    SettingError if `.env` cannot be read. `os.environ` stays unchanged, so that our `.env` does not
+    affect tests that start a server in their process."""
 
-    class Dotenv(environ.Env):
+    class EnvWithOwnDict(environ.Env):
         ENVIRON: ClassVar[dict[str, str]] = {}
 
     path = Path.cwd() / ".env"
     if path.is_file():
         try:
-            Dotenv.read_env(path)
+            EnvWithOwnDict.read_env(path)
         except (OSError, UnicodeDecodeError) as error:
             raise SettingError(f".env: cannot be read ({error})") from None
-    return ChainMap({}, os.environ, Dotenv.ENVIRON)
+    return ChainMap({}, os.environ, EnvWithOwnDict.ENVIRON)
 
 
 def read_settings(*, prod: bool) -> dict[str, Any]:

@@ -238,8 +238,8 @@ class GuardedProtocol(SerialProtocol):
         return not (self._beyond or self._refused) and super().is_free()
 
     def close_if_stalled(self, now: float, *, crowded: bool = False) -> None:
-        """Close a connection that was idle, or whose client has sent or read nothing, for too long.
-        `crowded`: no more connections are accepted, so the client gets less time."""
+        """Close a connection that is idle, reads nothing or sends no part of a body for too long,
+        or whose head is late; `crowded`: one that sends nothing gets less time, and no 408."""
         if self._is_unread(now):
             self.transport.abort()
         if self.transport.is_closing():

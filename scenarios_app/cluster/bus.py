@@ -99,8 +99,7 @@ class Bus:
         with self._connections.here.pubsub() as listening:
             listening.subscribe(self._connections.channel)
             while not self._stopping.is_set():
-                message = listening.get_message(timeout=LOOK_SECONDS)
-                match message:
+                match listening.get_message(timeout=LOOK_SECONDS):
                     case {"type": "subscribe"}:
                         _handle(self._messages, MISSED, "")
                         self._up.set()
@@ -113,18 +112,19 @@ class Bus:
         if word != "ask":
             _handle(self._messages, word, text)
             return
-        key, word, about = text.split(" ", 2)
-        reply = _handle(self._queries, word, json.loads(about))
+        key, _, query = text.partition(" ")
+        word, _, about = query.partition(" ")
+        reply = _handle(self._queries, word, about, json.loads)
         redis = self._connections.here
         redis.rpush(key, json.dumps(reply))
         redis.expire(key, _KEPT_SECONDS)
 
 
-def _handle(handlers: Handlers, word: str, about: Any) -> list[Any]:
-    """Return a list of the handler's result; an empty one if it failed or there is none."""
+def _handle(handlers: Handlers, word: str, about: str, parse: Any = str) -> list[Any]:
+    """Return the handler's result in a list; an empty list if it or `parse` fails or is missing."""
     try:
         handler = handlers.get(word)
-        return [] if handler is None else [handler(about)]
+        return [] if handler is None else [handler(parse(about))]
     except Exception:
         log.exception("the command %s of another process failed", word)
         return []

@@ -158,7 +158,7 @@ class RedisState:
             await self._run(scripts.RESET_OWN, *options)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
-        """Delete consumption and attempts of a scenario's steps, of all sessions or one alias."""
+        """Delete a scenario's state in all sessions (None), or those with the session's alias."""
         wanted = "" if session is None else alias(session)
         await self._run(scripts.CLEAR, _encode_text(scenario), _encode_text(wanted))
 

@@ -32,7 +32,7 @@ MAX_RESULT_CHARS = 1_000
 
 
 class FaultField(JsonField):
-    """A fault as `produce.fault` of a step has it."""
+    """Any JSON, documented as a step's `produce.fault`; `load_fault` validates it later."""
 
     form: ClassVar[dict[str, Any]] = {"$ref": "#/components/schemas/FaultDocument"}
 

@@ -247,7 +247,7 @@ class RecordingView(ControlView):
         return Response(end_recording(self.query(SessionQuery).get("session"))[1])
 
 
-class DriftView(ControlView):
+class AllDriftView(ControlView):
     @documented("read_drift", AllDriftBody, "The ended recordings.")
     def get(self, request: Request) -> Response:
         """The drift of every recording that has ended"""

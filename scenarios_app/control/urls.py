@@ -17,7 +17,7 @@ from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
 from scenarios_app.control.mcp.view import McpView
-from scenarios_app.control.recording import DriftView, RecordingView
+from scenarios_app.control.recording import AllDriftView, RecordingView
 from scenarios_app.control.requests import RequestDetailView, RequestsView
 from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView, ScenarioStepsView
 from scenarios_app.control.sessions import ResetView, SessionStateView
@@ -96,7 +96,7 @@ urlpatterns = [
     *with_optional_slash("coverage", CoverageView),
     *with_optional_slash("coverage/faults", SurvivalView),
     *with_optional_slash("recording", RecordingView),
-    *with_optional_slash("drift", DriftView),
+    *with_optional_slash("drift", AllDriftView),
     *with_optional_slash("changes", AnswerChangesView),
     *with_optional_slash("explain", ExplainView),
     *with_optional_slash("mcp", McpView),

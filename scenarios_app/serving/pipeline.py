@@ -37,7 +37,7 @@ from scenarios_app.serving.playback import Allowance, Answer, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
 from scenarios_app.serving.recorder.miss_policy import (
     OURS_ALONE,
-    ForwardToUpstream,
+    UpstreamNeeded,
     forward_or_miss,
     replay_or_forward,
 )
@@ -123,7 +123,7 @@ class Pipeline:
         recording = recording_of(recordings, exchange.session) if recordings else None
         try:
             reply = await self.reply_to(exchange, recording)
-        except ForwardToUpstream as forward:
+        except UpstreamNeeded as forward:
             self._release(exchange)
             assert recording is not None
             return ProxiedResponse(forward.out, recording, exchange, self)
@@ -144,11 +144,11 @@ class Pipeline:
     async def reply_to(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
         """Return the reply to an exchange, errors included.
 
-        Raises ForwardToUpstream if its recording asks the upstream instead.
+        Raises UpstreamNeeded if its recording asks the upstream instead.
         """
         try:
             return await self._build_reply(exchange, recording)
-        except ForwardToUpstream:
+        except UpstreamNeeded:
             raise
         except WireError as error:
             if recording is not None and error.answer.status not in OURS_ALONE:
@@ -213,7 +213,7 @@ class Pipeline:
 
     async def _build_reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         """Return the reply of a step, a recording or the endpoint itself; raise WireError,
-        StateUnavailable or ForwardToUpstream."""
+        StateUnavailable or UpstreamNeeded."""
         call, head, options = exchange.call, exchange.head, self.options
         work, session = work_for(size=len(call.body)), head.session
         if recording is not None:

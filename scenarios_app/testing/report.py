@@ -39,7 +39,7 @@ def _to_case(test: str, verdict: Mapping[str, Any]) -> Case:
 
 
 def write_coverage(file: str, coverage: Mapping[str, Any]) -> None:
-    """Write the JSON of `/control/coverage` as JSON, JUnit XML or text."""
+    """Write the JSON of `/control/coverage` in the format of the file's suffix."""
     cases = coverage_cases(coverage)
     _write_file(Path(file), coverage, f"{MARKER} coverage", cases, coverage["text"])
 

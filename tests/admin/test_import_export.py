@@ -74,6 +74,16 @@ def test_preview_marks_an_unchanged_scenario(root: Client) -> None:
     assert [change.same for change in preview(root, BOTH).context["changes"]] == [True, True]
 
 
+def test_preview_marks_a_change_from_one_to_true(root: Client) -> None:
+    def document(value: object) -> dict[str, Any]:
+        call = {"name": "f", "arguments": {"a": value}}
+        return {"name": "one", "steps": [{"produce": {"tool_calls": [call]}}]}
+
+    load(root, preview(root, document(1)))
+    (change,) = preview(root, document(True)).context["changes"]
+    assert not change.same
+
+
 def test_import_without_replace_refuses_taken_names(root: Client) -> None:
     a_scenario("one", {"answer_text": "old"})
     assert problems(preview(root, BOTH, "add")) == ["one: a scenario of this name exists"]

@@ -118,6 +118,7 @@ class StepRow:
 
     @property
     def step(self) -> Step:
+        """The form's model instance, which a new row has not stored yet."""
         return self.form.instance
 
     @property

@@ -17,8 +17,8 @@ from scenarios_app.wire.base import Call
 OURS_ALONE: Final = frozenset({413, 431, 503})
 
 
-class ForwardToUpstream(Exception):
-    """Raised if the upstream has to answer the request, which is to be sent as `out`."""
+class UpstreamNeeded(Exception):
+    """Raised if the upstream has to answer the request; the catcher sends it as `out`."""
 
     def __init__(self, out: Outgoing) -> None:
         super().__init__(out.place)
@@ -27,7 +27,7 @@ class ForwardToUpstream(Exception):
 
 def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decision) -> Decision:
     """Return the decision, and note in the recording that its step was served. Without a match,
-    the catch-all's included, raise ForwardToUpstream, or record a miss and return an unmatched
+    the catch-all's included, raise UpstreamNeeded, or record a miss and return an unmatched
     decision if nothing is forwarded."""
     if decision.kind == "unmatched":
         forward_or_miss(exchange, recording)
@@ -41,7 +41,7 @@ def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decisi
 
 
 def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
-    """Raise ForwardToUpstream if there is an upstream; otherwise record the miss and return an
+    """Raise UpstreamNeeded if there is an upstream; otherwise record the miss and return an
     unmatched decision."""
     call, wire, options = exchange.call, exchange.wire, exchange.options
     name, url, refusal = find_upstream_path(call)[0], "", ""
@@ -54,7 +54,7 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
     if recording.records and url:
         key = wire.api_key(call)
         real = recording.keys.get(name, recording.keys.get(wire.provider))
-        raise ForwardToUpstream(make_outgoing(call, name=name, url=url, key=key, real=real))
+        raise UpstreamNeeded(make_outgoing(call, name=name, url=url, key=key, real=real))
     if recording.records:
         reason = f"no upstream of {name} is named (MOCKLLM_UPSTREAMS)"
         if recording.upstreams:

@@ -25,7 +25,7 @@ _PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title
 
 def decode_body(body: Any) -> DecodedResponse | None:
     """Decode a response that was not streamed; return None if it has no choices."""
-    choices = [_decode_choice(c, get_nested(c, "message")) for c in dict_items(body["choices"])]
+    choices = [_decode_choice(c, get_nested(c, "message")) for c in dict_items(body.get("choices"))]
     return DecodedResponse(tuple(choices), _decode_usage(body)) if choices else None
 
 
