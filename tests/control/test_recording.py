@@ -186,7 +186,7 @@ def test_an_answer_that_is_still_given_is_waited_for_and_then_left_out() -> None
     recording = Recording(None, "all", "c")
     recording.begin()
     ended = recording.wait_for_result(seconds=0)
-    assert ended.interactions == () and "still being given" in ended.problems[0]
+    assert ended.interactions == () and "still running" in ended.problems[0]
 
 
 def test_interactions_stand_in_the_order_in_which_they_were_asked() -> None:
