@@ -177,7 +177,7 @@ class Screen:
 
 
 def _shorten(value: Any) -> str:
-    """Return a value as one line of at most MAX_ASIDE_CHARS."""
+    """Return a value on one line; `…` replaces what exceeds MAX_ASIDE_CHARS."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     line = " ".join(clean(text).split())
     return line if len(line) <= MAX_ASIDE_CHARS else f"{line[:MAX_ASIDE_CHARS]}…"

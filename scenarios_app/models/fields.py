@@ -38,7 +38,7 @@ class ScriptFormField(forms.CharField):
 
 
 class Select(TextChoices):
-    """The part of a request by which a scenario is selected."""
+    """How a scenario is selected: by its steps' conditions, or by its name in a message."""
 
     MATCH = "match", "request content"
     FIRST_USER_MESSAGE = "first_user_message", "scenario name in the first user message"

@@ -215,7 +215,7 @@ def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
 
 
 def _parse_events(text: str) -> Iterator[tuple[str, Json]]:
-    """Yield the data of server-sent events with the event's name or type."""
+    """Yield `event NAME` and the JSON of each event with data except `[DONE]`; None for no JSON."""
     for block in text.replace("\r\n", "\n").split("\n\n"):
         fields = [line.partition(":") for line in block.split("\n")]
         name = next((value.strip() for key, _, value in fields if key == "event"), "")

@@ -157,14 +157,12 @@ class Pipeline:
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
-            call = exchange.call
-            log.exception("%s %s could not be answered", call.method, call.path)
+            log.exception("%s %s could not be answered", exchange.call.method, exchange.call.path)
             message = "The mock server failed to answer this request; its log says why."
             return error_reply(exchange, ErrorAnswer(500, message))
 
     async def refuse_upgrade(self, call: Call, head: RequestHead) -> Answer | None:
-        """Return the answer of the first free step that refuses WebSockets, or None; a 503 if
-        the session's state is unavailable."""
+        """Return the first free step's refusal of a WebSocket, a 503 without state, or None."""
         session, endpoint = head.session, head.target.endpoint
         assert endpoint is not None
         try:

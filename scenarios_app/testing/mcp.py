@@ -34,11 +34,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run `mockllm mcp` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm mcp", description=HELP)
     add_arguments(parser)
-    return mcp(parser.parse_args(arguments))
+    return run_mcp(parser.parse_args(arguments))
 
 
-def mcp(options: Namespace) -> int:
-    """Serve tools of scenarios and recordings until the client leaves; return the exit code."""
+def run_mcp(options: Namespace) -> int:
+    """Serve recorded tools over pipes until the client leaves, or over HTTP; return exit code."""
     if find_spec("mcp") is None:
         return refuse("mcp", MISSING, code=1)
     try:

@@ -69,7 +69,7 @@ class ScenarioSurvival:
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """Fault coverage of scenarios, ordered by name."""
+    """Results of `mockllm torture` by scenario: faults that were survived at each step."""
 
     scenarios: tuple[ScenarioSurvival, ...]
 

@@ -30,7 +30,7 @@ def texts(name: str) -> dict[str, Any]:
     }
 
 
-def delete(name: str) -> dict[str, Any]:
+def delete_scenario(name: str) -> dict[str, Any]:
     scenario = Scenario.objects.get(name=name)
     pk = scenario.pk
     scenario.delete()

@@ -25,6 +25,6 @@ def test_scenario_that_two_replace_at_once_is_the_one_of_the_second(two: Two) ->
 
 def test_scenario_that_two_restore_at_once_is_restored_once(two: Two) -> None:
     two.do("scenario", name="restored twice")
-    restoring = ("restore", two.do("delete", name="restored twice"))
+    restoring = ("restore", two.do("delete_scenario", name="restored twice"))
     first, second = two.meanwhile(restoring, restoring, hold='INSERT INTO "scenarios_app_scenario"')
     assert (first, second) == ({"restored": "restored twice"}, {"restored": None})

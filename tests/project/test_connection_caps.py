@@ -120,7 +120,7 @@ def test_fixed_file_limit_lowers_the_connections_with_a_log_line(
     limits_of(monkeypatch, 1024, 1024, may=lambda soft, hard: hard <= 1024)
     assert connection_cap(5_000) == 1024 - RESERVE
     (line,) = caplog.messages
-    assert "takes 768 connections at once instead of 5000" in line
+    assert "accepts 768 connections instead of 5000" in line
 
 
 def test_without_a_hard_limit_it_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

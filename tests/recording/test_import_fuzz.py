@@ -9,7 +9,8 @@ import pytest
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store.documents import load
-from tests.recording.import_fuzz import SAMPLES, findings, imported
+from tests.recording.import_fuzz import findings, imported
+from tests.recording.import_samples import SAMPLES
 from tests.support.hypothesis_profiles import often
 
 

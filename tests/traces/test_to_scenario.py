@@ -99,7 +99,7 @@ def test_the_refusal_names_the_run_of_a_conversation() -> None:
 
 
 def test_a_run_that_asked_no_model_is_refused() -> None:
-    with pytest.raises(CannotReplay, match="before it asked a model"):
+    with pytest.raises(CannotReplay, match="before its first model call"):
         document_of(run_of(status="failed", code="UNAUTHORIZED", error="Invalid API key"))
 
 

@@ -3,6 +3,6 @@
 from functools import partial
 
 from mockllm_site.management.programs import ProgramCommand
-from scenarios_app.testing.mcp import HELP, add_arguments, mcp
+from scenarios_app.testing.mcp import HELP, add_arguments, run_mcp
 
-Command = partial(ProgramCommand, HELP, add_arguments, mcp)
+Command = partial(ProgramCommand, HELP, add_arguments, run_mcp)

@@ -253,7 +253,7 @@ class StepInline(StackedInline):
 
 
 class DraftStepInline(StepInline):
-    """The steps of a draft; the permission to change the draft is enough to change them."""
+    """The steps of a draft: shown to all who see it, changed with the draft's permission."""
 
     model = DraftStep
 

@@ -116,8 +116,8 @@ def record_choices() -> tuple[UpstreamChoice, ...]:
 
 
 def _key_variable(name: str, url: str) -> str:
-    """Return the name of the variable with this server's key for a provider; "" without a key, and
-    for another than the provider's official address, to which no key is sent."""
+    """Return the first variable of this server's environment with a provider's key; "" if none has
+    one, or if `url` is not the provider's official address, to which no key is sent."""
     upstream = registry.upstreams().get(name)
     if upstream is None or url != upstream.base_url:
         return ""

@@ -171,7 +171,7 @@ class StepsForm(BulkForm):
         return columns
 
     def apply(self) -> BulkChange:
-        """Set the chosen columns on all steps; return what changed."""
+        """Set the filled-in columns on all steps of all scenarios; see `BulkForm.apply`."""
         steps = set_on_steps(self.scenarios, self.columns())
         summary = f"Set on {steps} steps of {len(self.scenarios)} scenarios."
         return BulkChange(self.scenarios, "Latency or failures set on every step.", summary)

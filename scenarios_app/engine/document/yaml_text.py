@@ -125,7 +125,7 @@ def _check_size(value: Any, source: str) -> None:
     sizes: dict[int, int] = {}
 
     def count_values(value: Any) -> int:
-        """Return the number of values in a value, with aliases expanded. Raises DocumentError."""
+        """Return the number of values and keys, aliases expanded. Raises DocumentError."""
         if isinstance(value, float) and not math.isfinite(value):
             raise DocumentError("", "holds a number that is not finite", source)
         if not isinstance(value, dict | list):

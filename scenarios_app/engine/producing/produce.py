@@ -288,7 +288,7 @@ def error_turn(message: str) -> ScriptedAnswer:
 
 
 def fallback_step(message: str) -> ScriptedAnswer:
-    """Return the answer to a request for a turn that the scenario selected by id lacks."""
+    """Return a failed final report with a message, for a turn that a scenario by id lacks."""
     return _failure_answer("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
 
 

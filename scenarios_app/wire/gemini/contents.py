@@ -203,7 +203,7 @@ def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
 
 
 def _read_signature(node: Node) -> str | None:
-    """Return the decoded signature of a part, or None."""
+    """Return a part's signature decoded, or unchanged if it is no base64; None without one."""
     sent = text_field(node, "thoughtSignature")
     return decode_signature(sent) if sent else None
 
