@@ -68,8 +68,8 @@ def even_length(lengths: Sequence[int], room: int) -> int:
 
 
 def cut_middle(text: str, length: int, mark: str) -> str:
-    """Return the text cut to `length` characters, with a mark in place of its middle; a third of
-    the rest is its end."""
+    """Return the text cut to `length` characters, at least those of `mark`, which replaces its
+    middle; a third of the rest is its end."""
     if len(text) <= length:
         return text
     return _replace_middle(mark, text, room=length - len(mark))

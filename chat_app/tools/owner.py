@@ -64,8 +64,8 @@ class SessionOwner:
         await asyncio.gather(*(session.close() for session in self._sessions))
 
     async def _wait_for_session(self) -> Session:
-        """Return the open session, opened if there is none. Raises SessionEnded if opening fails or
-        takes longer than WAIT_SECONDS."""
+        """Return the open session, or open one. Raises SessionEnded if that fails or takes longer
+        than WAIT_SECONDS, and in the pause after a failure."""
         if self._latest is not None and self._latest.settled.is_set():
             # An end that has arrived must be seen now: a call in an ended session would be lost.
             for _ in range(EVENT_LOOP_TURNS):

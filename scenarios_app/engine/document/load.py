@@ -155,7 +155,7 @@ def _run_validation(read: Callable[[Any], T], value: Json, *, source: str, loc: 
 def merge_by_name(
     reads: Iterable[LoadedDocument], limits: DocumentLimits
 ) -> list[ScenarioDocument]:
-    """Return one document for each name, in order of first occurrence; raises DocumentError."""
+    """Return a joined document for each name; DocumentError if some clash or break a limit."""
     merged = list(merge_groups(reads, limits))
     if problems := [problem for _, clashes in merged for problem in clashes]:
         raise DocumentError.of(problems)

@@ -41,8 +41,8 @@ def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decisi
 
 
 def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
-    """Raise UpstreamNeeded if there is an upstream; otherwise record the miss and return an
-    unmatched decision."""
+    """Raise UpstreamNeeded if the recording forwards and the call has an upstream. Otherwise note
+    the miss in the recording and return an unmatched decision."""
     call, wire, options = exchange.call, exchange.wire, exchange.options
     name, url, refusal = find_upstream_path(call)[0], "", ""
     try:

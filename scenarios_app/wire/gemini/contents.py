@@ -107,7 +107,7 @@ def _is_model(content: Node) -> bool:
 
 
 def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Message]:
-    """Yield one message for each content, or one for all contents of a streamed response."""
+    """Yield a message for each content; those before one with only an empty text become one."""
     streamed: list[SignedParts] = []
     for content in contents:
         nodes = list_field(content, "parts")

@@ -30,8 +30,8 @@ def decode_body(body: Any) -> DecodedResponse | None:
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the last event of a stream, or the output items and texts of a cut stream; return None
-    if the response failed."""
+    """Decode a stream's last event; of a cut stream the finished items, or the text if no item has
+    any. Return None if the response failed or has no output."""
     for event in events:
         if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
             return decode_body(event["response"])
