@@ -114,10 +114,10 @@ def test_no_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     looking = lease(clock)
     for jump in (1e9, -1e9):
         monkeypatch.setattr("time.time", lambda jump=jump: jump)
-        assert not looking.is_alive(row)
+        assert not looking.check_alive(row)
         assert ServerProcess.objects.filter(pk=row.pk).exists()
     clock.now = DEAD_SECONDS
-    assert not looking.is_alive(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
+    assert not looking.check_alive(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
 
 
 def test_one_that_renews_lives_on() -> None:

@@ -35,7 +35,7 @@ def test_a_worker_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> No
         code, out, _ = server.end()
     assert not found.twice and not found.wrong and 503 not in found.statuses, found.told
     assert found.answers.total() <= found.consumed <= found.answers.total() + found.gone
-    assert len(re.findall(r"worker \d+ ended by SIGKILL; another one", server.said)) == 2
+    assert len(re.findall(r"worker \d+ ended by SIGKILL and is replaced", server.said)) == 2
     assert (code, out) == (0, "")
 
 
