@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_772,
     "scenarios_app/proof": 1_815,
     "scenarios_app/verdict": 2_811,
-    "scenarios_app/wire": 13_314,
+    "scenarios_app/wire": 13_320,
     "traces_app": 2_017,
 }
 

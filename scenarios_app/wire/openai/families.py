@@ -60,15 +60,21 @@ FAMILIES: dict[str, ModelFamily] = {
 }
 
 
-@lru_cache(maxsize=256)
+_MAX_PREFIX_CHARS = max(map(len, FAMILIES))
+
+
 def family_of(model: str) -> ModelFamily:
     """Return the family with the longest matching prefix, or one without reasoning."""
-    fitting = (name for name in FAMILIES if model.startswith(name))
-    longest = max(fitting, key=len, default=None)
-    return FAMILIES[longest] if longest else _PLAIN
+    # Cached by the beginning, because clients may send names of any length.
+    return _family_of_beginning(model[:_MAX_PREFIX_CHARS])
 
 
 @lru_cache(maxsize=256)
+def _family_of_beginning(beginning: str) -> ModelFamily:
+    fitting = [name for name in FAMILIES if beginning.startswith(name)]
+    return FAMILIES[max(fitting, key=len)] if fitting else _PLAIN
+
+
 def fingerprint_of(model: str) -> str:
     """Return a system fingerprint derived from a model's name."""
     return f"fp_{sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

@@ -15,6 +15,8 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.openai import families
+from scenarios_app.wire.openai.families import FAMILIES, family_of
 from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, parse, render, stream
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
@@ -204,3 +206,15 @@ def test_scripted_metadata_joins_the_top_level_but_replaces_no_structure() -> No
 
 def test_text_leaves_as_utf_8() -> None:
     assert "Grüße 世界".encode() in CHAT.render(parse(), answer([TextPart("Grüße 世界")]))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_longest_prefix_decides_for_names_of_any_length(name: str) -> None:
+    assert family_of(name) is family_of(f"{name}-{'x' * 1_000}") is FAMILIES[name]
+
+
+def test_long_names_take_one_entry_of_the_cache() -> None:
+    families._family_of_beginning.cache_clear()
+    for number in range(50):
+        family_of("gpt-4o-" + "x" * 1_000 + str(number))
+    assert families._family_of_beginning.cache_info().currsize == 1
