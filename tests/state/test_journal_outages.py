@@ -9,6 +9,7 @@ from django.db import InterfaceError, OperationalError
 
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal
+from scenarios_app.journal.entry import Row
 from scenarios_app.models import ServedRequest
 from tests.state.entries import entry, paths
 
@@ -107,12 +108,30 @@ def test_an_error_that_time_does_not_heal_is_not_tried_again(
     assert (paths(), journal.failed) == (["/kept"], 1)
 
 
-def test_a_row_that_is_refused_takes_no_other_with_it(journal: Journal) -> None:
-    uid = str(uuid4())
-    for number, given in enumerate([uid, uid, "not a UUID", str(uuid4())]):
-        journal.record(entry(uid=given, path=f"/{number}"))
+def test_rows_whose_commit_was_not_confirmed_are_written_once_and_not_lost(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert, losses = journal._insert, iter([True, False])
+
+    def lose_confirmation(rows: list[Row]) -> None:
+        insert(rows)
+        if next(losses):
+            raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(journal, "_insert", lose_confirmation)
+    monkeypatch.setattr(journal_module, "RETRY_SECONDS", (0.0,))
+    long_body = b'{"text": "%s"}' % (b"long " * 2_000)
+    journal.record(entry(path="/long", request_body=long_body))
+    assert journal.flush()
+    assert (paths(), journal.failed, journal.dropped_rows.of(None)) == (["/long"], 0, 0)
+    assert ServedRequest.objects.get().request_body == long_body.decode()
+
+
+def test_refused_row_takes_no_other_with_it(journal: Journal) -> None:
+    for number, uid in enumerate([uuid4(), "not a UUID", uuid4()]):
+        journal.record(entry(uid=str(uid), path=f"/{number}"))
     journal.flush()
-    assert (paths(), journal.failed) == (["/0", "/3"], 2)
+    assert (paths(), journal.failed) == (["/0", "/2"], 1)
 
 
 def test_a_flush_gives_up_on_a_database_that_hangs(
