@@ -199,12 +199,18 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     @lazy_property
     def last_user_text(self) -> str:
         """Text of the last user message, empty when there is none."""
-        return next((m.text for m in reversed(self.messages) if m.role == "user"), "")
+        for message in reversed(self.messages):
+            if message.role == "user":
+                return message.text
+        return ""
 
     @lazy_property
     def first_user_text(self) -> str:
         """Text of the first user message, empty when there is none."""
-        return next((m.text for m in self.messages if m.role == "user"), "")
+        for message in self.messages:
+            if message.role == "user":
+                return message.text
+        return ""
 
     @lazy_property
     def system_text(self) -> str:

@@ -84,8 +84,7 @@ class Condition(ABC):
         """Return what the request has instead, as mismatches show it."""
 
     def mismatches(self, reader: RequestReader) -> Iterator[tuple[str, str, str]]:
-        """Yield path, expected and actual value for each failing part of a condition that does not
-        hold."""
+        """Yield path, expected and actual value of each part of the condition that fails."""
         yield self.field, self.expected, self.actual(reader)
 
     def distance(self, reader: RequestReader) -> float:

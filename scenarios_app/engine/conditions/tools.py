@@ -326,8 +326,7 @@ class ToolResultCondition(Condition):
 
 
 def input_of(call: ToolCallPart, arguments: Json) -> str:
-    """Return the input of a custom tool's call or a function's argument `input`, else an empty
-    text."""
+    """Return a custom tool's input or a function's argument `input`, else an empty text."""
     value = call.arguments if call.custom else isinstance(arguments, dict) and arguments.get(INPUT)
     return value if isinstance(value, str) else ""
 

@@ -219,8 +219,7 @@ def _comes_before(default: Entry, entry: Entry) -> bool:
 
 
 def _particularity(match: Match) -> Particularity:
-    """Return how particular a match is; particular steps come before others of the same
-    priority."""
+    """Return how particular a match is, which orders steps of the same priority."""
     if any(condition.is_particular for condition in match.conditions):
         return Particularity.CONDITION
     return Particularity.DEFAULT if match.conditions else Particularity.EMPTY
@@ -379,8 +378,7 @@ def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
 
 
 def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
-    """Return True if the step has recorded requests and all equal the request in every compared
-    field."""
+    """Return True if the step has recorded requests and all equal this one in compared fields."""
     recorded = entry.match.of(RecordedCondition)
     return bool(recorded) and all(one.holds_exactly(reader) for one in recorded)
 

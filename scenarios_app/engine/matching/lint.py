@@ -251,8 +251,7 @@ def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]
 
 
 def _find_narrow_patterns(entry: Entry) -> Iterator[Suspicion]:
-    """Yield patterns whose classes take ASCII alone although the pattern has characters beyond
-    it."""
+    """Yield patterns with other characters than ASCII, but with classes of ASCII only."""
     for condition in entry.match.conditions:
         for need in condition.needs:
             for text in need.conditions:

@@ -194,8 +194,7 @@ class SubjectAtoms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The positions of the steps that need a text at one subject, by that text: whole, contained,
-    or a regex."""
+    """The positions of steps by the text that they need at one subject: whole, part or regex."""
 
     equals: Mapping[str, Sequence[int]]
     folded_equals: Mapping[str, Sequence[int]]

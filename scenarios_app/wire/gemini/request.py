@@ -76,8 +76,8 @@ def read_generate(
     model = model_of(endpoint, params)
     for setting in list_field(body, "safetySettings"):
         setting.object()
-    thinking = find_field(config, "thinkingConfig") or Node({})
-    budget = integer_field(thinking, "thinkingBudget")
+    thinking = find_field(config, "thinkingConfig")
+    budget = integer_field(thinking, "thinkingBudget") if thinking else None
     thinking_on = thinks(model, budget)
     return CanonicalRequest(
         provider=PROVIDER,
@@ -93,7 +93,7 @@ def read_generate(
         top_p=read_field(config, "topP", read_number),
         max_tokens=integer_field(config, "maxOutputTokens"),
         stop=tuple(map(Node.text, list_field(config, "stopSequences"))),
-        reasoning=_asks_for_reasoning(thinking),
+        reasoning=thinking is not None and _asks_for_reasoning(thinking, budget),
         response_format=_response_format(config),
         json=_json_format(config),
         n=_read_candidate_count(config),
@@ -159,9 +159,9 @@ def _read_function(node: Node) -> Tool:
     return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
-def _asks_for_reasoning(thinking: Node) -> bool:
+def _asks_for_reasoning(thinking: Node, budget: int | None) -> bool:
     """Return whether thinking was requested by a budget, a level or `includeThoughts`."""
-    budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
+    level = text_field(thinking, "thinkingLevel")
     includes_thoughts = read_field(thinking, "includeThoughts", Node.flag)
     return bool(level or includes_thoughts) if budget is None else budget != 0
 
