@@ -25,9 +25,9 @@ from tests.hostile.inprocess import through
 from tests.hostile.raw import Answer
 from tests.serving.pipelines import Playing, says, scenario
 from tests.support.hypothesis_profiles import often
-from tests.wire.anthropic.test_anthropic_sdk import BETA_ASKED
+from tests.wire.anthropic.test_anthropic_sdk import BETA_MESSAGE_ARGUMENTS
 from tests.wire.envelopes import envelope_complaint
-from tests.wire.rich_bodies import CONTENTS
+from tests.wire.full_request_bodies import CONTENTS
 
 ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
 # With none of these values a request waits for its answer.
@@ -132,7 +132,7 @@ EMBED_ASKED: dict[str, Any] = {
 }
 REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "openai": (CHAT, OPENAI, ASKED),
-    "anthropic": (MESSAGES, ANTHROPIC, BETA_ASKED),
+    "anthropic": (MESSAGES, ANTHROPIC, BETA_MESSAGE_ARGUMENTS),
     "gemini": (GENERATE, GEMINI, CONTENTS),
     "gemini embed": (
         "/v1/models/m:batchEmbedContents",

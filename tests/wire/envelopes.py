@@ -1,4 +1,4 @@
-"""The form that an error has with each provider, as its clients read it."""
+"""Checks of the error body that each provider sends."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from scenarios_app.wire.errors import WireError
 
 
 def envelope_complaint(provider: str, body: Any) -> str:
-    """What is wrong with an error's body, if anything."""
+    """Return the first problem of a provider's error body, or an empty string."""
     match provider, body:
         case "openai", {"error": {"message": str(text), "type": str(), "param": _, "code": _}}:
             return "" if text else "no message"
@@ -21,19 +21,19 @@ def envelope_complaint(provider: str, body: Any) -> str:
             "gemini",
             {"error": {"code": int(), "message": str(text), "status": str(), **rest}},
         ):
-            # Google leaves `details` out where there are none.
+            # Google omits empty `details`.
             details = rest.pop("details", None)
             if rest or details == []:
-                return f"more or less than there is: {body}"
+                return f"unexpected error fields: {body}"
             return "" if text else "no message"
         case "ollama", {"error": str(text)} if list(body) == ["error"]:
             return "" if text else "no message"
         case _:
-            return f"no envelope of {provider}: {body}"
+            return f"not an error body of {provider}: {body}"
 
 
-def refused_rightly(wire: Wire, error: WireError, *statuses: int) -> None:
-    """A refusal has one of these statuses, words, and its provider's own form."""
+def assert_error_envelope(wire: Wire, error: WireError, *statuses: int) -> None:
+    """Assert that an error has one of these statuses, a message and its provider's envelope."""
     assert error.answer.status in statuses
     assert error.answer.message
     body = json.loads(wire.error(error.answer, request_id="f00d"))

@@ -1,4 +1,4 @@
-"""A response of some parts on any wire, whole and streamed, and what its decoder reads of it."""
+"""Render, stream and decode a response with given parts on any wire."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from scenarios_app.engine.parts import AnswerPart
 from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import find_target
-from tests.wire.played import played
+from tests.wire.stream_encoding import encode_stream
 
 USER = {"role": "user", "content": "Hello"}
 BODIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -27,8 +27,8 @@ HEADERS = {
 }
 
 
-def read(wire: str, **keys: Any) -> tuple[Endpoint, CanonicalRequest]:
-    """Return the endpoint that answers on a wire, and a request with these further keys."""
+def read_request(wire: str, **keys: Any) -> tuple[Endpoint, CanonicalRequest]:
+    """Return a wire's generating endpoint and a request with additional body keys."""
     path, body = BODIES[wire]
     headers = HEADERS.get(wire, {"authorization": "Bearer k"})
     call = Call("POST", path, {}, headers, json.dumps(body | keys).encode())
@@ -38,37 +38,37 @@ def read(wire: str, **keys: Any) -> tuple[Endpoint, CanonicalRequest]:
     return target.endpoint, target.endpoint.read(call, target.endpoint, target.params, node)
 
 
-def response(*parts: AnswerPart) -> CanonicalResponse:
+def make_response(*parts: AnswerPart) -> CanonicalResponse:
     choice = Choice(parts, "stop")
     return CanonicalResponse("ab" * 16, 1_735_689_600, "gpt-4o", (choice,), Usage(9, 9))
 
 
-def whole(wire: str, *parts: AnswerPart, **keys: Any) -> Any:
-    """Return the whole response of some parts."""
-    endpoint, request = read(wire, **keys)
+def render_body(wire: str, *parts: AnswerPart, **keys: Any) -> Any:
+    """Return the parsed body of a response with these parts."""
+    endpoint, request = read_request(wire, **keys)
     assert endpoint.render is not None
-    return json.loads(endpoint.render(request, response(*parts)))
+    return json.loads(endpoint.render(request, make_response(*parts)))
 
 
-def events(wire: str, *parts: AnswerPart, **keys: Any) -> list[Any]:
-    """Return the events of a stream of some parts."""
-    endpoint, request = read(wire, **keys)
+def encode_events(wire: str, *parts: AnswerPart, **keys: Any) -> list[Any]:
+    """Return the parsed events of a streamed response with these parts."""
+    endpoint, request = read_request(wire, **keys)
     assert endpoint.encode is not None
-    answer = response(*parts)
-    lines = played(endpoint.encode(request, answer), answer, (9,)).decode().splitlines()
+    answer = make_response(*parts)
+    lines = encode_stream(endpoint.encode(request, answer), answer, (9,)).decode().splitlines()
     data = (line.removeprefix("data: ") for line in lines if line.startswith("data: {"))
-    return [json.loads(one) for one in data]
+    return [json.loads(event_data) for event_data in data]
 
 
-def decoded(wire: str, value: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return what the decoder makes of a body or of a stream's events, and what it loses."""
-    endpoint, _ = read(wire)
+def decode_body(wire: str, value: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Decode a body or a list of stream events to a step's `produce`; also return lost fields."""
+    endpoint, _ = read_request(wire)
     assert endpoint.decoder is not None
     values = value if isinstance(value, list) else [value]
-    lines = [json.dumps(one).encode() for one in values]
+    lines = [json.dumps(value).encode() for value in values]
     body = b"".join(b"data: %s\n" % line for line in lines)
-    made = endpoint.decoder.decode(body if isinstance(value, list) else lines[0])
-    assert made is not None
-    document = made.to_produce()
+    response = endpoint.decoder.decode(body if isinstance(value, list) else lines[0])
+    assert response is not None
+    document = response.to_produce()
     document.pop("usage", None)
-    return document, made.lost
+    return document, response.lost

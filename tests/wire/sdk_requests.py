@@ -1,11 +1,11 @@
-"""An SDK's requests as the calls that a wire reads."""
+"""Convert an SDK's HTTP requests to calls of the wire layer."""
 
 import httpx2
 
 from scenarios_app.wire.base import Call
 
 
-def call_of(request: httpx2.Request) -> Call:
+def to_call(request: httpx2.Request) -> Call:
     return Call(
         request.method,
         request.url.raw_path.split(b"?")[0].decode(),

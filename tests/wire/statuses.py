@@ -1,4 +1,4 @@
-"""What each provider calls an error of a status."""
+"""Error types of each provider by HTTP status."""
 
 INVALID = "invalid_request_error"
 OPENAI: dict[int, tuple[str, str | None]] = {

@@ -1,4 +1,4 @@
-"""No body, however wrong, makes a wire raise anything but its one error."""
+"""Property tests: any body is parsed or rejected with a `WireError`, on every wire."""
 
 import json
 from contextlib import suppress
@@ -16,16 +16,16 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target
 from tests.support.hypothesis_profiles import often
-from tests.wire.envelopes import refused_rightly
+from tests.wire.envelopes import assert_error_envelope
+from tests.wire.full_request_bodies import FULL_REQUESTS
+from tests.wire.json_strategies import JSON, SCALARS, relaxed
 from tests.wire.ollama.ollama_bodies import ALL, ROUTES
 from tests.wire.openai.responses_cases import Session
-from tests.wire.rich_bodies import RICH
-from tests.wire.typed import JSON, SCALARS, relaxed
 
 CONTEXT = ComputeContext(
     {"claude-a": "anthropic", "gemini-a": "gemini", "m": "ollama"}, 1_763_760_000, "f00d"
 )
-# The API key tells which provider a shared path belongs to.
+# The API key decides which provider a shared path belongs to.
 HEADERS = {
     "anthropic": {"x-api-key": "k", "anthropic-version": "2023-06-01"},
     "gemini": {"x-goog-api-key": "k"},
@@ -34,13 +34,13 @@ HEADERS = {
 }
 
 
-def some(*fields: str) -> st.SearchStrategy[Any]:
-    """Objects with some of these fields."""
+def objects_with(*fields: str) -> st.SearchStrategy[Any]:
+    """Return a strategy for objects with some of these fields."""
     return st.dictionaries(st.sampled_from(fields), JSON)
 
 
-def nested(words: str, keys: str) -> st.SearchStrategy[Any]:
-    """JSON made of a provider's own words."""
+def json_of_words(words: str, keys: str) -> st.SearchStrategy[Any]:
+    """Return a strategy for JSON of a provider's texts and keys."""
     return st.recursive(
         SCALARS | st.integers() | st.sampled_from(words.split()),
         lambda inner: (
@@ -51,15 +51,15 @@ def nested(words: str, keys: str) -> st.SearchStrategy[Any]:
     )
 
 
-def like(provider: str, words: str, keys: str) -> st.SearchStrategy[Any]:
-    """Objects with the fields of a provider's rich body, and one that it does not know."""
-    fields = st.sampled_from([*RICH[provider].body, "else"])
-    return st.dictionaries(fields, nested(words, keys), max_size=6)
+def objects_like_requests(provider: str, words: str, keys: str) -> st.SearchStrategy[Any]:
+    """Return a strategy for objects with fields of a provider's full body and an unknown one."""
+    fields = st.sampled_from([*FULL_REQUESTS[provider].body, "else"])
+    return st.dictionaries(fields, json_of_words(words, keys), max_size=6)
 
 
 @dataclass(frozen=True)
-class Sent:
-    """Where bodies are sent to, what they are, and the statuses of what is refused there."""
+class BodyTarget:
+    """A path with a strategy for its bodies and the statuses of rejected ones."""
 
     provider: str
     path: str
@@ -68,101 +68,119 @@ class Sent:
     method: str = "POST"
 
 
-CLAUDES = like(
+ANTHROPIC_BODIES = objects_like_requests(
     "anthropic",
     "text tool_use tool_result thinking user custom",
     "type text role content input name id",
 )
-GEMINIS = like("gemini", "text user model function", "text role parts name id functionCall")
-RESPONSES = some("input", "tools", "text", "reasoning", "prompt")
-SENT = [
-    Sent("openai", "/v1/chat/completions", some("model", "messages", "tools", "n")),
-    Sent("openai", "/v1/completions", some("model", "prompt", "n", "stop", "echo")),
-    Sent("openai", "/v1/embeddings", some("model", "input", "dimensions")),
-    Sent("openai", "/v1/moderations", some("model", "input")),
-    Sent(
-        "openai", "/v1/responses", some("input", "tools", "text", "reasoning", "prompt"), (400, 404)
+GEMINI_BODIES = objects_like_requests(
+    "gemini", "text user model function", "text role parts name id functionCall"
+)
+RESPONSES_BODIES = objects_with("input", "tools", "text", "reasoning", "prompt")
+BODY_TARGETS = [
+    BodyTarget("openai", "/v1/chat/completions", objects_with("model", "messages", "tools", "n")),
+    BodyTarget("openai", "/v1/completions", objects_with("model", "prompt", "n", "stop", "echo")),
+    BodyTarget("openai", "/v1/embeddings", objects_with("model", "input", "dimensions")),
+    BodyTarget("openai", "/v1/moderations", objects_with("model", "input")),
+    BodyTarget(
+        "openai",
+        "/v1/responses",
+        objects_with("input", "tools", "text", "reasoning", "prompt"),
+        (400, 404),
     ),
-    *(Sent("anthropic", path, CLAUDES) for path in RICH["anthropic"].paths),
-    *(Sent("gemini", path, GEMINIS) for path in RICH["gemini"].paths),
-    *(Sent("ollama", path, ALL, (400, 404), method) for method, path in ROUTES),
+    *(BodyTarget("anthropic", path, ANTHROPIC_BODIES) for path in FULL_REQUESTS["anthropic"].paths),
+    *(BodyTarget("gemini", path, GEMINI_BODIES) for path in FULL_REQUESTS["gemini"].paths),
+    *(BodyTarget("ollama", path, ALL, (400, 404), method) for method, path in ROUTES),
 ]
 
 
-def read(sent: Sent, body: Any) -> CanonicalRequest | None:
-    """The request that a body is, with what is computed of it; None for one that is refused."""
+def read_or_reject(target: BodyTarget, body: Any) -> CanonicalRequest | None:
+    """Parse a body and compute its response; return None if it is rejected with a valid error."""
     raw = json.dumps(body).encode()
-    call = Call(sent.method, sent.path, {}, HEADERS[sent.provider], raw)
-    target = find_target(call)
-    assert target is not None and target.endpoint is not None, sent
-    assert target.wire.provider == sent.provider
-    endpoint = target.endpoint
+    call = Call(target.method, target.path, {}, HEADERS[target.provider], raw)
+    matched = find_target(call)
+    assert matched is not None and matched.endpoint is not None, target
+    assert matched.wire.provider == target.provider
+    endpoint = matched.endpoint
     try:
-        request = endpoint.read(call, endpoint, target.params, read_body(raw, Limits()))
+        request = endpoint.read(call, endpoint, matched.params, read_body(raw, Limits()))
         if endpoint.archival is not None:
             request = Session().resolve(request, endpoint.archival)
         if endpoint.compute is not None and (request.computed or not endpoint.generates):
             assert isinstance(json.loads(endpoint.compute(request, CONTEXT)), dict)
     except WireError as error:
-        refused_rightly(target.wire, error, *sent.statuses)
+        assert_error_envelope(matched.wire, error, *target.statuses)
         return None
     assert isinstance(request, CanonicalRequest)
     assert all(isinstance(value, str) for value in request.metadata.values())
     return request
 
 
-@pytest.mark.parametrize("sent", SENT, ids=lambda sent: f"{sent.method} {sent.path}")
+@pytest.mark.parametrize(
+    "target", BODY_TARGETS, ids=lambda target: f"{target.method} {target.path}"
+)
 @relaxed(max_examples=often(1_000))
 @given(data=st.data())
-def test_any_body_is_a_request_or_refused(sent: Sent, data: st.DataObject) -> None:
-    request = read(sent, data.draw(sent.bodies))
-    if request is not None and sent.provider == "ollama" and sent.method == "POST":
+def test_any_body_is_parsed_or_rejected(target: BodyTarget, data: st.DataObject) -> None:
+    request = read_or_reject(target, data.draw(target.bodies))
+    if request is not None and target.provider == "ollama" and target.method == "POST":
         assert request.model
 
 
-def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Where something can be put in place of something else: every key and index there is."""
+def value_paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the path of every key and index inside a JSON value."""
     inner: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())
     elif isinstance(value, list):
         inner = list(enumerate(value))
-    return [place for key, item in inner for place in [(*path, key), *places(item, (*path, key))]]
+    return [
+        inner_path
+        for key, item in inner
+        for inner_path in [(*path, key), *value_paths(item, (*path, key))]
+    ]
 
 
-def put(at: Any, place: tuple[str | int, ...], value: Any) -> None:
-    """Put a value in a place, unless an earlier change has taken the place away."""
-    *way, last = place
+def replace_value(container: Any, path: tuple[str | int, ...], value: Any) -> None:
+    """Replace the value at a path, unless an earlier change has removed the path."""
+    *parents, last = path
     with suppress(KeyError, IndexError, TypeError):
-        for key in way:
-            at = at[key]
-        at[last] = value
+        for key in parents:
+            container = container[key]
+        container[last] = value
 
 
-def changed(provider: str) -> st.SearchStrategy[Any]:
-    """A rich body with something else in up to three of its places."""
-    rich = RICH[provider]
-    change = st.tuples(st.sampled_from(places(rich.body)), st.sampled_from(rich.odd))
+def changed_bodies(provider: str) -> st.SearchStrategy[Any]:
+    """Return a strategy for full bodies with up to three values replaced."""
+    full_request = FULL_REQUESTS[provider]
+    change = st.tuples(
+        st.sampled_from(value_paths(full_request.body)), st.sampled_from(full_request.odd_values)
+    )
 
-    def make(changes: list[tuple[tuple[str | int, ...], Any]]) -> Any:
-        body = deepcopy(rich.body)
-        for place, value in changes:
-            put(body, place, deepcopy(value))
+    def apply_changes(changes: list[tuple[tuple[str | int, ...], Any]]) -> Any:
+        body = deepcopy(full_request.body)
+        for path, value in changes:
+            replace_value(body, path, deepcopy(value))
         return body
 
-    return st.lists(change, min_size=1, max_size=3).map(make)
+    return st.lists(change, min_size=1, max_size=3).map(apply_changes)
 
 
-@pytest.mark.parametrize("provider", RICH)
-def test_unchanged_bodies_are_accepted(provider: str) -> None:
-    for path in RICH[provider].paths:
-        assert read(Sent(provider, path, st.nothing()), RICH[provider].body) is not None
+@pytest.mark.parametrize("provider", FULL_REQUESTS)
+def test_full_bodies_are_accepted(provider: str) -> None:
+    for path in FULL_REQUESTS[provider].paths:
+        assert (
+            read_or_reject(BodyTarget(provider, path, st.nothing()), FULL_REQUESTS[provider].body)
+            is not None
+        )
 
 
-@pytest.mark.parametrize("provider", RICH)
+@pytest.mark.parametrize("provider", FULL_REQUESTS)
 @relaxed(max_examples=often(3_000))
 @given(data=st.data())
-def test_a_request_with_something_else_in_some_places(provider: str, data: st.DataObject) -> None:
-    body = data.draw(changed(provider))
-    for path in RICH[provider].paths:
-        read(Sent(provider, path, st.nothing()), body)
+def test_full_body_with_replaced_values_is_parsed_or_rejected(
+    provider: str, data: st.DataObject
+) -> None:
+    body = data.draw(changed_bodies(provider))
+    for path in FULL_REQUESTS[provider].paths:
+        read_or_reject(BodyTarget(provider, path, st.nothing()), body)

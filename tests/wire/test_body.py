@@ -1,4 +1,4 @@
-"""Untrusted JSON: what is refused, where, and in which words."""
+"""Reading of untrusted JSON: limits, types and error messages."""
 
 import json
 from typing import Any
@@ -11,19 +11,19 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire import body as bodies
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from tests.wire.typed import JSON
+from tests.wire.json_strategies import JSON
 
 LIMITS = Limits()
 
 
-def refusal(body: bytes, limits: Limits = LIMITS) -> ErrorAnswer:
-    with pytest.raises(WireError) as refused:
+def catch_error(body: bytes, limits: Limits = LIMITS) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
         read_body(body, limits)
-    assert refused.value.answer.status == 400
-    return refused.value.answer
+    assert raised.value.answer.status == 400
+    return raised.value.answer
 
 
-def nested(levels: int, inside: str) -> bytes:
+def nested_arrays(levels: int, inside: str) -> bytes:
     return ('{"a":' + "[" * (levels - 1) + inside + "]" * (levels - 1) + "}").encode()
 
 
@@ -47,7 +47,7 @@ def nested(levels: int, inside: str) -> bytes:
     ],
 )
 def test_invalid_json_is_rejected(body: bytes) -> None:
-    assert refusal(body).message.startswith("The body of the request is not valid JSON: ")
+    assert catch_error(body).message.startswith("The body of the request is not valid JSON: ")
 
 
 @pytest.mark.parametrize(
@@ -61,37 +61,39 @@ def test_invalid_json_is_rejected(body: bytes) -> None:
         (b"true", "a boolean"),
     ],
 )
-def test_a_body_that_is_no_object_is_refused(body: bytes, kind: str) -> None:
-    assert refusal(body).message == f"The JSON body must be an object, but got {kind}."
+def test_body_that_is_no_object_is_rejected(body: bytes, kind: str) -> None:
+    assert catch_error(body).message == f"The JSON body must be an object, but got {kind}."
 
 
 def test_depth_counts_objects_and_arrays() -> None:
     limits = Limits(depth=4)
     for inside in ("", "1"):
-        assert read_body(nested(4, inside), limits).value is not None
-        assert refusal(nested(5, inside), limits).message == (
+        assert read_body(nested_arrays(4, inside), limits).value is not None
+        assert catch_error(nested_arrays(5, inside), limits).message == (
             "The JSON body is nested deeper than 4 levels."
         )
 
 
-def test_a_body_too_deep_for_the_decoder_gets_the_same_error() -> None:
-    assert refusal(b"[" * 100_000 + b"]" * 100_000).message == (
+def test_body_too_deep_for_the_decoder_has_the_same_error() -> None:
+    assert catch_error(b"[" * 100_000 + b"]" * 100_000).message == (
         "The JSON body is nested deeper than 64 levels."
     )
 
 
-def test_every_value_counts_as_a_node() -> None:
+def test_number_of_values_is_limited() -> None:
     body = b'{"a":[1,2],"b":{"c":null}}'
     assert read_body(body, Limits(nodes=6)).value is not None
-    assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+    assert catch_error(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
 
 
 def test_body_with_too_many_values_is_rejected_undecoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bodies, "_decode", None)
-    for much in (b'{"a":[1,2,3,4,5,6,7]}', b'{"a":[[[[[[]]]]]]}'):
-        assert refusal(much, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+    for body in (b'{"a":[1,2,3,4,5,6,7]}', b'{"a":[[[[[[]]]]]]}'):
+        assert (
+            catch_error(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+        )
 
 
 @pytest.mark.parametrize("slice_bytes", [1, 7, 9, 262_144])
@@ -99,25 +101,24 @@ def test_body_with_too_many_values_is_rejected_undecoded(
 def test_separators_in_strings_add_no_values(
     monkeypatch: pytest.MonkeyPatch, text: str, slice_bytes: int
 ) -> None:
-    """Wherever the body is cut to be looked at, in an escape too."""
     monkeypatch.setattr(bodies, "SLICE_BYTES", slice_bytes)
     body = b'{"a":"%s","b":[1,2,3]}' % text.encode()
     assert read_body(body, Limits(nodes=6)).value is not None
-    assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
+    assert catch_error(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
     monkeypatch.setattr(bodies, "_decode", None)
-    assert refusal(body, Limits(nodes=1)).message == "The JSON body holds more than 1 values."
+    assert catch_error(body, Limits(nodes=1)).message == "The JSON body holds more than 1 values."
 
 
-def test_too_many_messages_are_refused_and_as_many_as_allowed_are_not() -> None:
+def test_number_of_messages_is_limited() -> None:
     limits = Limits(messages=2)
     assert read_body(b'{"messages":[1,2]}', limits).value is not None
-    error = refusal(b'{"messages":[1,2,3]}', limits)
+    error = catch_error(b'{"messages":[1,2,3]}', limits)
     assert error.param == "messages"
     assert error.code == "array_above_max_length"
     assert error.message == "Invalid 'messages': at most 2 are taken, but got 3."
 
 
-def test_messages_that_are_no_array_are_left_to_the_wire() -> None:
+def test_messages_that_are_no_array_are_not_counted() -> None:
     assert read_body(b'{"messages":"abc"}', Limits(messages=2)).get("messages").text() == "abc"
 
 
@@ -129,7 +130,7 @@ def test_integers_keep_every_digit() -> None:
     assert read_body(b'{"a":18446744073709551617}', LIMITS).get("a").integer() == 2**64 + 1
 
 
-def test_a_place_is_written_as_a_path() -> None:
+def test_place_of_a_node_is_its_path() -> None:
     node = Node({"messages": [{"content": [{"text": 1}]}]})
     (message,) = node.get("messages").items()
     (part,) = message.get("content").items()
@@ -141,9 +142,9 @@ def test_null_and_missing_are_the_same() -> None:
     for key in ("a", "b"):
         assert node.get(key).value is None
         assert node.maybe(key) is None
-        with pytest.raises(WireError) as refused:
+        with pytest.raises(WireError) as raised:
             node.need(key)
-        assert refused.value.answer == ErrorAnswer(
+        assert raised.value.answer == ErrorAnswer(
             400,
             f"Missing required parameter: 'at.{key}'.",
             param=f"at.{key}",
@@ -155,13 +156,13 @@ def test_null_and_missing_are_the_same() -> None:
 def test_empty_value_counts_as_present(falsy: Any) -> None:
     node = Node({"a": falsy})
     assert node.need("a").value == falsy
-    found = node.maybe("a")
-    assert found is not None
-    assert bool(found)
+    optional_node = node.maybe("a")
+    assert optional_node is not None
+    assert bool(optional_node)
 
 
 @pytest.mark.parametrize(
-    ("reading", "right", "wrong", "wanted"),
+    ("method", "valid_values", "invalid_values", "expected_type"),
     [
         ("object", [{}], ["", [], 1, True, 1.5, None], "an object"),
         ("text", ["", "é"], [{}, [], 1, True, None], "a string"),
@@ -171,20 +172,22 @@ def test_empty_value_counts_as_present(falsy: Any) -> None:
         ("items", [[], [1]], [{}, "ab", None, 1], "an array"),
     ],
 )
-def test_each_reading_takes_its_own_type_alone(
-    reading: str, right: list[Any], wrong: list[Any], wanted: str
+def test_each_method_accepts_only_its_type(
+    method: str, valid_values: list[Any], invalid_values: list[Any], expected_type: str
 ) -> None:
-    for value in right:
-        getattr(Node(value, "a.b"), reading)()
-    for value in wrong:
-        with pytest.raises(WireError) as refused:
-            getattr(Node(value, "a.b"), reading)()
-        error = refused.value.answer
+    for value in valid_values:
+        getattr(Node(value, "a.b"), method)()
+    for value in invalid_values:
+        with pytest.raises(WireError) as raised:
+            getattr(Node(value, "a.b"), method)()
+        error = raised.value.answer
         assert (error.status, error.param, error.code) == (400, "a.b", "invalid_type")
-        assert error.message.startswith(f"Invalid type for 'a.b': expected {wanted}, but got ")
+        assert error.message.startswith(
+            f"Invalid type for 'a.b': expected {expected_type}, but got "
+        )
 
 
-def test_reading_gives_the_value() -> None:
+def test_methods_return_the_value() -> None:
     assert Node({"a": 1}).object() == {"a": 1}
     assert Node("a").text() == "a"
     assert Node(True).flag() is True
@@ -193,7 +196,7 @@ def test_reading_gives_the_value() -> None:
 
 
 @given(st.dictionaries(st.text(), JSON))
-def test_whatever_json_says_is_what_is_read(value: dict[str, Any]) -> None:
+def test_any_json_object_is_read_unchanged(value: dict[str, Any]) -> None:
     assert read_body(json.dumps(value).encode(), LIMITS).value == value
 
 

@@ -1,11 +1,11 @@
-"""Citations of web pages and documents in the words of each wire, and back from recordings."""
+"""Citations of web pages and documents in each wire's format, rendered and decoded."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.parts import Citation, ServerToolUsePart, TextPart
-from tests.wire.exchanges import decoded, events, read, whole
+from tests.wire.exchanges import decode_body, encode_events, read_request, render_body
 
 TEXT = "Größe: Paris is the capital."
 PAGE = Citation("https://a.example", "A", "capital", span=(7, 12))
@@ -13,21 +13,21 @@ GUIDE = Citation(document="guide.pdf", cited_text="capital", document_index=1, p
 CITED = TextPart(TEXT, (PAGE, GUIDE))
 
 
-def location(citation: Citation) -> dict[str, Any]:
-    block: dict[str, Any] = whole("anthropic", TextPart("x", (citation,)))["content"][0]
-    (only,) = block["citations"]
-    return dict(only)
+def render_citation(citation: Citation) -> dict[str, Any]:
+    block: dict[str, Any] = render_body("anthropic", TextPart("x", (citation,)))["content"][0]
+    (rendered_citation,) = block["citations"]
+    return dict(rendered_citation)
 
 
-def test_chat_has_annotations_of_pages_alone() -> None:
-    message = whole("chat", CITED)["choices"][0]["message"]
+def test_chat_has_annotations_of_pages_only() -> None:
+    message = render_body("chat", CITED)["choices"][0]["message"]
     fields = {"start_index": 7, "end_index": 12, "title": "A", "url": "https://a.example"}
     assert message["annotations"] == [{"type": "url_citation", "url_citation": fields}]
-    assert "annotations" not in str(events("chat", TextPart(TEXT, (GUIDE,))))
+    assert "annotations" not in str(encode_events("chat", TextPart(TEXT, (GUIDE,))))
 
 
 def test_responses_have_annotations_of_pages_and_files() -> None:
-    (content,) = whole("responses", CITED)["output"][0]["content"]
+    (content,) = render_body("responses", CITED)["output"][0]["content"]
     page, file = content["annotations"]
     assert page == {
         "type": "url_citation",
@@ -39,14 +39,14 @@ def test_responses_have_annotations_of_pages_and_files() -> None:
     file_id = file.pop("file_id")
     assert file_id.startswith("file-")
     assert file == {"type": "file_citation", "filename": "guide.pdf", "index": 27}
-    sent = events("responses", CITED)
-    added = [e for e in sent if e["type"] == "response.output_text.annotation.added"]
+    events = encode_events("responses", CITED)
+    added = [e for e in events if e["type"] == "response.output_text.annotation.added"]
     assert [e["annotation"] for e in added] == [page, {**file, "file_id": file_id}]
     assert [e["annotation_index"] for e in added] == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("citation", "place"),
+    ("citation", "location"),
     [
         (GUIDE, {"type": "char_location", "start_char_index": 4, "end_char_index": 11}),
         (
@@ -59,9 +59,11 @@ def test_responses_have_annotations_of_pages_and_files() -> None:
         ),
     ],
 )
-def test_anthropic_names_the_place_in_the_document(citation: Citation, place: Any) -> None:
-    assert location(citation) == {
-        **place,
+def test_anthropic_citation_has_its_location_in_the_document(
+    citation: Citation, location: Any
+) -> None:
+    assert render_citation(citation) == {
+        **location,
         "cited_text": citation.cited_text,
         "document_index": citation.document_index,
         "document_title": citation.title or "guide.pdf",
@@ -76,7 +78,7 @@ def test_gemini_grounds_a_candidate_in_pages_and_documents() -> None:
     )
     search = ServerToolUsePart("s", "web_search", '{"query":"capital"}')
     other = ServerToolUsePart("s", "web_search", "{}")
-    candidate = whole("gemini", search, CITED, other, again)["candidates"][0]
+    candidate = render_body("gemini", search, CITED, other, again)["candidates"][0]
     paris = {"startIndex": 9, "endIndex": 14, "text": "Paris"}
     capital = {"startIndex": 22, "endIndex": 29, "text": "capital"}
     yes = {"startIndex": 30, "endIndex": 35, "text": " Yes."}
@@ -98,8 +100,8 @@ def test_gemini_grounds_a_candidate_in_pages_and_documents() -> None:
     }
 
 
-def test_ollama_sends_the_text_alone() -> None:
-    assert whole("ollama", CITED)["message"] == {"role": "assistant", "content": TEXT}
+def test_ollama_sends_only_the_text() -> None:
+    assert render_body("ollama", CITED)["message"] == {"role": "assistant", "content": TEXT}
 
 
 @pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
@@ -121,11 +123,11 @@ def test_recorded_citations_become_those_of_a_document(wire: str) -> None:
     expected = {"parts": [{"text": TEXT, "citations": sources}, {"text": " Yes."}]}
     if wire == "chat":
         expected = {"parts": [{"text": f"{TEXT} Yes.", "citations": sources}]}
-    assert decoded(wire, whole(wire, *parts)) == (expected, ())
-    assert decoded(wire, events(wire, *parts, stream=True)) == (expected, ())
+    assert decode_body(wire, render_body(wire, *parts)) == (expected, ())
+    assert decode_body(wire, encode_events(wire, *parts, stream=True)) == (expected, ())
 
 
-def annotated(*annotations: Any) -> dict[str, Any]:
+def response_with_annotations(*annotations: Any) -> dict[str, Any]:
     content = {"type": "output_text", "text": "abc", "annotations": list(annotations)}
     return {"output": [{"type": "message", "content": [content]}]}
 
@@ -149,8 +151,11 @@ FILE = {"type": "file_citation", "filename": "f", "file_id": "i", "index": 2}
         {"type": "file_path", "file_id": "i", "index": 0},
     ],
 )
-def test_recorded_annotation_that_a_document_cannot_say_is_lost(annotation: Any) -> None:
-    assert decoded("responses", annotated(annotation)) == ({"text": "abc"}, ("annotations",))
+def test_recorded_annotation_without_an_equivalent_is_lost(annotation: Any) -> None:
+    assert decode_body("responses", response_with_annotations(annotation)) == (
+        {"text": "abc"},
+        ("annotations",),
+    )
 
 
 SEARCH = {"type": "web_search_result_location", "url": "u", "cited_text": "c"}
@@ -168,18 +173,18 @@ CHARS = {"type": "char_location", "document_title": "d", "cited_text": "c"}
         {"type": "search_result_location", "source": "s"},
     ],
 )
-def test_recorded_citation_that_a_document_cannot_say_is_lost(citation: Any) -> None:
+def test_recorded_citation_without_an_equivalent_is_lost(citation: Any) -> None:
     content = [{"type": "text", "text": "abc", "citations": [citation]}]
-    assert decoded("anthropic", {"content": content}) == ({"text": "abc"}, ("citations",))
+    assert decode_body("anthropic", {"content": content}) == ({"text": "abc"}, ("citations",))
 
 
 @pytest.mark.parametrize("wire", ["responses", "anthropic"])
-def test_citations_that_come_back_are_read_with_their_text(wire: str) -> None:
-    body = whole(wire, CITED)
+def test_returned_citations_are_read_as_text(wire: str) -> None:
+    body = render_body(wire, CITED)
     user = {"role": "user", "content": "And then?"}
     if wire == "responses":
-        _, request = read(wire, input=[*body["output"], user])
+        _, request = read_request(wire, input=[*body["output"], user])
     else:
         answer = {"role": "assistant", "content": body["content"]}
-        _, request = read(wire, messages=[user, answer, user])
+        _, request = read_request(wire, messages=[user, answer, user])
     assert [m.text for m in request.messages if m.role == "assistant"] == [TEXT]

@@ -1,4 +1,4 @@
-"""Recorded answers of Anthropic, Gemini and Ollama read back into parts, whole and streamed."""
+"""Recorded responses of Anthropic, Gemini and Ollama are decoded to parts, streamed or not."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ BLOCKS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_message_of_anthropics_in_parts() -> None:
+def test_anthropic_message_is_decoded_to_parts() -> None:
     body = {
         "content": BLOCKS,
         "stop_reason": "tool_use",
@@ -38,7 +38,7 @@ def test_a_message_of_anthropics_in_parts() -> None:
             "cache_creation_input_tokens": 4,
         },
     }
-    wanted = {
+    expected = {
         "reasoning": [{"text": "Hm.", "signature": "c2ln"}, {"redacted": "ZGF0YQ"}],
         "text": "Hi",
         "tool_calls": [{"id": "toolu_1", "name": "f", "arguments": {"a": 1}}],
@@ -50,13 +50,13 @@ def test_a_message_of_anthropics_in_parts() -> None:
         },
     }
     headers = {"anthropic-version": "2023-06-01"}
-    assert parts_of(MESSAGES, body, **headers) == wanted
+    assert parts_of(MESSAGES, body, **headers) == expected
     (note,) = made(MESSAGES, body, **headers).notes
     assert note.endswith("without citations, server_tool_use")
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "expected"),
     [
         ("end_turn", {}),
         ("stop_sequence", {"finish_reason": "stop_sequence", "stop_sequence": "END"}),
@@ -65,12 +65,12 @@ def test_a_message_of_anthropics_in_parts() -> None:
         ("pause_turn", {}),
     ],
 )
-def test_why_anthropic_stopped(reason: str, said: dict[str, str]) -> None:
+def test_anthropic_stop_reason_is_decoded(reason: str, expected: dict[str, str]) -> None:
     body = {"content": [], "stop_reason": reason, "stop_sequence": "END"}
-    assert parts_of(MESSAGES, body) == {"text": "", **said}
+    assert parts_of(MESSAGES, body) == {"text": "", **expected}
 
 
-def test_a_stream_of_anthropics_in_parts() -> None:
+def test_anthropic_stream_is_decoded_to_parts() -> None:
     def start(index: int, **block: Any) -> dict[str, Any]:
         return {"type": "content_block_start", "index": index, "content_block": block}
 
@@ -103,7 +103,7 @@ def test_a_stream_of_anthropics_in_parts() -> None:
     }
 
 
-def test_an_answer_of_geminis_in_parts() -> None:
+def test_gemini_response_is_decoded_to_parts() -> None:
     parts = [
         {"text": "Hm.", "thought": True},
         {"text": "Hi", "thoughtSignature": "c2ln"},
@@ -136,7 +136,7 @@ def test_an_answer_of_geminis_in_parts() -> None:
 
 
 @pytest.mark.parametrize("as_list", [True, False])
-def test_a_stream_of_geminis_in_parts(as_list: bool) -> None:
+def test_gemini_stream_is_decoded_to_parts(as_list: bool) -> None:
     def chunk(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
         return {"candidates": [{"content": {"parts": list(parts)}, **more}]}
 
@@ -157,13 +157,13 @@ def test_a_stream_of_geminis_in_parts(as_list: bool) -> None:
 @pytest.mark.parametrize(
     ("reason", "finish"), [("SAFETY", "content_filter"), ("MALFORMED_FUNCTION_CALL", None)]
 )
-def test_why_gemini_stopped(reason: str, finish: str | None) -> None:
+def test_gemini_finish_reason_is_decoded(reason: str, finish: str | None) -> None:
     body = {"candidates": [{"finishReason": reason, "groundingMetadata": {"x": 1}}]}
-    said = parts_of(f"{GEMINI}:generateContent", body)
-    assert said.get("finish_reason") == finish
+    parts = parts_of(f"{GEMINI}:generateContent", body)
+    assert parts.get("finish_reason") == finish
 
 
-def test_an_answer_of_ollamas_in_parts() -> None:
+def test_ollama_response_is_decoded_to_parts() -> None:
     call = {"function": {"name": "f", "arguments": {"a": 1}}}
     lines = (
         b'{"message": {"role": "assistant", "thinking": "Hm.", "content": ""}, "done": false}\n'
@@ -198,13 +198,13 @@ def test_an_answer_of_ollamas_in_parts() -> None:
     ],
 )
 @pytest.mark.parametrize("url", [CHAT, RESPONSES, MESSAGES, f"{GEMINI}:generateContent", OLLAMA])
-def test_an_answer_that_nobody_understands_still_makes_a_step(url: str, body: bytes) -> None:
+def test_undecodable_response_becomes_an_unedited_recording(url: str, body: bytes) -> None:
     document = made(url, body).document
-    (loaded,) = load_documents(document)
-    assert loaded.steps[0].produce.is_unedited_recording
+    (scenario,) = load_documents(document)
+    assert scenario.steps[0].produce.is_unedited_recording
 
 
-def test_a_text_that_looks_like_a_template_says_what_it_said() -> None:
+def test_braces_of_a_recorded_text_are_escaped() -> None:
     document = made(CHAT, completion(content="Say {{ name }}!")).document
     assert document["variables"] == {"braces": "{{"}
     assert document["steps"][0]["produce"]["text"] == "Say {{ braces }} name }}!"

@@ -1,4 +1,4 @@
-"""Rare shapes of recorded responses: each is decoded, or named as lost, and none raises."""
+"""Rare shapes of recorded responses: each is decoded or reported as lost, and none raises."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_anthropic_delta_that_is_no_object_is_skipped() -> None:
     assert decoded.choices[0].lost == set()
 
 
-def test_chat_stream_with_logprobs_names_them_as_lost() -> None:
+def test_logprobs_of_a_chat_stream_are_reported_as_lost() -> None:
     choice = chat_stream({"content": "Hi"}, logprobs={"content": []})
     assert (choice.parts, choice.lost) == ([{"text": "Hi"}], {"logprobs"})
 
@@ -58,7 +58,7 @@ def test_chat_chunk_without_delta_and_text_adds_nothing() -> None:
     assert chat_stream({"content": "Hi"}, None).parts == [{"text": "Hi"}]
 
 
-def test_chat_tool_call_without_a_function_is_named_as_lost() -> None:
+def test_chat_tool_call_without_a_function_is_reported_as_lost() -> None:
     call = {"id": "c", "type": "custom", "custom": {}}
     message = {"content": None, "tool_calls": [call]}
     decoded = chat.decode_body({"choices": [{"message": message, "finish_reason": "stop"}]})
@@ -84,7 +84,7 @@ def test_chat_arguments_that_are_no_text_stay_as_they_came() -> None:
     assert choice.parts == [{"tool_call": {"id": "c", "name": "f", "arguments": {"a": 1}}}]
 
 
-def test_cut_responses_stream_with_a_finished_message_does_not_repeat_its_text() -> None:
+def test_truncated_responses_stream_does_not_repeat_a_finished_message() -> None:
     message = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}
     decoded = responses.decode_stream(
         [
@@ -102,7 +102,7 @@ def test_responses_reasoning_without_text_adds_no_part() -> None:
     assert (decoded.choices[0].parts, decoded.choices[0].lost) == ([], set())
 
 
-def test_responses_content_of_an_unknown_type_is_named_as_lost() -> None:
+def test_responses_content_of_an_unknown_type_is_reported_as_lost() -> None:
     message = {"type": "message", "content": [{"type": "output_audio"}]}
     decoded = responses.decode_body({"output": [message]})
     assert decoded is not None

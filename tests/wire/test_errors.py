@@ -1,4 +1,4 @@
-"""What every wire does with an error: its envelope by the status, its headers, and broken bytes."""
+"""Errors on every wire: envelopes by status, headers and malformed bodies."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ WIRES: dict[str, Wire] = {
     "gemini array": GEMINIS[1],
     "ollama": OLLAMA,
 }
-SAID: dict[str, dict[int, Any]] = {
+STATUSES: dict[str, dict[int, Any]] = {
     "openai": OPENAI,
     "responses": OPENAI,
     "anthropic": ANTHROPIC,
@@ -37,85 +37,98 @@ SAID: dict[str, dict[int, Any]] = {
 }
 
 
-def openais(status: int) -> Any:
+def openai_envelope(status: int) -> Any:
     kind, code = OPENAI[status]
     return {"error": {"message": "Oh.", "type": kind, "param": None, "code": code}}
 
 
-def anthropics(status: int) -> Any:
+def anthropic_envelope(status: int) -> Any:
     error = {"type": ANTHROPIC[status], "message": "Oh."}
     return {"type": "error", "error": error, "request_id": "req_f00d"}
 
 
-def googles(status: int) -> Any:
+def gemini_envelope(status: int) -> Any:
     return {"error": {"code": status, "message": "Oh.", "status": GEMINI[status]}}
 
 
 ENVELOPES: dict[str, Callable[[int], Any]] = {
-    "openai": openais,
-    "responses": openais,
-    "anthropic": anthropics,
-    "gemini": googles,
-    "gemini array": googles,
+    "openai": openai_envelope,
+    "responses": openai_envelope,
+    "anthropic": anthropic_envelope,
+    "gemini": gemini_envelope,
+    "gemini array": gemini_envelope,
     "ollama": lambda status: {"error": "Oh."},
 }
 each_wire = pytest.mark.parametrize("name", WIRES)
 
 
-def headers(name: str, error: ErrorAnswer | None = None) -> dict[str, str]:
-    sent = WIRES[name].headers(request_id="f00d", created=CREATED, error=error)
-    assert len(dict(sent)) == len(sent), "a header is there twice"
-    assert all(value.isascii() and value.isprintable() for header in sent for value in header)
-    return dict(sent)
+def render_headers(name: str, error: ErrorAnswer | None = None) -> dict[str, str]:
+    headers = WIRES[name].headers(request_id="f00d", created=CREATED, error=error)
+    assert len(dict(headers)) == len(headers), "a header is there twice"
+    assert all(value.isascii() and value.isprintable() for header in headers for value in header)
+    return dict(headers)
 
 
-@pytest.mark.parametrize(("name", "status"), [(n, status) for n in SAID for status in SAID[n]])
-def test_each_status_has_its_envelope(name: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "status"), [(n, status) for n in STATUSES for status in STATUSES[n]]
+)
+def test_status_has_the_envelope_of_its_provider(name: str, status: int) -> None:
     body = json.loads(WIRES[name].error(ErrorAnswer(status, "Oh."), request_id="f00d"))
     assert body == ENVELOPES[name](status)
     assert json.dumps(body) == json.dumps(ENVELOPES[name](status)), "another order of keys"
 
 
 @each_wire
-def test_an_ordinary_error_has_the_headers_of_an_answer(name: str) -> None:
-    usual = headers(name)
-    assert all(headers(name, ErrorAnswer(status, "Oh.")) == usual for status in (400, 500, 503))
+def test_error_without_retry_has_the_headers_of_a_success(name: str) -> None:
+    success_headers = render_headers(name)
+    assert all(
+        render_headers(name, ErrorAnswer(status, "Oh.")) == success_headers
+        for status in (400, 500, 503)
+    )
 
 
 @each_wire
-def test_headers_are_the_same_every_time(name: str) -> None:
-    assert headers(name) == headers(name)
+def test_headers_are_deterministic(name: str) -> None:
+    assert render_headers(name) == render_headers(name)
 
 
 @each_wire
-@pytest.mark.parametrize(("retryable", "said"), [(True, "true"), (False, "false"), (None, None)])
-def test_whether_to_try_again(name: str, retryable: bool | None, said: str | None) -> None:
-    sent = headers(name, ErrorAnswer(500, "Oh.", retryable=retryable))
-    assert sent == headers(name) | ({"x-should-retry": said} if said else {})
-
-
-@each_wire
-@pytest.mark.parametrize(("wait", "seconds"), [(0, "0"), (1, "1"), (20, "1"), (1500, "2")])
-def test_a_wait_says_when_to_come_again_and_leaves_the_limits_alone(
-    name: str, wait: int, seconds: str
+@pytest.mark.parametrize(("retryable", "header"), [(True, "true"), (False, "false"), (None, None)])
+def test_retryable_error_has_should_retry_header(
+    name: str, retryable: bool | None, header: str | None
 ) -> None:
-    exact = {"retry-after-ms": str(wait)} if name in ("openai", "responses") else {}
-    sent = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=wait))
-    assert sent == headers(name) | {"retry-after": seconds} | exact
+    headers = render_headers(name, ErrorAnswer(500, "Oh.", retryable=retryable))
+    assert headers == render_headers(name) | ({"x-should-retry": header} if header else {})
 
 
 @each_wire
-def test_how_long_to_wait_and_whether_to_try_again_go_together(name: str) -> None:
-    wait = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=500))
-    both = headers(name, ErrorAnswer(503, "Full.", retry_after_ms=500, retryable=True))
-    assert both == {**wait, "retry-after": "1", "x-should-retry": "true"}
+@pytest.mark.parametrize(
+    ("retry_after_ms", "seconds"), [(0, "0"), (1, "1"), (20, "1"), (1500, "2")]
+)
+def test_retry_after_is_a_header_and_changes_no_limits(
+    name: str, retry_after_ms: int, seconds: str
+) -> None:
+    milliseconds = (
+        {"retry-after-ms": str(retry_after_ms)} if name in ("openai", "responses") else {}
+    )
+    headers = render_headers(name, ErrorAnswer(503, "Full.", retry_after_ms=retry_after_ms))
+    assert headers == render_headers(name) | {"retry-after": seconds} | milliseconds
+
+
+@each_wire
+def test_retry_after_and_should_retry_are_combined(name: str) -> None:
+    wait_headers = render_headers(name, ErrorAnswer(503, "Full.", retry_after_ms=500))
+    combined_headers = render_headers(
+        name, ErrorAnswer(503, "Full.", retry_after_ms=500, retryable=True)
+    )
+    assert combined_headers == {**wait_headers, "retry-after": "1", "x-should-retry": "true"}
 
 
 @pytest.mark.parametrize("name", ["gemini", "gemini array", "ollama"])
 def test_dialect_without_limit_headers_sends_only_retry_after(name: str) -> None:
     error = ErrorAnswer(429, "Slow.", retry_after_ms=1500, limited=True)
-    assert headers(name) == {}
-    assert headers(name, error) == {"retry-after": "2"}
+    assert render_headers(name) == {}
+    assert render_headers(name, error) == {"retry-after": "2"}
 
 
 @pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
@@ -153,6 +166,6 @@ def test_overload_has_the_envelope_of_its_provider() -> None:
 
 
 @each_wire
-def test_a_broken_body_is_no_json(name: str) -> None:
+def test_malformed_body_is_invalid_json(name: str) -> None:
     with pytest.raises(json.JSONDecodeError):
         json.loads(WIRES[name].malformed_body)

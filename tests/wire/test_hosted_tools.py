@@ -1,4 +1,4 @@
-"""Hosted tools with their results on each wire, whole and streamed, and back from recordings."""
+"""Hosted tools and their results on each wire, rendered, streamed and decoded."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import (
     ServerToolUsePart,
     TextPart,
 )
-from tests.wire.exchanges import decoded, events, read, whole
+from tests.wire.exchanges import decode_body, encode_events, read_request, render_body
 
 DONE = TextPart("Done.")
 INCLUDE = [
@@ -20,58 +20,61 @@ INCLUDE = [
     "file_search_call.results",
 ]
 HITS = [{"url": "https://a.example", "title": "A"}, {"title": "no address"}]
-LISTED = [{"name": "ask", "description": "Asks.", "input_schema": {"type": "object"}}]
+MCP_TOOLS = [{"name": "ask", "description": "Asks.", "input_schema": {"type": "object"}}]
 
 
-def tool(
-    name: str, given: Any, result: Any = None, *, error: str | None = None, server: str = ""
+def tool_parts(
+    name: str, arguments: Any, result: Any = None, *, error: str | None = None, server: str = ""
 ) -> tuple[AnswerPart, ...]:
-    """Return a use and its result, if there is one."""
-    use = ServerToolUsePart("s-1", name, json.dumps(given), server)
+    """Return the parts of a tool use and its result, if there is one."""
+    use = ServerToolUsePart("s-1", name, json.dumps(arguments), server)
     if result is None and error is None:
         return (use,)
     return use, ServerToolResultPart("s-1", name, json.dumps(result), error, server)
 
 
-SEARCH = tool("web_search", {"query": "rain"}, HITS)
-CODE = tool("code_execution", {"code": "print(1)"}, {"stdout": "1\n", "stderr": "warned"})
-FILES = tool("file_search", {"queries": ["tower"]}, [{"document": "a.txt", "text": "Tower."}])
-IMAGE = tool("image_generation", {"prompt": "a cat", "size": "512x512"}, "aW1n")
-ASK = tool("ask", {"q": 1}, "yes", server="wiki")
-LIST = tool("mcp_list_tools", {}, LISTED, server="wiki")
+SEARCH = tool_parts("web_search", {"query": "rain"}, HITS)
+CODE = tool_parts("code_execution", {"code": "print(1)"}, {"stdout": "1\n", "stderr": "warned"})
+FILES = tool_parts("file_search", {"queries": ["tower"]}, [{"document": "a.txt", "text": "Tower."}])
+IMAGE = tool_parts("image_generation", {"prompt": "a cat", "size": "512x512"}, "aW1n")
+MCP_CALL = tool_parts("ask", {"q": 1}, "yes", server="wiki")
+MCP_LISTING = tool_parts("mcp_list_tools", {}, MCP_TOOLS, server="wiki")
 
 
-def item(*parts: AnswerPart, **keys: Any) -> dict[str, Any]:
-    """Return the only item of a Response beside a message, without its id, the same streamed."""
-    first, *others = whole("responses", *parts, DONE, **keys)["output"]
+def render_item(*parts: AnswerPart, **keys: Any) -> dict[str, Any]:
+    """Return a Response's single tool item without its id; check that a stream has the same."""
+    first, *others = render_body("responses", *parts, DONE, **keys)["output"]
     assert [other["type"] for other in others] == ["message"]
-    sent = events("responses", *parts, DONE, stream=True, **keys)
-    items = [e["item"] for e in sent if e["type"] == "response.output_item.done"]
-    assert items[0] == first == sent[-1]["response"]["output"][0]
+    events = encode_events("responses", *parts, DONE, stream=True, **keys)
+    items = [e["item"] for e in events if e["type"] == "response.output_item.done"]
+    assert items[0] == first == events[-1]["response"]["output"][0]
     del first["id"]
     return dict(first)
 
 
-def kinds(*parts: AnswerPart) -> list[str]:
-    """Return the events of a Response's first item by name."""
-    sent = events("responses", *parts, stream=True)
-    return [e["type"].removeprefix("response.") for e in sent if e.get("output_index") == 0]
+def stream_event_types(*parts: AnswerPart) -> list[str]:
+    """Return the event types of a Response's first item."""
+    events = encode_events("responses", *parts, stream=True)
+    return [e["type"].removeprefix("response.") for e in events if e.get("output_index") == 0]
 
 
 def test_web_search_shows_its_sources_if_they_are_included() -> None:
     action: dict[str, Any] = {"type": "search", "query": "rain", "queries": ["rain"]}
     expected = {"type": "web_search_call", "status": "completed", "action": action}
-    assert item(*SEARCH) == expected
+    assert render_item(*SEARCH) == expected
     action["sources"] = [{"type": "url", "url": "https://a.example"}]
-    assert item(*SEARCH, include=INCLUDE) == expected
+    assert render_item(*SEARCH, include=INCLUDE) == expected
 
 
 def test_file_search_shows_its_results_if_they_are_included() -> None:
     expected = {"type": "file_search_call", "status": "completed", "queries": ["tower"]}
-    assert item(*FILES) == {**expected, "results": None}
-    found = {"attributes": {}, "file_id": None, "score": None, "filename": "a.txt"}
-    assert item(*FILES, include=INCLUDE) == {**expected, "results": [{**found, "text": "Tower."}]}
-    assert kinds(*FILES) == [
+    assert render_item(*FILES) == {**expected, "results": None}
+    result = {"attributes": {}, "file_id": None, "score": None, "filename": "a.txt"}
+    assert render_item(*FILES, include=INCLUDE) == {
+        **expected,
+        "results": [{**result, "text": "Tower."}],
+    }
+    assert stream_event_types(*FILES) == [
         "output_item.added",
         "file_search_call.in_progress",
         "file_search_call.searching",
@@ -91,20 +94,20 @@ def test_file_search_shows_its_results_if_they_are_included() -> None:
     ],
 )
 def test_code_shows_its_output_if_it_is_included(result: Any, error: Any, logs: str) -> None:
-    parts = tool("code_execution", {"code": "print(1)"}, result, error=error)
-    shown = item(*parts, include=INCLUDE)
-    assert shown.pop("container_id").startswith("cntr_")
-    assert shown == {
+    parts = tool_parts("code_execution", {"code": "print(1)"}, result, error=error)
+    item = render_item(*parts, include=INCLUDE)
+    assert item.pop("container_id").startswith("cntr_")
+    assert item == {
         "type": "code_interpreter_call",
         "status": "failed" if error else "completed",
         "code": "print(1)",
         "outputs": [{"type": "logs", "logs": logs}],
     }
-    assert item(*parts)["outputs"] is None
+    assert render_item(*parts)["outputs"] is None
 
 
-def test_code_streams_as_itself() -> None:
-    assert kinds(*CODE) == [
+def test_code_is_streamed_in_a_delta() -> None:
+    assert stream_event_types(*CODE) == [
         "output_item.added",
         "code_interpreter_call.in_progress",
         "code_interpreter_call_code.delta",
@@ -113,17 +116,20 @@ def test_code_streams_as_itself() -> None:
         "code_interpreter_call.completed",
         "output_item.done",
     ]
-    sent = events("responses", *CODE, stream=True)
-    assert [e["delta"] for e in sent if "delta" in e] == ["print(1)"]
-    assert item(*tool("code_execution", {"x": 1}))["code"] == '{"x": 1}'
+    events = encode_events("responses", *CODE, stream=True)
+    assert [e["delta"] for e in events if "delta" in e] == ["print(1)"]
+    assert render_item(*tool_parts("code_execution", {"x": 1}))["code"] == '{"x": 1}'
 
 
 def test_use_without_result_has_no_output() -> None:
-    assert item(*tool("code_execution", {"code": "1"}), include=INCLUDE)["outputs"] is None
+    assert (
+        render_item(*tool_parts("code_execution", {"code": "1"}), include=INCLUDE)["outputs"]
+        is None
+    )
 
 
 def test_generated_image_is_the_result_of_its_item() -> None:
-    assert item(*IMAGE) == {
+    assert render_item(*IMAGE) == {
         "type": "image_generation_call",
         "status": "completed",
         "action": "generate",
@@ -134,7 +140,7 @@ def test_generated_image_is_the_result_of_its_item() -> None:
         "revised_prompt": "a cat",
         "size": "512x512",
     }
-    assert kinds(*IMAGE)[1:-1] == [
+    assert stream_event_types(*IMAGE)[1:-1] == [
         "image_generation_call.in_progress",
         "image_generation_call.generating",
         "image_generation_call.completed",
@@ -150,7 +156,7 @@ def test_generated_image_is_the_result_of_its_item() -> None:
     ],
 )
 def test_mcp_call_has_its_arguments_and_the_text_of_its_result(result: Any, output: str) -> None:
-    assert item(*tool("ask", {"q": 1}, result, server="wiki")) == {
+    assert render_item(*tool_parts("ask", {"q": 1}, result, server="wiki")) == {
         "type": "mcp_call",
         "status": "completed",
         "approval_request_id": None,
@@ -163,7 +169,7 @@ def test_mcp_call_has_its_arguments_and_the_text_of_its_result(result: Any, outp
 
 
 def test_mcp_call_streams_its_arguments() -> None:
-    assert kinds(*ASK) == [
+    assert stream_event_types(*MCP_CALL) == [
         "output_item.added",
         "mcp_call.in_progress",
         "mcp_call_arguments.delta",
@@ -174,37 +180,40 @@ def test_mcp_call_streams_its_arguments() -> None:
 
 
 def test_failed_mcp_call_has_an_error_and_its_event() -> None:
-    failed = tool("ask", {}, error="no such wiki", server="wiki")
-    shown = item(*failed)
+    failed_call = tool_parts("ask", {}, error="no such wiki", server="wiki")
+    item = render_item(*failed_call)
     content = [{"type": "text", "text": "no such wiki"}]
-    assert shown["error"] == {"type": "mcp_tool_execution_error", "content": content}
-    assert (shown["status"], shown["output"]) == ("failed", None)
-    assert kinds(*failed)[-2:] == ["mcp_call.failed", "output_item.done"]
+    assert item["error"] == {"type": "mcp_tool_execution_error", "content": content}
+    assert (item["status"], item["output"]) == ("failed", None)
+    assert stream_event_types(*failed_call)[-2:] == ["mcp_call.failed", "output_item.done"]
 
 
 def test_list_of_mcp_tools_is_an_item_or_a_block() -> None:
     expected = {"type": "mcp_list_tools", "server_label": "wiki", "error": None}
-    assert item(*LIST) == {**expected, "tools": [{**LISTED[0], "annotations": None}]}
-    assert kinds(*LIST)[-2:] == ["mcp_list_tools.completed", "output_item.done"]
-    failed = tool("mcp_list_tools", {}, error="gone", server="wiki")
-    assert item(*failed) == {**expected, "tools": [], "error": "gone"}
-    assert kinds(*failed)[-2:] == ["mcp_list_tools.failed", "output_item.done"]
+    assert render_item(*MCP_LISTING) == {
+        **expected,
+        "tools": [{**MCP_TOOLS[0], "annotations": None}],
+    }
+    assert stream_event_types(*MCP_LISTING)[-2:] == ["mcp_list_tools.completed", "output_item.done"]
+    failed = tool_parts("mcp_list_tools", {}, error="gone", server="wiki")
+    assert render_item(*failed) == {**expected, "tools": [], "error": "gone"}
+    assert stream_event_types(*failed)[-2:] == ["mcp_list_tools.failed", "output_item.done"]
     listing = {"type": "mcp_tool_listing", "mcp_server_name": "wiki"}
-    assert blocks(*LIST) == [{**listing, "tools": LISTED}]
-    assert blocks(*failed) == [{**listing, "tools": []}]
+    assert render_blocks(*MCP_LISTING) == [{**listing, "tools": MCP_TOOLS}]
+    assert render_blocks(*failed) == [{**listing, "tools": []}]
 
 
-def blocks(*parts: AnswerPart) -> list[dict[str, Any]]:
-    """Return the blocks of a message before the last text, the same streamed."""
-    content = whole("anthropic", *parts, DONE)["content"]
-    sent = events("anthropic", *parts, DONE, stream=True)
-    starts = [e["content_block"]["type"] for e in sent if e["type"] == "content_block_start"]
+def render_blocks(*parts: AnswerPart) -> list[dict[str, Any]]:
+    """Return a message's blocks before the last text; check that a stream has the same."""
+    content = render_body("anthropic", *parts, DONE)["content"]
+    events = encode_events("anthropic", *parts, DONE, stream=True)
+    starts = [e["content_block"]["type"] for e in events if e["type"] == "content_block_start"]
     assert starts == [block["type"] for block in content]
     return list(content[:-1])
 
 
 def test_mcp_call_is_two_blocks_of_anthropic() -> None:
-    use, result = blocks(*ASK)
+    use, result = render_blocks(*MCP_CALL)
     assert use == {
         "type": "mcp_tool_use",
         "id": "s-1",
@@ -215,48 +224,50 @@ def test_mcp_call_is_two_blocks_of_anthropic() -> None:
     expected = {"type": "mcp_tool_result", "tool_use_id": "s-1", "is_error": False}
     assert result == {**expected, "content": [{"type": "text", "text": "yes"}]}
     content = [{"type": "text", "text": "a"}]
-    assert blocks(*tool("ask", {}, content, server="w"))[1]["content"] == content
-    failed = blocks(*tool("ask", {}, error="gone", server="w"))[1]
+    assert render_blocks(*tool_parts("ask", {}, content, server="w"))[1]["content"] == content
+    failed = render_blocks(*tool_parts("ask", {}, error="gone", server="w"))[1]
     assert (failed["is_error"], failed["content"][0]["text"]) == (True, "gone")
 
 
 @pytest.mark.parametrize("name", ["code_execution", "bash_code_execution"])
 @pytest.mark.parametrize(
-    ("result", "shown"),
+    ("result", "expected"),
     [
         ("1\n", {"stdout": "1\n"}),
         ({"stdout": "", "stderr": "oops", "return_code": 1}, {"stderr": "oops", "return_code": 1}),
         ({"stdout": "1"}, {"stdout": "1"}),
     ],
 )
-def test_output_of_code_has_every_field_of_anthropic(name: str, result: Any, shown: Any) -> None:
-    _, block = blocks(*tool(name, {}, result))
+def test_output_of_code_has_every_field_of_anthropic(name: str, result: Any, expected: Any) -> None:
+    _, block = render_blocks(*tool_parts(name, {}, result))
     empty = {"stdout": "", "stderr": "", "return_code": 0, "content": []}
-    assert block["content"] == {"type": f"{name}_result", **empty, **shown}
+    assert block["content"] == {"type": f"{name}_result", **empty, **expected}
 
 
-@pytest.mark.parametrize("parts", [FILES, IMAGE, tool("google_maps", {}, {})])
+@pytest.mark.parametrize("parts", [FILES, IMAGE, tool_parts("google_maps", {}, {})])
 def test_tools_that_anthropic_lacks_are_left_out(parts: tuple[AnswerPart, ...]) -> None:
-    assert blocks(*parts) == []
+    assert render_blocks(*parts) == []
 
 
-def test_gemini_has_images_and_no_mcp() -> None:
+def test_gemini_has_images_but_no_mcp_calls() -> None:
     def parts_of(*parts: AnswerPart) -> list[Any]:
-        return list(whole("gemini", *parts, DONE)["candidates"][0]["content"]["parts"][:-1])
+        return list(render_body("gemini", *parts, DONE)["candidates"][0]["content"]["parts"][:-1])
 
     assert parts_of(*IMAGE) == [{"inlineData": {"mimeType": "image/png", "data": "aW1n"}}]
-    assert parts_of(*tool("image_generation", {}, {"url": "u"})) == []
-    assert parts_of(*ASK, *LIST) == []
-    queries = whole("gemini", *tool("web_search", {"queries": ["a", "b"]}), DONE)
+    assert parts_of(*tool_parts("image_generation", {}, {"url": "u"})) == []
+    assert parts_of(*MCP_CALL, *MCP_LISTING) == []
+    queries = render_body("gemini", *tool_parts("web_search", {"queries": ["a", "b"]}), DONE)
     grounding = queries["candidates"][0]["groundingMetadata"]
     assert grounding == {"webSearchQueries": ["a", "b"]}
-    assert "groundingMetadata" not in str(whole("gemini", *tool("web_search", ["a"]), DONE))
+    assert "groundingMetadata" not in str(
+        render_body("gemini", *tool_parts("web_search", ["a"]), DONE)
+    )
 
 
 @pytest.mark.parametrize("wire", ["chat", "ollama"])
 def test_other_apis_leave_hosted_tools_out(wire: str) -> None:
-    assert "web_search" not in json.dumps(whole(wire, *SEARCH, DONE))
-    assert "Done." in json.dumps(whole(wire, *SEARCH, DONE))
+    assert "web_search" not in json.dumps(render_body(wire, *SEARCH, DONE))
+    assert "Done." in json.dumps(render_body(wire, *SEARCH, DONE))
 
 
 WIKI = {"server": "wiki", "name": "ask"}
@@ -268,10 +279,13 @@ WIKI = {"server": "wiki", "name": "ask"}
         (SEARCH, {"tool": "web_search", "input": {"queries": ["rain"]}}),
         (CODE, {"tool": "code_execution", "input": {"code": "print(1)"}}),
         (FILES, {"tool": "file_search", "input": {"queries": ["tower"]}, "result": []}),
-        (ASK, {"tool": "mcp", "input": {"q": 1}, **WIKI, "result": "yes"}),
-        (LIST, {"tool": "mcp_list_tools", "input": {}, "server": "wiki", "result": LISTED}),
+        (MCP_CALL, {"tool": "mcp", "input": {"q": 1}, **WIKI, "result": "yes"}),
         (
-            tool("image_generation", {}, "aW1n"),
+            MCP_LISTING,
+            {"tool": "mcp_list_tools", "input": {}, "server": "wiki", "result": MCP_TOOLS},
+        ),
+        (
+            tool_parts("image_generation", {}, "aW1n"),
             {
                 "tool": "image_generation",
                 "input": {"size": "1024x1024", "quality": "auto"},
@@ -282,21 +296,24 @@ WIKI = {"server": "wiki", "name": "ask"}
 )
 def test_recorded_item_becomes_a_hosted_tool(parts: Any, scripted: Any) -> None:
     expected = {"parts": [{"hosted_tool": scripted}, {"text": "Done."}]}
-    assert decoded("responses", whole("responses", *parts, DONE)) == (expected, ())
-    assert decoded("responses", events("responses", *parts, DONE, stream=True)) == (expected, ())
+    assert decode_body("responses", render_body("responses", *parts, DONE)) == (expected, ())
+    assert decode_body("responses", encode_events("responses", *parts, DONE, stream=True)) == (
+        expected,
+        (),
+    )
 
 
 def test_recorded_output_of_code_becomes_its_result() -> None:
-    body = whole("responses", *CODE, include=INCLUDE)
+    body = render_body("responses", *CODE, include=INCLUDE)
     scripted = {"tool": "code_execution", "input": {"code": "print(1)"}, "result": "1\nwarned"}
-    assert decoded("responses", body) == ({"parts": [{"hosted_tool": scripted}]}, ())
+    assert decode_body("responses", body) == ({"parts": [{"hosted_tool": scripted}]}, ())
 
 
-MCP = {"type": "mcp_call", "error": None, "output": "yes", "arguments": "{}", **WIKI}
+RECORDED_MCP_CALL = {"type": "mcp_call", "error": None, "output": "yes", "arguments": "{}", **WIKI}
 
 
 @pytest.mark.parametrize(
-    "recorded",
+    "item",
     [
         {"type": "web_search_call", "status": "completed", "action": {"type": "open_page"}},
         {"type": "web_search_call", "status": "completed", "action": {"queries": [], "sources": 1}},
@@ -307,22 +324,22 @@ MCP = {"type": "mcp_call", "error": None, "output": "yes", "arguments": "{}", **
             "code": "1",
             "outputs": [{"type": "image", "url": "u"}],
         },
-        MCP,
-        {**MCP, "server_label": "wiki", "arguments": "[]"},
+        RECORDED_MCP_CALL,
+        {**RECORDED_MCP_CALL, "server_label": "wiki", "arguments": "[]"},
         {"type": "mcp_list_tools", "tools": [], "server_label": "wiki", "error": "gone"},
         {"type": "computer_call"},
     ],
 )
-def test_recorded_item_that_a_document_cannot_hold_is_lost(recorded: Any) -> None:
-    _, lost = decoded("responses", {"output": [recorded]})
-    assert lost == (recorded["type"],)
+def test_recorded_item_without_an_equivalent_is_lost(item: Any) -> None:
+    _, lost = decode_body("responses", {"output": [item]})
+    assert lost == (item["type"],)
 
 
 @pytest.mark.parametrize(
     ("parts", "scripted"),
     [
         (
-            tool("web_search", {"query": "q"}, [{"url": "u", "encrypted_content": "e"}]),
+            tool_parts("web_search", {"query": "q"}, [{"url": "u", "encrypted_content": "e"}]),
             {
                 "tool": "web_search",
                 "input": {"query": "q"},
@@ -339,7 +356,7 @@ def test_recorded_item_that_a_document_cannot_hold_is_lost(recorded: Any) -> Non
             },
         ),
         (
-            tool("web_fetch", {"url": "u"}, error="url_not_accessible"),
+            tool_parts("web_fetch", {"url": "u"}, error="url_not_accessible"),
             {
                 "tool": "web_fetch",
                 "input": {"url": "u"},
@@ -348,7 +365,7 @@ def test_recorded_item_that_a_document_cannot_hold_is_lost(recorded: Any) -> Non
             },
         ),
         (
-            ASK,
+            MCP_CALL,
             {
                 "tool": "mcp",
                 "input": {"q": 1},
@@ -358,13 +375,16 @@ def test_recorded_item_that_a_document_cannot_hold_is_lost(recorded: Any) -> Non
                 "result": [{"type": "text", "text": "yes"}],
             },
         ),
-        (tool("web_search", {}), {"tool": "web_search", "input": {}, "id": "s-1"}),
+        (tool_parts("web_search", {}), {"tool": "web_search", "input": {}, "id": "s-1"}),
     ],
 )
 def test_recorded_blocks_become_a_hosted_tool(parts: Any, scripted: Any) -> None:
     expected = {"parts": [{"hosted_tool": scripted}, {"text": "Done."}]}
-    assert decoded("anthropic", whole("anthropic", *parts, DONE)) == (expected, ())
-    assert decoded("anthropic", events("anthropic", *parts, DONE, stream=True)) == (expected, ())
+    assert decode_body("anthropic", render_body("anthropic", *parts, DONE)) == (expected, ())
+    assert decode_body("anthropic", encode_events("anthropic", *parts, DONE, stream=True)) == (
+        expected,
+        (),
+    )
 
 
 USE = {"type": "server_tool_use", "id": "s-1", "name": "web_fetch", "input": {}}
@@ -389,20 +409,20 @@ FETCH = {"type": "web_fetch_tool_result", "tool_use_id": "s-1"}
         ),
     ],
 )
-def test_recorded_block_that_a_document_cannot_hold_is_lost(recorded: Any, lost: str) -> None:
-    assert decoded("anthropic", {"content": recorded})[1] == (lost,)
+def test_recorded_block_without_an_equivalent_is_lost(recorded: Any, lost: str) -> None:
+    assert decode_body("anthropic", {"content": recorded})[1] == (lost,)
 
 
-@pytest.mark.parametrize("parts", [SEARCH, CODE, ASK, LIST])
+@pytest.mark.parametrize("parts", [SEARCH, CODE, MCP_CALL, MCP_LISTING])
 @pytest.mark.parametrize("wire", ["responses", "anthropic"])
-def test_hosted_tools_that_come_back_are_part_of_the_answer(wire: str, parts: Any) -> None:
-    body = whole(wire, *parts, DONE)
+def test_returned_hosted_tools_belong_to_the_assistant_message(wire: str, parts: Any) -> None:
+    body = render_body(wire, *parts, DONE)
     user = {"role": "user", "content": "And then?"}
     if wire == "responses":
-        _, request = read(wire, input=[user, *body["output"], user])
+        _, request = read_request(wire, input=[user, *body["output"], user])
     else:
         answer = {"role": "assistant", "content": body["content"]}
-        _, request = read(wire, messages=[user, answer, user])
+        _, request = read_request(wire, messages=[user, answer, user])
     assert [message.role for message in request.messages] == ["user", "assistant", "user"]
     assert request.messages[1].text == "Done."
     assert request.turn == 2

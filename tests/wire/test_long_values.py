@@ -1,4 +1,4 @@
-"""Long values in requests take time in proportion to their length, and are not kept afterwards."""
+"""Parsing time is linear in the length of values, and long values are released afterwards."""
 
 import gc
 import time
@@ -22,14 +22,14 @@ def read_description(count: int) -> None:
 
 
 def read_keep_alive(count: int) -> None:
-    ollama_cases.refused(keep_alive="1" * count)
+    ollama_cases.catch_error(keep_alive="1" * count)
 
 
 def answer_after_context(count: int) -> None:
     data = b"[%b]" % b",".join([b'["user",""]'] * count)
     data += b" " * (len(data) % 2)
     numbers = [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
-    ollama_cases.render(ollama_cases.prompt(context=numbers), ollama_cases.answer([]))
+    ollama_cases.render(ollama_cases.parse_generate(context=numbers), ollama_cases.answer([]))
 
 
 def match_results(count: int) -> None:
@@ -40,23 +40,23 @@ def match_results(count: int) -> None:
 @pytest.mark.parametrize(
     "work", [read_description, read_keep_alive, answer_after_context, match_results]
 )
-def test_work_grows_with_the_length_of_a_value(work: Callable[[int], None]) -> None:
+def test_parsing_time_is_linear_in_the_length_of_a_value(work: Callable[[int], None]) -> None:
     def seconds(count: int) -> float:
         start = time.process_time()
         work(count)
         return time.process_time() - start
 
     seconds(10)
-    # Sixteen times as long; with a search of the rest from each place it was 256 times.
+    # Sixteen times the length took 256 times the time when each position searched the rest.
     assert seconds(8_000) < 60 * max(seconds(500), 0.002)
 
 
 def read_anthropic_model(name: str) -> None:
-    anthropic_cases.parse({**anthropic_cases.LEAST, "model": name})
+    anthropic_cases.parse({**anthropic_cases.MINIMAL_BODY, "model": name})
 
 
 def read_gemini_tool(name: str) -> None:
-    gemini_cases.parse({**gemini_cases.LEAST, "tools": [{name: {}}]})
+    gemini_cases.parse({**gemini_cases.MINIMAL_BODY, "tools": [{name: {}}]})
 
 
 def read_gemini_part(name: str) -> None:
@@ -64,7 +64,7 @@ def read_gemini_part(name: str) -> None:
 
 
 @pytest.mark.parametrize("read", [read_anthropic_model, read_gemini_tool, read_gemini_part])
-def test_long_name_is_not_kept_after_its_request(read: Callable[[str], None]) -> None:
+def test_long_name_is_released_after_its_request(read: Callable[[str], None]) -> None:
     read("warm")
     gc.collect()
     tracemalloc.start()
@@ -81,4 +81,7 @@ def test_size_with_too_many_digits_stays_text() -> None:
     schema: dict[str, Any] = {"minLength": "1" * 5_000, "maxLength": "9" * 18}
     assert json_schema(schema) == {**schema, "maxLength": int("9" * 18)}
     config = {"responseSchema": schema}
-    assert gemini_cases.parse({**gemini_cases.LEAST, "generationConfig": config}).json is not None
+    assert (
+        gemini_cases.parse({**gemini_cases.MINIMAL_BODY, "generationConfig": config}).json
+        is not None
+    )

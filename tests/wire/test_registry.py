@@ -1,4 +1,4 @@
-"""Which wire and route a call is for, and what the others get."""
+"""Routing of calls to wires and endpoints; unknown paths and methods."""
 
 import re
 from importlib import import_module
@@ -23,19 +23,19 @@ from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
 
-ONE = "/v1/chat/completions/{completion_id}"
+COMPLETION = "/v1/chat/completions/{completion_id}"
 
 
-def target(method: str, path: str, headers: dict[str, str] | None = None) -> Target:
-    found = find_target(make_call(method, path, headers=headers))
-    assert found is not None
-    return found
+def resolve_target(method: str, path: str, headers: dict[str, str] | None = None) -> Target:
+    target = find_target(make_call(method, path, headers=headers))
+    assert target is not None
+    return target
 
 
-def error_of(found: Target) -> WireError:
-    assert found.endpoint is None
-    assert found.error is not None
-    return found.error
+def error_of(target: Target) -> WireError:
+    assert target.endpoint is None
+    assert target.error is not None
+    return target.error
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def error_of(found: Target) -> WireError:
     [
         ("POST", "/v1/chat/completions", "/v1/chat/completions"),
         ("GET", "/v1/chat/completions", "/v1/chat/completions"),
-        ("GET", "/v1/chat/completions/c1", ONE),
-        ("POST", "/v1/chat/completions/c1", ONE),
-        ("DELETE", "/v1/chat/completions/c1", ONE),
+        ("GET", "/v1/chat/completions/c1", COMPLETION),
+        ("POST", "/v1/chat/completions/c1", COMPLETION),
+        ("DELETE", "/v1/chat/completions/c1", COMPLETION),
         (
             "GET",
             "/v1/chat/completions/c1/messages",
-            f"{ONE}/messages",
+            f"{COMPLETION}/messages",
         ),
         ("GET", "/v1/models", "/v1/models"),
         ("GET", "/v1/models/gpt-4o", "/v1/models/{model}"),
@@ -57,41 +57,41 @@ def error_of(found: Target) -> WireError:
     ],
 )
 def test_openai_endpoints(method: str, path: str, canonical: str) -> None:
-    found = target(method, path)
-    assert found.wire is openai_chat.WIRE
-    assert found.error is None
-    assert found.endpoint is not None
-    assert (found.endpoint.method, found.endpoint.canonical) == (method, canonical)
+    target = resolve_target(method, path)
+    assert target.wire is openai_chat.WIRE
+    assert target.error is None
+    assert target.endpoint is not None
+    assert (target.endpoint.method, target.endpoint.canonical) == (method, canonical)
 
 
 def test_the_version_header_makes_a_shared_path_anthropics() -> None:
-    assert target("GET", "/v1/models", VERSION).wire is anthropic_messages.WIRE
-    assert target("GET", "/v1/models").wire is openai_chat.WIRE
-    assert target("POST", "/v1/messages").wire is anthropic_messages.WIRE
+    assert resolve_target("GET", "/v1/models", VERSION).wire is anthropic_messages.WIRE
+    assert resolve_target("GET", "/v1/models").wire is openai_chat.WIRE
+    assert resolve_target("POST", "/v1/messages").wire is anthropic_messages.WIRE
 
 
 def test_parameters_are_decoded() -> None:
-    found = target("GET", "/v1/models/meta%2Fllama%203")
-    assert found.params == {"model": "meta/llama 3"}
+    target = resolve_target("GET", "/v1/models/meta%2Fllama%203")
+    assert target.params == {"model": "meta/llama 3"}
 
 
-def test_a_wrong_method_is_405_with_those_allowed() -> None:
-    found = target("PUT", "/v1/chat/completions")
-    error = error_of(found).answer
-    assert found.wire is openai_chat.WIRE
+def test_wrong_method_is_405_with_the_allowed_ones() -> None:
+    target = resolve_target("PUT", "/v1/chat/completions")
+    error = error_of(target).answer
+    assert target.wire is openai_chat.WIRE
     assert (error.status, error.headers) == (405, (("allow", "GET, POST"),))
     assert error.code == "method_not_supported"
     assert error.message == "Method PUT is not allowed for /v1/chat/completions."
 
 
-def test_a_405_is_of_the_first_wire_that_knows_the_path() -> None:
-    assert target("PUT", "/v1/models", VERSION).wire is anthropic_messages.WIRE
-    assert target("PUT", "/v1/chat/completions", VERSION).wire is openai_chat.WIRE
-    assert target("GET", "/v1/messages").wire is anthropic_messages.WIRE
+def test_wrong_method_is_answered_by_the_first_wire_with_the_path() -> None:
+    assert resolve_target("PUT", "/v1/models", VERSION).wire is anthropic_messages.WIRE
+    assert resolve_target("PUT", "/v1/chat/completions", VERSION).wire is openai_chat.WIRE
+    assert resolve_target("GET", "/v1/messages").wire is anthropic_messages.WIRE
 
 
-def test_the_first_pattern_that_fits_a_path_has_it() -> None:
-    error = error_of(target("POST", "/v1/chat/completions/c1/messages")).answer
+def test_first_matching_pattern_takes_the_path() -> None:
+    error = error_of(resolve_target("POST", "/v1/chat/completions/c1/messages")).answer
     assert (error.status, error.headers) == (405, (("allow", "GET"),))
 
 
@@ -100,29 +100,29 @@ def test_the_first_pattern_that_fits_a_path_has_it() -> None:
     ["/v1", "/v1/", "/v1/none", "/v1/chat/completions/", "/v1/models/", "/v1/models/gpt-4o/"],
 )
 def test_an_unknown_path_is_404(path: str) -> None:
-    found = target("GET", path)
-    error = error_of(found).answer
-    assert found.wire is openai_chat.WIRE
+    target = resolve_target("GET", path)
+    error = error_of(target).answer
+    assert target.wire is openai_chat.WIRE
     assert (error.status, error.code) == (404, "unknown_url")
     assert error.message.startswith(f"Unknown request URL: GET {path}.")
 
 
 def test_an_unknown_path_with_the_version_header_is_anthropics_404() -> None:
-    found = target("GET", "/v1/none", VERSION)
-    assert found.wire is anthropic_messages.WIRE
-    assert error_of(found).answer.status == 404
+    target = resolve_target("GET", "/v1/none", VERSION)
+    assert target.wire is anthropic_messages.WIRE
+    assert error_of(target).answer.status == 404
 
 
 @pytest.mark.parametrize(
     "path", ["/", "", "/v1alpha1/models", "/upload/files", "/v12", "/V1/models", "/admin/v1/"]
 )
-def test_other_paths_are_nobodys(path: str) -> None:
+def test_other_paths_have_no_target(path: str) -> None:
     assert not is_provider_path(path)
     assert find_target(make_call("GET", path)) is None
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/anything/at/all"])
-def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
+def test_prefix_and_all_paths_below_are_provider_paths(path: str) -> None:
     assert is_provider_path(path)
 
 
@@ -148,7 +148,9 @@ def test_all_below_a_prefix_is_owned_and_the_prefix_itself(path: str) -> None:
         ("/a.b/{id}", "/aXb/1", None),
     ],
 )
-def test_patterns(pattern: str, path: str, params: dict[str, str] | None) -> None:
+def test_pattern_matches_path_parameters(
+    pattern: str, path: str, params: dict[str, str] | None
+) -> None:
     assert match_path(pattern, path) == params
 
 
@@ -156,18 +158,18 @@ def test_patterns(pattern: str, path: str, params: dict[str, str] | None) -> Non
     "path",
     ["/v1", "/v1/", "/v1/a/b", "/v1beta1", "/x/v1", "/api/chat", "/api/chat/", "/api/chat/x"],
 )
-def test_django_gives_providers_what_they_own(path: str) -> None:
+def test_django_patterns_match_provider_paths(path: str) -> None:
     matched = any(re.search(pattern, path.removeprefix("/")) for pattern in url_patterns())
     assert matched == is_provider_path(path)
 
 
 @pytest.mark.parametrize("path", ["/%761/models", "/v%31/models", "/api/%63hat"])
-def test_a_path_is_owned_encoded_or_not(path: str) -> None:
+def test_encoded_path_is_a_provider_path(path: str) -> None:
     assert is_provider_path(path)
-    assert error_of(target("GET", path)).answer.status == 404
+    assert error_of(resolve_target("GET", path)).answer.status == 404
 
 
-def test_header_of_dialects_is_the_only_one_that_decides_about_a_call() -> None:
+def test_dialect_header_is_the_only_routing_header() -> None:
     assert routing_headers() == ("x-mockllm-dialect",)
 
 

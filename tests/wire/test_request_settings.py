@@ -1,4 +1,4 @@
-"""Each API's response format, token limit and tools, as conditions on them see them."""
+"""Conditions on response format, token limit and tools match requests of each API."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from tests.engine.asking import match_request
 
 HEADERS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k"}
 SCHEMA: Any = {"type": "object", "title": "Route", "properties": {"to": {"type": "string"}}}
-NAMED = {"name": "choice", "schema": SCHEMA}
+NAMED_SCHEMA = {"name": "choice", "schema": SCHEMA}
 USER = [{"role": "user", "content": "Hello"}]
 CHAT: tuple[str, Any] = ("/v1/chat/completions", {"model": "m", "messages": USER})
 RESPONSES: tuple[str, Any] = ("/v1/responses", {"model": "m", "input": "Hello"})
@@ -30,8 +30,8 @@ TOOL = {"name": "f", "parameters": {"type": "object"}}
 FUNCTION = {"type": "function", "function": TOOL}
 
 
-def requests_of(wire: tuple[str, Any], **keys: Any) -> list[CanonicalRequest]:
-    """The request of a body with these keys, as each of its endpoint's readers gives it."""
+def parse_requests(wire: tuple[str, Any], **keys: Any) -> list[CanonicalRequest]:
+    """Parse a body with additional keys by each reader of its endpoint."""
     path, body = wire
     raw = json.dumps({**body, **keys}).encode()
     call = Call("POST", path, {}, HEADERS, raw)
@@ -44,26 +44,31 @@ def requests_of(wire: tuple[str, Any], **keys: Any) -> list[CanonicalRequest]:
     return requests
 
 
-def holds(match: Any, wire: tuple[str, Any], **keys: Any) -> set[bool]:
+def match_results(match: Any, wire: tuple[str, Any], **keys: Any) -> set[bool]:
     compiled = load_match(match)
-    return {match_request(compiled, request).matched for request in requests_of(wire, **keys)}
+    return {match_request(compiled, request).matched for request in parse_requests(wire, **keys)}
 
 
 @pytest.mark.parametrize(
-    ("wire", "keys", "wanted"),
+    ("wire", "keys", "condition"),
     [
         (CHAT, {}, "text"),
         (CHAT, {"response_format": {"type": "text"}}, "text"),
         (CHAT, {"response_format": {"type": "json_object"}}, "json"),
-        (CHAT, {"response_format": {"type": "json_schema", "json_schema": NAMED}}, "schema"),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": NAMED_SCHEMA}}, "schema"),
         (
             CHAT,
-            {"response_format": {"type": "json_schema", "json_schema": NAMED}},
+            {"response_format": {"type": "json_schema", "json_schema": NAMED_SCHEMA}},
             {"schema": "choice"},
         ),
         (
             CHAT,
-            {"response_format": {"type": "json_schema", "json_schema": {**NAMED, "name": 1}}},
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {**NAMED_SCHEMA, "name": 1},
+                }
+            },
             {"schema": "Route"},
         ),
         (RESPONSES, {"text": {"verbosity": "low"}}, "text"),
@@ -81,12 +86,12 @@ def holds(match: Any, wire: tuple[str, Any], **keys: Any) -> set[bool]:
     ],
 )
 def test_response_format_of_each_api_is_matched(
-    wire: tuple[str, Any], keys: Any, wanted: Any
+    wire: tuple[str, Any], keys: Any, condition: Any
 ) -> None:
-    assert holds({"response_format": wanted}, wire, **keys) == {True}
-    kind = wanted if isinstance(wanted, str) else "schema"
+    assert match_results({"response_format": condition}, wire, **keys) == {True}
+    kind = condition if isinstance(condition, str) else "schema"
     for other in {"text", "json", "schema"} - {kind}:
-        assert holds({"response_format": other}, wire, **keys) == {False}
+        assert match_results({"response_format": other}, wire, **keys) == {False}
 
 
 @pytest.mark.parametrize(
@@ -101,13 +106,13 @@ def test_response_format_of_each_api_is_matched(
     ],
 )
 def test_token_limit_of_each_api_is_matched(wire: tuple[str, Any], keys: Any) -> None:
-    assert holds({"max_tokens": {"min": 64, "max": 64}}, wire, **keys) == {True}
-    assert holds({"max_tokens": {"max": 63}}, wire, **keys) == {False}
+    assert match_results({"max_tokens": {"min": 64, "max": 64}}, wire, **keys) == {True}
+    assert match_results({"max_tokens": {"max": 63}}, wire, **keys) == {False}
 
 
 @pytest.mark.parametrize("wire", [CHAT, RESPONSES, GEMINI, LLAMA])
 def test_request_without_a_token_limit_is_in_no_range(wire: tuple[str, Any]) -> None:
-    assert holds({"max_tokens": {"min": 0}}, wire) == {False}
+    assert match_results({"max_tokens": {"min": 0}}, wire) == {False}
 
 
 @pytest.mark.parametrize(
@@ -121,6 +126,6 @@ def test_request_without_a_token_limit_is_in_no_range(wire: tuple[str, Any]) -> 
     ],
 )
 def test_tools_of_each_api_are_counted(wire: tuple[str, Any], tools: Any) -> None:
-    assert holds({"tool_count": {"min": 2, "max": 2}}, wire, tools=tools) == {True}
-    assert holds({"tool_count": {"max": 1}}, wire, tools=tools) == {False}
-    assert holds({"tool_count": {"max": 0}}, wire) == {True}
+    assert match_results({"tool_count": {"min": 2, "max": 2}}, wire, tools=tools) == {True}
+    assert match_results({"tool_count": {"max": 1}}, wire, tools=tools) == {False}
+    assert match_results({"tool_count": {"max": 0}}, wire) == {True}

@@ -1,4 +1,4 @@
-"""What each provider's own client would send is what its wire reads, and where SDKs are pointed."""
+"""Sample requests of each wire are parsed by it; SDK setups; archived endpoints."""
 
 import json
 from urllib.parse import parse_qsl
@@ -25,29 +25,31 @@ FULL = SampleRequest(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("asked", [FULL, SampleRequest("Hello")], ids=["full", "bare"])
-@pytest.mark.parametrize("way", wires_by_name())
-def test_a_wire_reads_its_own_sample(way: str, asked: SampleRequest, stream: bool) -> None:
-    asked = SampleRequest(
-        **{name: getattr(asked, name) for name in asked.__slots__} | {"stream": stream}
+@pytest.mark.parametrize("sample", [FULL, SampleRequest("Hello")], ids=["full", "bare"])
+@pytest.mark.parametrize("wire_name", wires_by_name())
+def test_wire_parses_its_sample_request(
+    wire_name: str, sample: SampleRequest, stream: bool
+) -> None:
+    sample = SampleRequest(
+        **{name: getattr(sample, name) for name in sample.__slots__} | {"stream": stream}
     )
-    wire = wires_by_name()[way]
-    sent = wire.sample(asked)
-    path, _, query = sent.path.partition("?")
-    body = json.dumps(sent.body).encode()
-    call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+    wire = wires_by_name()[wire_name]
+    sample_request = wire.sample(sample)
+    path, _, query = sample_request.path.partition("?")
+    body = json.dumps(sample_request.body).encode()
+    call = Call("POST", path, dict(parse_qsl(query)), sample_request.headers, body, query)
     target = find_target(call)
     assert target is not None and target.endpoint is not None
-    assert target.wire.name == way
+    assert target.wire.name == wire_name
     target.wire.authorise(call)
     target.wire.check_headers(call)
     request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
-    assert (request.provider, request.model) == (wire.provider, asked.model)
-    assert (request.system_text, request.last_user_text) == (asked.system, asked.user)
-    assert tuple(tool.name for tool in request.tools) == asked.tools
+    assert (request.provider, request.model) == (wire.provider, sample.model)
+    assert (request.system_text, request.last_user_text) == (sample.system, sample.user)
+    assert tuple(tool.name for tool in request.tools) == sample.tools
     results = [(result.name, result.content) for result in request.tool_results]
-    assert results == ([(asked.tool_name, asked.tool_result)] if asked.tool_name else [])
-    assert (request.turn, request.stream) == (asked.turn, stream)
+    assert results == ([(sample.tool_name, sample.tool_result)] if sample.tool_name else [])
+    assert (request.turn, request.stream) == (sample.turn, stream)
     headers = wire.headers(request_id="r", created=1_735_689_600, error=None)
     assert [name for name, _ in headers] == [name.lower() for name, _ in headers]
 
@@ -68,70 +70,81 @@ CONVERSATION = (
 )
 
 
-@pytest.mark.parametrize("way", wires_by_name())
-def test_a_wire_reads_a_whole_conversation_of_its_own(way: str) -> None:
-    asked = SampleRequest("not this", conversation=CONVERSATION, system="Be brief.")
-    sent = wires_by_name()[way].sample(asked)
-    path, _, query = sent.path.partition("?")
-    body = json.dumps(sent.body).encode()
-    call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+@pytest.mark.parametrize("wire_name", wires_by_name())
+def test_wire_parses_its_sample_conversation(wire_name: str) -> None:
+    sample = SampleRequest("not this", conversation=CONVERSATION, system="Be brief.")
+    sample_request = wires_by_name()[wire_name].sample(sample)
+    path, _, query = sample_request.path.partition("?")
+    body = json.dumps(sample_request.body).encode()
+    call = Call("POST", path, dict(parse_qsl(query)), sample_request.headers, body, query)
     target = find_target(call)
     assert target is not None and target.endpoint is not None
     request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
     assert (request.first_user_text, request.last_user_text) == ("Sun or rain?", "Thanks")
-    calls = [(one.name, json.loads(one.arguments)) for one in request.tool_calls]
+    calls = [(call.name, json.loads(call.arguments)) for call in request.tool_calls]
     assert calls == [("sun", {"city": "Paris"}), ("rain", {})]
-    assert [one.content for one in request.tool_results] == ["yes", "no"]
-    assert [one.name for one in request.tool_results] == ["sun", "rain"]
-    said = [message.text for message in request.messages if message.role == "assistant"]
-    assert "Let me look." in said and said[-1] == "Sun."
+    assert [result.content for result in request.tool_results] == ["yes", "no"]
+    assert [result.name for result in request.tool_results] == ["sun", "rain"]
+    assistant_texts = [message.text for message in request.messages if message.role == "assistant"]
+    assert "Let me look." in assistant_texts and assistant_texts[-1] == "Sun."
 
 
-@pytest.mark.parametrize("way", ["openai", "responses"])
-def test_custom_call_and_its_result_are_sent_as_such(way: str) -> None:
-    call = ToolCallPart("c1", "exec", "ls", custom=True, namespace="" if way == "openai" else "n")
-    talk = (
+@pytest.mark.parametrize("wire_name", ["openai", "responses"])
+def test_sample_keeps_custom_calls_and_results(wire_name: str) -> None:
+    call = ToolCallPart(
+        "c1", "exec", "ls", custom=True, namespace="" if wire_name == "openai" else "n"
+    )
+    conversation = (
         CONVERSATION[0],
         Message("assistant", (call,)),
         Message("tool", (ToolResultPart("c1", "exec", "a b"),)),
     )
-    sent = wires_by_name()[way].sample(SampleRequest("", conversation=talk))
-    body = json.dumps(sent.body).encode()
-    target = find_target(Call("POST", sent.path, {}, sent.headers, body))
+    sample_request = wires_by_name()[wire_name].sample(SampleRequest("", conversation=conversation))
+    body = json.dumps(sample_request.body).encode()
+    target = find_target(Call("POST", sample_request.path, {}, sample_request.headers, body))
     assert target is not None and target.endpoint is not None
-    made = Call("POST", sent.path, {}, sent.headers, body)
-    request = target.endpoint.read(made, target.endpoint, target.params, read_body(body, Limits()))
-    assert request.messages == talk
-    assert way == "openai" or sent.body["input"][-1]["type"] == "custom_tool_call_output"
+    request_call = Call("POST", sample_request.path, {}, sample_request.headers, body)
+    request = target.endpoint.read(
+        request_call, target.endpoint, target.params, read_body(body, Limits())
+    )
+    assert request.messages == conversation
+    assert (
+        wire_name == "openai"
+        or sample_request.body["input"][-1]["type"] == "custom_tool_call_output"
+    )
 
 
 @pytest.mark.parametrize("arguments", ["[1]", '{"half": ', "[" * 100_000])
-@pytest.mark.parametrize("way", ["anthropic", "gemini", "ollama"])
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one(way: str, arguments: str) -> None:
+@pytest.mark.parametrize("wire_name", ["anthropic", "gemini", "ollama"])
+def test_sample_has_an_empty_object_for_invalid_arguments(wire_name: str, arguments: str) -> None:
     call = Message("assistant", (ToolCallPart("c1", "sun", arguments),))
-    sent = wires_by_name()[way].sample(SampleRequest("", conversation=(CONVERSATION[0], call)))
-    assert arguments not in json.dumps(sent.body) and "{}" in json.dumps(sent.body)
+    sample_request = wires_by_name()[wire_name].sample(
+        SampleRequest("", conversation=(CONVERSATION[0], call))
+    )
+    assert arguments not in json.dumps(sample_request.body) and "{}" in json.dumps(
+        sample_request.body
+    )
 
 
-@pytest.mark.parametrize("way", wires_by_name())
-def test_answers_of_one_form_are_known_by_it(way: str) -> None:
-    forms = []
+@pytest.mark.parametrize("wire_name", wires_by_name())
+def test_equal_samples_have_equal_cache_keys(wire_name: str) -> None:
+    cache_keys = []
     for _ in range(2):
-        sent = wires_by_name()[way].sample(SampleRequest("Hello"))
-        path, _, query = sent.path.partition("?")
-        body = json.dumps(sent.body).encode()
-        call = Call("POST", path, dict(parse_qsl(query)), sent.headers, body, query)
+        sample_request = wires_by_name()[wire_name].sample(SampleRequest("Hello"))
+        path, _, query = sample_request.path.partition("?")
+        body = json.dumps(sample_request.body).encode()
+        call = Call("POST", path, dict(parse_qsl(query)), sample_request.headers, body, query)
         target = find_target(call)
         assert target is not None and target.endpoint is not None
         if target.endpoint.cache_key is None:
             continue
         node = read_body(body, Limits())
-        read = target.endpoint.read(call, target.endpoint, target.params, node)
-        forms.append(target.endpoint.cache_key(read))
-    assert len(set(forms)) == (1 if forms else 0)
+        request = target.endpoint.read(call, target.endpoint, target.params, node)
+        cache_keys.append(target.endpoint.cache_key(request))
+    assert len(set(cache_keys)) == (1 if cache_keys else 0)
 
 
-def test_sdks_are_pointed_at_the_server() -> None:
+def test_sdk_setups_use_the_base_url_of_the_server() -> None:
     origin = "http://mock.example:8000"
     sdks = [sdk for wire in wires_by_name().values() for sdk in wire.sdk_setups(origin)]
     assert [sdk.name for sdk in sdks] == ["OpenAI", "Azure OpenAI", "Anthropic", "Gemini", "Ollama"]
@@ -140,7 +153,7 @@ def test_sdks_are_pointed_at_the_server() -> None:
         assert f'"{sdk.base_url}"' in sdk.code
 
 
-def test_each_provider_is_named_once() -> None:
+def test_providers_are_listed_once() -> None:
     assert providers() == ("openai", *PROVIDERS, "anthropic", "gemini", "ollama")
 
 

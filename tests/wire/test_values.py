@@ -1,4 +1,4 @@
-"""Values are counted without being made: never too many of them, and seldom too few."""
+"""The number of JSON values is estimated before decoding: never too high, rarely too low."""
 
 import json
 
@@ -18,43 +18,45 @@ JSON = st.recursive(
 )
 
 
-def number_of(value: Json) -> int:
+def count_values(value: Json) -> int:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + sum(map(number_of, inner))
+    return 1 + sum(map(count_values, inner))
 
 
-def at_least(value: Json) -> int:
-    """What can be told of it by commas, or by arrays and objects, alone."""
+def count_lower_bound(value: Json) -> int:
+    """Return the number of values that commas or containers alone prove."""
     if not isinstance(value, dict | list):
         return 0
     inner = value.values() if isinstance(value, dict) else value
-    return max(commas_in(value), 1 + sum(map(containers_in, inner)))
+    return max(count_commas(value), 1 + sum(map(count_containers, inner)))
 
 
-def commas_in(value: Json) -> int:
+def count_commas(value: Json) -> int:
     if not isinstance(value, dict | list):
         return 0
     inner = value.values() if isinstance(value, dict) else value
-    return max(len(value) - 1, 0) + sum(map(commas_in, inner))
+    return max(len(value) - 1, 0) + sum(map(count_commas, inner))
 
 
-def containers_in(value: Json) -> int:
+def count_containers(value: Json) -> int:
     if not isinstance(value, dict | list):
         return 0
     inner = value.values() if isinstance(value, dict) else value
-    return 1 + sum(map(containers_in, inner))
+    return 1 + sum(map(count_containers, inner))
 
 
 @given(JSON, st.booleans(), st.integers(1, 9))
-def test_separators_in_strings_do_not_count(value: Json, ascii_only: bool, piece: int) -> None:
+def test_separators_in_strings_do_not_count(
+    value: Json, ascii_only: bool, slice_bytes: int
+) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(body, "SLICE_BYTES", piece)
-        assert not more_values_than(number_of(value), data)
-        assert not more_values_than(at_least(value), data)
-        assert not at_least(value) or more_values_than(at_least(value) - 1, data)
+        patch.setattr(body, "SLICE_BYTES", slice_bytes)
+        assert not more_values_than(count_values(value), data)
+        assert not more_values_than(count_lower_bound(value), data)
+        assert not count_lower_bound(value) or more_values_than(count_lower_bound(value) - 1, data)
 
 
 @pytest.mark.parametrize("data", [b"", b"\\", b'"', b'"\\', b"[" * 9, b",,,", b"\xff" * 3])
-def test_invalid_json_is_counted_too(data: bytes) -> None:
+def test_values_of_invalid_json_are_counted(data: bytes) -> None:
     assert more_values_than(2, data) == (data in (b"[" * 9, b",,,"))

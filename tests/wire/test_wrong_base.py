@@ -1,4 +1,4 @@
-"""Paths that begin otherwise than a provider's: whose they look like, and what is said of them."""
+"""Paths with a wrong base: the intended provider and the message of the 404."""
 
 import json
 
@@ -17,18 +17,18 @@ HOST = "http://127.0.0.1:8000"
 SHARED = "Unknown request URL: {method} {path}. Did you mean " + HOST
 
 
-def target(method: str, path: str, **headers: str) -> Target:
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
-    call = Call(method, path, {}, {"host": "127.0.0.1:8000", **given}, b"")
-    found = find_target(call) or find_misplaced_target(call)
-    assert found is not None
-    return found
+def resolve_target(method: str, path: str, **headers: str) -> Target:
+    other_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    call = Call(method, path, {}, {"host": "127.0.0.1:8000", **other_headers}, b"")
+    target = find_target(call) or find_misplaced_target(call)
+    assert target is not None
+    return target
 
 
-def told(found: Target) -> str:
-    assert (found.endpoint, found.error and found.error.answer.status) == (None, 404)
-    assert found.error is not None
-    return found.error.answer.message
+def error_message(target: Target) -> str:
+    assert (target.endpoint, target.error and target.error.answer.status) == (None, 404)
+    assert target.error is not None
+    return target.error.answer.message
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def told(found: Target) -> str:
     ],
 )
 def test_missing_path_prefix_is_named_in_the_404(provider: str, path: str, base: str) -> None:
-    found = target("POST", path)
-    assert found.wire.provider == provider
-    right = base + path.removeprefix("/proxy")
-    assert told(found) == (
-        f"Unknown request URL: POST {path}. Did you mean {HOST}{right}? "
+    target = resolve_target("POST", path)
+    assert target.wire.provider == provider
+    intended_path = base + path.removeprefix("/proxy")
+    assert error_message(target) == (
+        f"Unknown request URL: POST {path}. Did you mean {HOST}{intended_path}? "
         f"Then the base URL is {HOST}{base}"
     )
 
@@ -73,27 +73,27 @@ def test_missing_path_prefix_is_named_in_the_404(provider: str, path: str, base:
     ],
 )
 def test_extra_path_prefix_is_named_in_the_404(provider: str, path: str, lead: str) -> None:
-    found = target("POST", path)
-    assert found.wire.provider == provider
-    assert told(found) == (
+    target = resolve_target("POST", path)
+    assert target.wire.provider == provider
+    assert error_message(target) == (
         f"Unknown request URL: POST {path}. Did you mean {HOST}{path.removeprefix(lead)}? "
         f"Then leave {lead} out of the base URL."
     )
 
 
-def test_a_slash_at_the_end_says_nothing_of_the_base() -> None:
-    message = told(target("POST", "/v1/messages/"))
+def test_trailing_slash_has_no_advice_on_the_base_url() -> None:
+    message = error_message(resolve_target("POST", "/v1/messages/"))
     assert message == (f"Unknown request URL: POST /v1/messages/. Did you mean {HOST}/v1/messages?")
 
 
-def test_the_whole_url_as_a_base_is_no_completions_id() -> None:
+def test_endpoint_url_as_the_base_is_reported() -> None:
     path = "/v1/chat/completions/chat/completions"
-    assert told(target("POST", path)).endswith(f"Then the base URL is {HOST}/v1")
-    assert target("POST", "/v1/chat/completions/c1").endpoint is not None
+    assert error_message(resolve_target("POST", path)).endswith(f"Then the base URL is {HOST}/v1")
+    assert resolve_target("POST", "/v1/chat/completions/c1").endpoint is not None
 
 
-def test_a_models_name_may_hold_what_looks_like_a_path() -> None:
-    assert target("GET", "/v1/models/models/gpt-4o").params == {"model": "models/gpt-4o"}
+def test_model_name_may_contain_a_path() -> None:
+    assert resolve_target("GET", "/v1/models/models/gpt-4o").params == {"model": "models/gpt-4o"}
 
 
 @pytest.mark.parametrize(
@@ -105,29 +105,29 @@ def test_a_models_name_may_hold_what_looks_like_a_path() -> None:
         ({"x_goog_api_key": "k"}, "gemini", "/v1beta"),
     ],
 )
-def test_the_models_are_those_of_whose_client_it_is(
+def test_models_path_belongs_to_the_provider_of_the_headers(
     headers: dict[str, str], provider: str, base: str
 ) -> None:
-    found = target("GET", "/models", **headers)
-    assert found.wire.provider == provider
-    assert told(found).endswith(f"Then the base URL is {HOST}{base}")
+    target = resolve_target("GET", "/models", **headers)
+    assert target.wire.provider == provider
+    assert error_message(target).endswith(f"Then the base URL is {HOST}{base}")
 
 
-def test_the_scheme_is_the_clients_and_without_a_host_paths_are_told() -> None:
+def test_advice_has_the_scheme_of_the_call_or_paths_without_a_host() -> None:
     secure = Call("POST", "/messages", {}, {"host": "mock.example"}, b"", scheme="https")
-    found = find_misplaced_target(secure)
-    assert found is not None
-    assert told(found).endswith("Then the base URL is https://mock.example/v1")
-    found = find_misplaced_target(Call("POST", "/messages", {}, {}, b""))
-    assert found is not None
-    assert told(found).endswith("Did you mean /v1/messages? Then the base URL is /v1")
+    target = find_misplaced_target(secure)
+    assert target is not None
+    assert error_message(target).endswith("Then the base URL is https://mock.example/v1")
+    target = find_misplaced_target(Call("POST", "/messages", {}, {}, b""))
+    assert target is not None
+    assert error_message(target).endswith("Did you mean /v1/messages? Then the base URL is /v1")
 
 
-def test_the_envelope_is_that_of_the_provider() -> None:
-    found = target("POST", "/v1/api/chat")
-    assert found.error is not None
-    body = json.loads(found.wire.error(found.error.answer, request_id="r"))
-    assert body == {"error": found.error.answer.message}
+def test_error_has_the_envelope_of_the_intended_provider() -> None:
+    target = resolve_target("POST", "/v1/api/chat")
+    assert target.error is not None
+    body = json.loads(target.wire.error(target.error.answer, request_id="r"))
+    assert body == {"error": target.error.answer.message}
 
 
 @pytest.mark.parametrize(
@@ -150,28 +150,31 @@ def test_path_unlike_any_providers_has_no_target(method: str, path: str) -> None
     assert find_misplaced_target(Call(method, path, {}, {}, b"")) is None
 
 
-def test_a_method_that_one_provider_has_is_that_ones_whoever_the_client_is() -> None:
-    assert target("DELETE", "/models/m", x_goog_api_key="k").wire.provider == "openai"
+def test_method_of_a_single_provider_decides_despite_the_headers() -> None:
+    assert resolve_target("DELETE", "/models/m", x_goog_api_key="k").wire.provider == "openai"
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/nothing", "/v1/threads/t/messages", "/v1/fim/completions", "/openai/x/responses"]
 )
 def test_unknown_path_below_a_prefix_gets_that_providers_404(path: str) -> None:
-    found = target("POST", path)
-    assert (found.wire.provider, told(found)) == ("openai", f"Unknown request URL: POST {path}.")
+    target = resolve_target("POST", path)
+    assert (target.wire.provider, error_message(target)) == (
+        "openai",
+        f"Unknown request URL: POST {path}.",
+    )
 
 
 def test_path_of_no_provider_gets_a_404_that_lists_the_apis() -> None:
     call = Call("POST", "/v2/chat", {}, {"x-api-key": "k"}, b"")
-    found = unowned_target(call)
-    message = told(found)
+    target = unowned_target(call)
+    message = error_message(target)
     assert message.startswith("Unknown request URL: POST /v2/chat. No provider's API here has it.")
     assert "openai /v1/" in message and "gemini /v1beta/" in message
-    body = found.error and found.error.answer.body
+    body = target.error and target.error.answer.body
     envelope = {"message": message, "type": "invalid_request_error", "param": None}
     assert body == {"message": message, "error": {**envelope, "code": "unknown_url"}}
-    assert found.provider == ""
+    assert target.provider == ""
 
 
 @pytest.mark.parametrize(

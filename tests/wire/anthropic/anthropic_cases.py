@@ -1,4 +1,4 @@
-"""Calls, answers and streams that the tests of the Anthropic wire are made of."""
+"""Helpers of the Anthropic tests: build calls, parse requests, render and stream responses."""
 
 import json
 from typing import Any
@@ -14,13 +14,13 @@ from scenarios_app.wire.anthropic.wire import WIRE
 from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import match_path
-from tests.wire.played import played
-from tests.wire.sdk_requests import call_of
+from tests.wire.sdk_requests import to_call
+from tests.wire.stream_encoding import encode_stream
 
 MESSAGES, COUNT_TOKENS, *BATCHES, MODELS, MODEL = WIRE.endpoints
 HEADERS = {"x-api-key": "key-1", "anthropic-version": "2023-06-01"}
 CONTEXT = ComputeContext({"claude-a": "anthropic", "claude-b": "anthropic"}, 1_763_760_000, "f00d")
-LEAST: dict[str, Any] = {
+MINIMAL_BODY: dict[str, Any] = {
     "model": "claude-x",
     "max_tokens": 16,
     "messages": [{"role": "user", "content": "Hello"}],
@@ -39,13 +39,13 @@ def call(
 
 
 def parse(body: object, route: Any = MESSAGES) -> CanonicalRequest:
-    """A body as the wire reads it from bytes."""
-    sent = call(route.pattern, json.dumps(body).encode())
-    return route.read(sent, route, {}, read_body(sent.body, Limits()))
+    """Encode a body and parse it as a request to an endpoint."""
+    request_call = call(route.pattern, json.dumps(body).encode())
+    return route.read(request_call, route, {}, read_body(request_call.body, Limits()))
 
 
 def parse_messages(*messages: object) -> CanonicalRequest:
-    return parse({**LEAST, "messages": list(messages)})
+    return parse({**MINIMAL_BODY, "messages": list(messages)})
 
 
 def response(
@@ -65,44 +65,46 @@ def response(
     )
 
 
-def render(answer: CanonicalResponse, **asked: object) -> dict[str, Any]:
-    """The whole answer to a request with those fields."""
-    return json.loads(MESSAGES.render(parse({**LEAST, **asked}), answer))
+def render(answer: CanonicalResponse, **fields: object) -> dict[str, Any]:
+    """Render the response to a minimal request with additional fields."""
+    return json.loads(MESSAGES.render(parse({**MINIMAL_BODY, **fields}), answer))
 
 
 def stream(
     answer: CanonicalResponse, cut: int = 4, *, request: CanonicalRequest | None = None
 ) -> bytes:
-    return played(MESSAGES.encode(request or parse(LEAST), answer), answer, (cut,))
+    return encode_stream(MESSAGES.encode(request or parse(MINIMAL_BODY), answer), answer, (cut,))
 
 
-def read_stream(sent: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """Each event's name and data, from a stream framed as the provider frames it."""
-    *events, rest = sent.split(b"\n\n")
+def read_stream(stream_bytes: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Parse a stream to the name and data of each event; check the provider's framing."""
+    *events, rest = stream_bytes.split(b"\n\n")
     assert rest == b"", "an event is not ended by a blank line"
-    read = []
+    parsed_events = []
     for event in events:
         name, data = event.split(b"\n")
         assert name.startswith(b"event: ")
         assert data.startswith(b"data: ")
-        read.append((name[7:].decode(), json.loads(data[6:])))
-    return read
+        parsed_events.append((name[7:].decode(), json.loads(data[6:])))
+    return parsed_events
 
 
 def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
-    """Answers an SDK's requests by the wire alone, every message with `answer`."""
+    """Return a transport that handles an SDK's requests by the wire; each message gets `answer`."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = call_of(request)
+        request_call = to_call(request)
         route, params = next(
             (route, params)
             for route in WIRE.endpoints
-            if route.method == sent.method
-            and (params := match_path(route.pattern, sent.path)) is not None
+            if route.method == request_call.method
+            and (params := match_path(route.pattern, request_call.path)) is not None
         )
-        WIRE.authorise(sent)
-        WIRE.check_headers(sent)
-        canonical = route.read(sent, route, params, read_body(sent.body or b"{}", Limits()))
+        WIRE.authorise(request_call)
+        WIRE.check_headers(request_call)
+        canonical = route.read(
+            request_call, route, params, read_body(request_call.body or b"{}", Limits())
+        )
         kind = "application/json"
         if not route.generates:
             body = route.compute(canonical, CONTEXT)
@@ -110,7 +112,9 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
             kind, body = WIRE.stream_type, stream(answer, request=canonical)
         else:
             body = route.render(canonical, answer)
-        ours = WIRE.headers(request_id="f00d", created=CONTEXT.created, error=None)
-        return httpx2.Response(200, headers=[*ours, ("content-type", kind)], content=body)
+        provider_headers = WIRE.headers(request_id="f00d", created=CONTEXT.created, error=None)
+        return httpx2.Response(
+            200, headers=[*provider_headers, ("content-type", kind)], content=body
+        )
 
     return httpx2.MockTransport(handle)

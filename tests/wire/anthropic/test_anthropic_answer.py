@@ -1,4 +1,4 @@
-"""Whole Anthropic answers: blocks, stop reasons, usage, and types that the SDK accepts."""
+"""Unstreamed Anthropic responses: blocks, stop reasons, usage, and types that the SDK accepts."""
 
 from typing import Any
 
@@ -68,12 +68,12 @@ def test_blocks_stand_in_the_order_of_the_parts() -> None:
     ]
 
 
-def test_empty_parts_are_no_blocks() -> None:
+def test_empty_parts_make_no_blocks() -> None:
     answer = response(TextPart(""), ReasoningPart(""), RefusalPart(""))
     assert render(answer)["content"] == []
 
 
-def test_thinking_that_is_withheld_still_carries_its_signature() -> None:
+def test_thinking_without_text_keeps_its_signature() -> None:
     (block,) = render(response(ReasoningPart("", signature="sig")))["content"]
     assert block == {"type": "thinking", "thinking": "", "signature": "sig"}
 
@@ -87,7 +87,7 @@ def test_arguments_that_are_no_object_make_an_empty_input(arguments: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "stop_reason"),
     [
         ("stop", "end_turn"),
         ("length", "max_tokens"),
@@ -95,12 +95,12 @@ def test_arguments_that_are_no_object_make_an_empty_input(arguments: str) -> Non
         ("content_filter", "refusal"),
     ],
 )
-def test_stop_reasons(reason: FinishReason, said: str) -> None:
+def test_stop_reasons(reason: FinishReason, stop_reason: str) -> None:
     body = render(response(TextPart("x"), reason=reason, stop_sequence="not said"))
-    assert (body["stop_reason"], body["stop_sequence"]) == (said, None)
+    assert (body["stop_reason"], body["stop_sequence"]) == (stop_reason, None)
 
 
-def test_a_stop_sequence_is_named() -> None:
+def test_matched_stop_sequence_is_in_the_body() -> None:
     body = render(response(TextPart("x"), reason="stop_sequence", stop_sequence="END"))
     assert (body["stop_reason"], body["stop_sequence"]) == ("stop_sequence", "END")
 
@@ -121,13 +121,13 @@ def test_a_filtered_answer_has_no_explanation() -> None:
     assert body["stop_details"] == {"type": "refusal", "category": None, "explanation": None}
 
 
-def test_a_refusal_that_was_cut_short_says_that() -> None:
+def test_truncated_refusal_stops_for_max_tokens() -> None:
     body = render(response(RefusalPart("I will"), reason="length"))
     assert body["stop_reason"] == "max_tokens"
     assert body["stop_details"] is None
 
 
-def test_several_choices_are_blocks_of_one_message_that_ends_as_the_last() -> None:
+def test_choices_become_one_message_with_the_last_stop_reason() -> None:
     answer = CanonicalResponse(
         "ab12",
         0,
@@ -150,12 +150,12 @@ def test_cached_tokens_are_counted_beside_the_input() -> None:
     assert usage["output_tokens_details"] == {"thinking_tokens": 3}
 
 
-def test_more_cached_than_given_is_no_negative_count() -> None:
+def test_input_tokens_are_not_negative_if_more_are_cached() -> None:
     usage = render(response(TextPart("x"), usage=Usage(10, 5, 0, 30)))["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"]) == (0, 30)
 
 
-def test_metadata_adds_fields_and_may_replace_only_why_it_stopped() -> None:
+def test_metadata_adds_fields_and_replaces_only_the_stop_reason() -> None:
     container = {"id": "c1", "expires_at": "2026-01-01T00:00:00Z"}
     metadata = {"container": container, "stop_reason": "pause_turn", "id": "no", "usage": {}}
     body = render(response(TextPart("x"), metadata=metadata))
@@ -183,5 +183,5 @@ def test_the_sdks_types_accept_every_kind_of_answer(model: Any) -> None:
     )
     for reason in reasons:
         body = render(response(*parts, reason=reason, stop_sequence="END", usage=Usage(9, 8, 7, 6)))
-        read = model.model_validate(body, strict=True)
-        assert read.to_dict(exclude_unset=True) == body
+        message = model.model_validate(body, strict=True)
+        assert message.to_dict(exclude_unset=True) == body

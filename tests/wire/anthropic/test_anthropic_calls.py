@@ -1,4 +1,4 @@
-"""Which calls the Anthropic wire takes, and what must come with them."""
+"""Paths, keys and headers of the Anthropic wire, token counts and models."""
 
 import json
 
@@ -12,7 +12,7 @@ from tests.wire.anthropic.anthropic_cases import (
     CONTEXT,
     COUNT_TOKENS,
     HEADERS,
-    LEAST,
+    MINIMAL_BODY,
     MODEL,
     MODELS,
     call,
@@ -34,7 +34,7 @@ def test_other_paths_are_claimed_by_the_version_header_alone(path: str) -> None:
     assert not WIRE.claims(call(path, headers={"x-api-key": "k"}))
 
 
-def test_a_path_that_only_begins_alike_is_not_claimed() -> None:
+def test_path_with_a_longer_first_segment_is_not_claimed() -> None:
     assert not WIRE.claims(call("/v1/messagesque", headers={}))
 
 
@@ -63,7 +63,7 @@ def test_messages_are_generated_and_the_rest_is_computed() -> None:
         ({"x-api-key": " ", "authorization": "Bearer k2"}, "k2"),
     ],
 )
-def test_the_key_comes_by_either_header(headers: dict[str, str], key: str) -> None:
+def test_key_is_read_from_either_header(headers: dict[str, str], key: str) -> None:
     assert WIRE.api_key(call(headers=headers)) == key
     WIRE.authorise(call(headers=headers))
 
@@ -74,50 +74,50 @@ def test_the_key_comes_by_either_header(headers: dict[str, str], key: str) -> No
 )
 def test_no_key_is_401(headers: dict[str, str]) -> None:
     assert WIRE.api_key(call(headers=headers)) is None
-    with pytest.raises(WireError) as caught:
+    with pytest.raises(WireError) as raised:
         WIRE.authorise(call(headers=headers))
-    assert caught.value.answer.status == 401
-    assert "x-api-key" in caught.value.answer.message
+    assert raised.value.answer.status == 401
+    assert "x-api-key" in raised.value.answer.message
 
 
 @pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21", "anything"])
-def test_any_version_will_do(version: str) -> None:
+def test_any_version_header_is_accepted(version: str) -> None:
     WIRE.check_headers(call(headers={"anthropic-version": version}))
 
 
 @pytest.mark.parametrize("headers", [{}, {"anthropic-version": " "}])
 def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None:
-    with pytest.raises(WireError) as caught:
+    with pytest.raises(WireError) as raised:
         WIRE.check_headers(call(headers=headers))
-    assert caught.value.answer.status == 400
-    assert caught.value.answer.message.startswith("anthropic-version:")
+    assert raised.value.answer.status == 400
+    assert raised.value.answer.message.startswith("anthropic-version:")
 
 
-def test_tokens_are_counted_as_an_answers_usage_would_count_them() -> None:
+def test_token_count_equals_the_usage_of_a_response() -> None:
     body = {"model": "claude-x", "messages": [{"role": "user", "content": "x" * 9}]}
     request = parse(body, COUNT_TOKENS)
     assert json.loads(COUNT_TOKENS.compute(request, CONTEXT)) == {"input_tokens": 3}
 
 
-def test_a_count_of_a_managed_context_says_what_it_was_before() -> None:
-    managed = {**LEAST, "context_management": {"edits": []}}
+def test_token_count_with_context_management_has_the_original_count() -> None:
+    managed = {**MINIMAL_BODY, "context_management": {"edits": []}}
     assert json.loads(COUNT_TOKENS.compute(parse(managed, COUNT_TOKENS), CONTEXT)) == {
         "input_tokens": 2,
         "context_management": {"original_input_tokens": 2},
     }
 
 
-def test_counting_looks_at_system_tools_and_results_too() -> None:
+def test_token_count_includes_system_tools_and_results() -> None:
     long = "y" * 400
-    bare = _counted({"messages": LEAST["messages"]})
-    assert _counted({"messages": LEAST["messages"], "system": long}) == bare + 100
+    bare_count = _count_tokens({"messages": MINIMAL_BODY["messages"]})
+    assert _count_tokens({"messages": MINIMAL_BODY["messages"], "system": long}) == bare_count + 100
     tool = {"name": "f", "description": long, "input_schema": {"type": "object"}}
-    assert _counted({"messages": LEAST["messages"], "tools": [tool]}) > bare + 100
+    assert _count_tokens({"messages": MINIMAL_BODY["messages"], "tools": [tool]}) > bare_count + 100
     result = {"type": "tool_result", "tool_use_id": "t", "content": long}
-    assert _counted({"messages": [{"role": "user", "content": [result]}]}) == 100
+    assert _count_tokens({"messages": [{"role": "user", "content": [result]}]}) == 100
 
 
-def test_a_model_of_any_name_is_known() -> None:
+def test_model_of_any_name_is_returned() -> None:
     sent = call("/v1/models/claude-z", method="GET")
     request = MODEL.read(sent, MODEL, {"model": "claude-z"}, Node({}))
     assert request.model == "claude-z"
@@ -127,7 +127,7 @@ def test_a_model_of_any_name_is_known() -> None:
     assert (answer["id"], answer["type"]) == ("claude-z", "model")
 
 
-def test_the_models_list_is_the_page_asked_for() -> None:
+def test_models_list_is_the_requested_page() -> None:
     sent = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
     request = MODELS.read(sent, MODELS, {}, Node({}))
     context = ComputeContext({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
@@ -136,13 +136,13 @@ def test_the_models_list_is_the_page_asked_for() -> None:
     assert answer["has_more"] is True
 
 
-def test_the_headers_of_a_call_are_kept() -> None:
-    assert parse(LEAST).headers == HEADERS
+def test_request_has_the_headers_of_its_call() -> None:
+    assert parse(MINIMAL_BODY).headers == HEADERS
     sent = call("/v1/models", method="GET")
     assert MODELS.read(sent, MODELS, {}, Node({})).headers == HEADERS
 
 
-def _counted(body: dict[str, object]) -> int:
+def _count_tokens(body: dict[str, object]) -> int:
     request = parse({"model": "claude-x", **body}, COUNT_TOKENS)
     answer = json.loads(COUNT_TOKENS.compute(request, CONTEXT))
     return int(answer["input_tokens"])

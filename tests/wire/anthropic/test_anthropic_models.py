@@ -14,20 +14,24 @@ from tests.wire.anthropic.anthropic_cases import call
 MODELS = ["a", "b", "c", "d"]
 
 
-def pages_of(models: list[str], sent: Call) -> dict[str, Any]:
-    return render_page(map(model_info, models), read_page(sent))
+def render_models_page(models: list[str], request_call: Call) -> dict[str, Any]:
+    return render_page(map(model_info, models), read_page(request_call))
 
 
 @pytest.mark.parametrize("model", [ModelInfo, BetaModelInfo])
 def test_the_sdks_types_accept_a_model(model: Any) -> None:
-    read = model.model_validate(model_info("claude-x"))
-    assert (read.id, read.lifecycle, read.display_name) == ("claude-x", "active", "claude-x")
+    parsed_model = model.model_validate(model_info("claude-x"))
+    assert (parsed_model.id, parsed_model.lifecycle, parsed_model.display_name) == (
+        "claude-x",
+        "active",
+        "claude-x",
+    )
 
 
-def test_every_capability_that_the_sdk_knows_is_named() -> None:
-    known = BetaModelInfo.model_validate(model_info("x")).capabilities
-    assert known is not None
-    _all_known(known)
+def test_model_has_every_capability_of_the_sdks_type() -> None:
+    capabilities = BetaModelInfo.model_validate(model_info("x")).capabilities
+    assert capabilities is not None
+    _assert_no_field_is_none(capabilities)
 
 
 @pytest.mark.parametrize(
@@ -47,29 +51,31 @@ def test_every_capability_that_the_sdk_knows_is_named() -> None:
         ({"after_id": "", "limit": ""}, ["a", "b", "c", "d"], False),
     ],
 )
-def test_pages(query: dict[str, str], ids: list[str], has_more: bool) -> None:
-    page = pages_of(MODELS, call("/v1/models", method="GET", query=query))
+def test_models_page_follows_the_query(
+    query: dict[str, str], ids: list[str], has_more: bool
+) -> None:
+    page = render_models_page(MODELS, call("/v1/models", method="GET", query=query))
     assert [model["id"] for model in page["data"]] == ids
     assert page["has_more"] is has_more
     assert (page["first_id"], page["last_id"]) == ((ids[0], ids[-1]) if ids else (None, None))
 
 
-def test_a_page_is_twenty_models_unless_told_otherwise() -> None:
-    page = pages_of([str(n) for n in range(30)], call("/v1/models", method="GET"))
+def test_default_page_has_twenty_models() -> None:
+    page = render_models_page([str(n) for n in range(30)], call("/v1/models", method="GET"))
     assert len(page["data"]) == 20
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1", "two", "1.5", "٣", "1" * 5000])
 def test_a_limit_out_of_range_is_refused(limit: str) -> None:
-    with pytest.raises(WireError) as caught:
+    with pytest.raises(WireError) as raised:
         read_page(call("/v1/models", method="GET", query={"limit": limit}))
-    assert caught.value.answer.status == 400
-    assert caught.value.answer.message.startswith("limit:")
+    assert raised.value.answer.status == 400
+    assert raised.value.answer.message.startswith("limit:")
 
 
-def _all_known(value: Any) -> None:
+def _assert_no_field_is_none(value: Any) -> None:
     for name in type(value).model_fields:
         field = getattr(value, name)
         assert field is not None, f"{type(value).__name__}.{name}"
         if not isinstance(field, bool):
-            _all_known(field)
+            _assert_no_field_is_none(field)

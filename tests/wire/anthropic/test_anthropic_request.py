@@ -1,4 +1,4 @@
-"""What the Anthropic wire reads in a request, and what it refuses."""
+"""Parsing of Anthropic requests."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.errors import WireError
-from tests.wire.anthropic.anthropic_cases import COUNT_TOKENS, LEAST, parse, parse_messages
+from tests.wire.anthropic.anthropic_cases import COUNT_TOKENS, MINIMAL_BODY, parse, parse_messages
 
 
-def test_the_least_request() -> None:
-    assert parse(LEAST) == CanonicalRequest(
+def test_minimal_request_has_the_defaults() -> None:
+    assert parse(MINIMAL_BODY) == CanonicalRequest(
         provider="anthropic",
         path="/v1/messages",
         route="/v1/messages",
@@ -30,10 +30,10 @@ def test_the_least_request() -> None:
     )
 
 
-def test_every_parameter_that_scenarios_look_at() -> None:
+def test_parameters_that_scenarios_match_are_read() -> None:
     request = parse(
         {
-            **LEAST,
+            **MINIMAL_BODY,
             "stream": True,
             "temperature": 1,
             "top_p": 0.5,
@@ -53,15 +53,20 @@ def test_every_parameter_that_scenarios_look_at() -> None:
     assert request.response_format == {"type": "json_schema", "schema": {}}
 
 
-def test_null_is_as_good_as_absent() -> None:
+def test_null_equals_an_absent_field() -> None:
     optional = ["system", "tools", "tool_choice", "stream", "temperature", "top_p", "metadata"]
     optional += ["stop_sequences", "thinking", "output_config", "output_format"]
-    assert parse({**LEAST, **dict.fromkeys(optional)}) == parse(LEAST)
+    assert parse({**MINIMAL_BODY, **dict.fromkeys(optional)}) == parse(MINIMAL_BODY)
 
 
-def test_fields_that_nobody_reads_change_nothing() -> None:
-    given = {"service_tier": "auto", "top_k": 5, "mcp_servers": [{"name": "m"}], "new_in_2027": 1}
-    assert parse({**LEAST, **given}) == parse(LEAST)
+def test_unread_fields_change_nothing() -> None:
+    unread_fields = {
+        "service_tier": "auto",
+        "top_k": 5,
+        "mcp_servers": [{"name": "m"}],
+        "new_in_2027": 1,
+    }
+    assert parse({**MINIMAL_BODY, **unread_fields}) == parse(MINIMAL_BODY)
 
 
 @pytest.mark.parametrize(
@@ -74,20 +79,20 @@ def test_fields_that_nobody_reads_change_nothing() -> None:
     ],
 )
 def test_thinking_switches_reasoning(thinking: object, reasoning: bool) -> None:
-    assert parse({**LEAST, "thinking": thinking}).reasoning is reasoning
+    assert parse({**MINIMAL_BODY, "thinking": thinking}).reasoning is reasoning
 
 
-def test_the_output_format_of_older_beta_clients() -> None:
-    wanted = {"type": "json_schema", "schema": {"type": "object"}}
-    assert parse({**LEAST, "output_format": wanted}).response_format == wanted
-    config = {"output_config": {"effort": "low"}, "output_format": wanted}
-    assert parse({**LEAST, **config}).response_format == wanted
+def test_output_format_of_older_beta_clients_is_read() -> None:
+    output_format = {"type": "json_schema", "schema": {"type": "object"}}
+    assert parse({**MINIMAL_BODY, "output_format": output_format}).response_format == output_format
+    config = {"output_config": {"effort": "low"}, "output_format": output_format}
+    assert parse({**MINIMAL_BODY, **config}).response_format == output_format
 
 
-def test_metadata_keeps_its_texts() -> None:
-    given = {"user_id": "u", "team": "qa", "shift": 2}
-    assert parse({**LEAST, "metadata": given}).metadata == {"user_id": "u", "team": "qa"}
-    assert parse({**LEAST, "metadata": {"team": "qa"}}).metadata == {"team": "qa"}
+def test_metadata_keeps_only_texts() -> None:
+    metadata = {"user_id": "u", "team": "qa", "shift": 2}
+    assert parse({**MINIMAL_BODY, "metadata": metadata}).metadata == {"user_id": "u", "team": "qa"}
+    assert parse({**MINIMAL_BODY, "metadata": {"team": "qa"}}).metadata == {"team": "qa"}
 
 
 @pytest.mark.parametrize(
@@ -98,13 +103,13 @@ def test_metadata_keeps_its_texts() -> None:
     ],
 )
 def test_the_system_prompt_is_the_first_message(system: object, text: str) -> None:
-    request = parse({**LEAST, "system": system})
+    request = parse({**MINIMAL_BODY, "system": system})
     assert request.messages[0].role == "system"
     assert request.system_text == text
     assert request.turn == 1
 
 
-def test_a_system_message_may_stand_among_the_others_and_hold_settings_alone() -> None:
+def test_system_message_between_others_may_have_settings_only() -> None:
     request = parse_messages(
         {"role": "user", "content": "Hi"},
         {"role": "system", "content": "From here on, rhyme."},
@@ -116,7 +121,7 @@ def test_a_system_message_may_stand_among_the_others_and_hold_settings_alone() -
     )
 
 
-def test_blocks_of_every_kind() -> None:
+def test_blocks_without_text_become_opaque_parts() -> None:
     (message,) = parse_messages(
         {
             "role": "user",
@@ -140,7 +145,7 @@ def test_blocks_of_every_kind() -> None:
     )
 
 
-def test_an_earlier_answer() -> None:
+def test_assistant_blocks_become_parts() -> None:
     (message,) = parse_messages(
         {
             "role": "assistant",
@@ -229,11 +234,11 @@ def test_an_empty_list_of_blocks_is_an_empty_message() -> None:
     assert request.messages == (Message("user", ()), Message("assistant", ()))
 
 
-def test_tools_by_the_name_that_the_client_gave_them() -> None:
+def test_tools_have_the_names_of_the_request() -> None:
     schema: Any = {"type": "object", "properties": {"city": {"type": "string"}}}
     request = parse(
         {
-            **LEAST,
+            **MINIMAL_BODY,
             "tools": [
                 {"name": "weather", "description": "Looks.", "input_schema": schema},
                 {"name": "custom", "type": "custom", "input_schema": {}},
@@ -257,18 +262,18 @@ def test_tools_by_the_name_that_the_client_gave_them() -> None:
 
 
 def test_counting_needs_no_max_tokens() -> None:
-    body = {"model": "claude-x", "messages": LEAST["messages"]}
+    body = {"model": "claude-x", "messages": MINIMAL_BODY["messages"]}
     assert parse(body, COUNT_TOKENS).max_tokens is None
     assert parse({**body, "max_tokens": 0}, COUNT_TOKENS).max_tokens == 0
 
 
 def test_token_count_is_never_streamed() -> None:
-    assert not parse({**LEAST, "stream": True}, COUNT_TOKENS).stream
+    assert not parse({**MINIMAL_BODY, "stream": True}, COUNT_TOKENS).stream
     with pytest.raises(WireError, match="stream"):
-        parse({**LEAST, "stream": "yes"}, COUNT_TOKENS)
+        parse({**MINIMAL_BODY, "stream": "yes"}, COUNT_TOKENS)
 
 
-def test_deep_results_are_read_as_text_alone() -> None:
+def test_nested_tool_results_are_not_read() -> None:
     nested: Any = {"type": "tool_result", "tool_use_id": "in", "content": "inner"}
     result = {"type": "tool_result", "tool_use_id": "out", "content": [nested]}
     request = parse_messages({"role": "user", "content": [result]})

@@ -1,5 +1,4 @@
-"""The official SDK's calls with every parameter they take, answered by the wire alone and read
-with strict validation."""
+"""Calls of the official SDK with every parameter; the wire's responses pass strict validation."""
 
 from typing import Any
 
@@ -107,7 +106,7 @@ CONVERSATION = [
         ],
     },
 ]
-COUNTED: dict[str, Any] = {
+TOKEN_COUNT_ARGUMENTS: dict[str, Any] = {
     "model": "claude-x",
     "messages": CONVERSATION,
     "system": SYSTEM,
@@ -118,8 +117,8 @@ COUNTED: dict[str, Any] = {
     "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}},
     "workspace_id": "wrkspc_1",
 }
-ASKED: dict[str, Any] = {
-    **COUNTED,
+MESSAGE_ARGUMENTS: dict[str, Any] = {
+    **TOKEN_COUNT_ARGUMENTS,
     "max_tokens": 2048,
     "container": {"id": "c1", "skills": [{"type": "anthropic", "skill_id": "pdf"}]},
     "diagnostics": {"previous_message_id": "msg_0"},
@@ -130,8 +129,8 @@ ASKED: dict[str, Any] = {
     "stop_sequences": ["END"],
     "user_profile_id": "profile",
 }
-BETA_COUNTED: dict[str, Any] = {
-    **COUNTED,
+BETA_TOKEN_COUNT_ARGUMENTS: dict[str, Any] = {
+    **TOKEN_COUNT_ARGUMENTS,
     "betas": ["computer-use-2025-01-24"],
     "compaction": {"type": "summarize", "instructions": "Be short."},
     "context_management": {
@@ -150,10 +149,10 @@ BETA_COUNTED: dict[str, Any] = {
         {"type": "computer_20250124", "name": "computer", "display_height_px": 9},
     ],
 }
-BETA_ASKED: dict[str, Any] = {
-    **BETA_COUNTED,
-    **ASKED,
-    "tools": BETA_COUNTED["tools"],
+BETA_MESSAGE_ARGUMENTS: dict[str, Any] = {
+    **BETA_TOKEN_COUNT_ARGUMENTS,
+    **MESSAGE_ARGUMENTS,
+    "tools": BETA_TOKEN_COUNT_ARGUMENTS["tools"],
     "billing_policy": {"type": "billing_policy", "bill_to": "self"},
     "fallback_credit_token": "token",
     "fallbacks": "default",
@@ -168,30 +167,32 @@ def client() -> Any:
         yield client
 
 
-def test_a_message(client: Anthropic) -> None:
-    message = client.messages.create(**ASKED)
+def test_message_has_the_scripted_content(client: Anthropic) -> None:
+    message = client.messages.create(**MESSAGE_ARGUMENTS)
     assert type(message) is Message
     assert message.to_dict(exclude_none=True)["content"] == _CONTENT
     assert message.usage.output_tokens == 10
 
 
-def test_a_beta_message(client: Anthropic) -> None:
-    message = client.beta.messages.create(**BETA_ASKED)
+def test_beta_message_has_the_scripted_content(client: Anthropic) -> None:
+    message = client.beta.messages.create(**BETA_MESSAGE_ARGUMENTS)
     assert type(message) is BetaMessage
     assert message.to_dict(exclude_none=True)["content"] == _CONTENT
 
 
-def test_a_stream(client: Anthropic) -> None:
-    with client.messages.stream(**{**ASKED, "output_config": {"effort": "low"}}) as stream:
+def test_stream_adds_up_to_the_unstreamed_message(client: Anthropic) -> None:
+    with client.messages.stream(
+        **{**MESSAGE_ARGUMENTS, "output_config": {"effort": "low"}}
+    ) as stream:
         assert "".join(stream.text_stream) == "Looking."
         final = stream.get_final_message()
-    assert final.to_dict(exclude_none=True) == client.messages.create(**ASKED).to_dict(
+    assert final.to_dict(exclude_none=True) == client.messages.create(**MESSAGE_ARGUMENTS).to_dict(
         exclude_none=True
     )
 
 
-def test_a_raw_beta_stream(client: Anthropic) -> None:
-    events = list(client.beta.messages.create(**BETA_ASKED, stream=True))
+def test_raw_beta_stream_starts_and_stops(client: Anthropic) -> None:
+    events = list(client.beta.messages.create(**BETA_MESSAGE_ARGUMENTS, stream=True))
     assert [events[0].type, events[-2].type, events[-1].type] == [
         "message_start",
         "message_delta",
@@ -199,13 +200,13 @@ def test_a_raw_beta_stream(client: Anthropic) -> None:
     ]
 
 
-def test_a_count_of_tokens(client: Anthropic) -> None:
-    plain = client.messages.count_tokens(**COUNTED).input_tokens
-    beta = client.beta.messages.count_tokens(**BETA_COUNTED).input_tokens
+def test_beta_token_count_is_larger(client: Anthropic) -> None:
+    plain = client.messages.count_tokens(**TOKEN_COUNT_ARGUMENTS).input_tokens
+    beta = client.beta.messages.count_tokens(**BETA_TOKEN_COUNT_ARGUMENTS).input_tokens
     assert 0 < plain < beta
 
 
-def test_models(client: Anthropic) -> None:
+def test_models_are_listed_and_retrieved(client: Anthropic) -> None:
     assert [model.id for model in client.models.list()] == ["claude-a", "claude-b"]
     assert [model.id for model in client.models.list(limit=1)] == ["claude-a", "claude-b"]
     page = client.models.list(after_id="?", before_id="?", lifecycle=["active"], limit=1)
@@ -213,28 +214,28 @@ def test_models(client: Anthropic) -> None:
     assert type(client.models.retrieve("claude-z")) is ModelInfo
 
 
-def test_beta_models(client: Anthropic) -> None:
+def test_beta_models_are_listed_and_retrieved(client: Anthropic) -> None:
     assert [model.id for model in client.beta.models.list(betas=["x"])] == ["claude-a", "claude-b"]
     model = client.beta.models.retrieve("claude-z", betas=["x"])
     assert type(model) is BetaModelInfo
     assert model.id == "claude-z"
 
 
-def test_a_tool_loop_keeps_its_conversation(client: Anthropic) -> None:
-    asked = client.messages.create(model="m", max_tokens=9, messages=[CONVERSATION[0]])  # type: ignore[list-item]
-    again = client.messages.create(
+def test_tool_result_continues_the_conversation(client: Anthropic) -> None:
+    first = client.messages.create(model="m", max_tokens=9, messages=[CONVERSATION[0]])  # type: ignore[list-item]
+    second = client.messages.create(
         model="m",
         max_tokens=9,
         messages=[
             CONVERSATION[0],  # type: ignore[list-item]
-            {"role": "assistant", "content": asked.content},
+            {"role": "assistant", "content": first.content},
             {
                 "role": "user",
                 "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "mild"}],
             },
         ],
     )
-    assert again.stop_reason == "tool_use"
+    assert second.stop_reason == "tool_use"
 
 
 _CONTENT = [

@@ -1,4 +1,4 @@
-"""Anthropic's own tools and citations: native blocks, whole and streamed, as the SDK types them."""
+"""Anthropic's server tools and citations: native blocks, streamed or not, in the SDK's types."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from tests.wire.anthropic.anthropic_cases import (
-    LEAST,
+    MINIMAL_BODY,
     read_stream,
     render,
     response,
@@ -29,23 +29,23 @@ from tests.wire.anthropic.anthropic_cases import (
 
 USE = ServerToolUsePart("srvtoolu_1", "web_search", '{"query":"quantum"}')
 HIT: Json = {"url": "https://a.example", "title": "A", "encrypted_content": "e", "page_age": "1 d"}
-FOUND = {"type": "web_search_result", **HIT}  # type: ignore[dict-item]
+SEARCH_RESULT = {"type": "web_search_result", **HIT}  # type: ignore[dict-item]
 CITED = TextPart(
     "It is so.", (Citation("https://a.example", "A", "so"), Citation("https://b.example"))
 )
 
 
-def gave(content: Json, name: str = "web_search", error: str | None = None) -> AnswerPart:
+def tool_result(content: Json, name: str = "web_search", error: str | None = None) -> AnswerPart:
     return ServerToolResultPart("srvtoolu_1", name, json.dumps(content), error)
 
 
-def block(part: AnswerPart) -> dict[str, Any]:
-    (found,) = render(response(part))["content"]
-    return found
+def render_block(part: AnswerPart) -> dict[str, Any]:
+    (content_block,) = render(response(part))["content"]
+    return content_block
 
 
-def test_a_use_is_a_block_with_its_input() -> None:
-    assert block(USE) == {
+def test_server_tool_use_is_a_block_with_its_input() -> None:
+    assert render_block(USE) == {
         "type": "server_tool_use",
         "id": "srvtoolu_1",
         "name": "web_search",
@@ -63,26 +63,26 @@ def test_a_use_is_a_block_with_its_input() -> None:
         {"content": [HIT]},
     ],
 )
-def test_a_searchs_results_are_a_list_of_hits_however_they_are_scripted(content: Json) -> None:
-    assert block(gave(content)) == {
+def test_search_results_of_any_scripted_shape_become_a_list(content: Json) -> None:
+    assert render_block(tool_result(content)) == {
         "type": "web_search_tool_result",
         "tool_use_id": "srvtoolu_1",
-        "content": [FOUND],
+        "content": [SEARCH_RESULT],
     }
 
 
 @pytest.mark.parametrize("content", [None, [], {"search_results": []}])
-def test_a_search_may_find_nothing(content: Json) -> None:
-    assert block(gave(content))["content"] == []
+def test_search_without_results_has_an_empty_list(content: Json) -> None:
+    assert render_block(tool_result(content))["content"] == []
 
 
 @pytest.mark.parametrize(
     ("hit", "title", "url"),
     [("text", "text", ""), (5, "5", ""), ({"url": "u"}, "", "u"), ({"title": ["é"]}, '["é"]', "")],
 )
-def test_a_hit_has_every_field_that_its_type_asks_for(hit: Json, title: str, url: str) -> None:
-    (found,) = block(gave([hit]))["content"]
-    assert found == {
+def test_search_result_has_every_field_of_its_type(hit: Json, title: str, url: str) -> None:
+    (search_result,) = render_block(tool_result([hit]))["content"]
+    assert search_result == {
         "type": "web_search_result",
         "url": url,
         "title": title,
@@ -91,12 +91,14 @@ def test_a_hit_has_every_field_that_its_type_asks_for(hit: Json, title: str, url
     }
 
 
-def test_a_search_for_a_text_has_that_as_its_hit() -> None:
-    assert [hit["title"] for hit in block(gave("just text"))["content"]] == ["just text"]
+def test_scripted_text_becomes_a_search_result() -> None:
+    assert [hit["title"] for hit in render_block(tool_result("just text"))["content"]] == [
+        "just text"
+    ]
 
 
-def test_an_error_takes_the_place_of_a_result() -> None:
-    assert block(gave(None, error="unavailable"))["content"] == {
+def test_error_replaces_the_result() -> None:
+    assert render_block(tool_result(None, error="unavailable"))["content"] == {
         "type": "web_search_tool_result_error",
         "error_code": "unavailable",
     }
@@ -113,12 +115,12 @@ def test_an_error_takes_the_place_of_a_result() -> None:
     ],
 )
 def test_a_result_has_the_type_of_its_tool(name: str, kind: str) -> None:
-    assert block(gave({"x": 1}, name))["type"] == kind
-    assert block(gave(None, name, "x"))["content"]["type"] == f"{kind}_error"
+    assert render_block(tool_result({"x": 1}, name))["type"] == kind
+    assert render_block(tool_result(None, name, "x"))["content"]["type"] == f"{kind}_error"
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("scripted", "expected"),
     [
         (None, {"type": "web_fetch_result"}),
         ({"url": "u"}, {"type": "web_fetch_result", "url": "u"}),
@@ -126,17 +128,17 @@ def test_a_result_has_the_type_of_its_tool(name: str, kind: str) -> None:
         (["as it", "stands"], ["as it", "stands"]),
     ],
 )
-def test_another_tools_result_is_sent_as_it_is_scripted(given: Json, sent: Json) -> None:
-    assert block(gave(given, "web_fetch"))["content"] == sent
+def test_result_of_another_tool_is_sent_as_scripted(scripted: Json, expected: Json) -> None:
+    assert render_block(tool_result(scripted, "web_fetch"))["content"] == expected
 
 
-def test_a_tool_searchs_result_has_a_name_of_its_own() -> None:
-    sent = block(gave({"tool_references": []}, "tool_search_tool_bm25"))["content"]
-    assert sent == {"type": "tool_search_tool_search_result", "tool_references": []}
+def test_tool_search_result_has_its_own_type() -> None:
+    content = render_block(tool_result({"tool_references": []}, "tool_search_tool_bm25"))["content"]
+    assert content == {"type": "tool_search_tool_search_result", "tool_references": []}
 
 
-def test_a_text_names_its_sources() -> None:
-    assert block(CITED) == {
+def test_cited_text_lists_its_sources() -> None:
+    assert render_block(CITED) == {
         "type": "text",
         "text": "It is so.",
         "citations": [
@@ -159,9 +161,13 @@ def test_a_text_names_its_sources() -> None:
 
 
 def test_the_stream_of_a_search_is_exactly_the_providers() -> None:
-    events = read_stream(stream(response(USE, gave([HIT]), CITED), cut=10))
+    events = read_stream(stream(response(USE, tool_result([HIT]), CITED), cut=10))
     assert [data for name, data in events if name.startswith("content_block")] == [
-        {"type": "content_block_start", "index": 0, "content_block": {**block(USE), "input": {}}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {**render_block(USE), "input": {}},
+        },
         *[
             {
                 "type": "content_block_delta",
@@ -171,7 +177,11 @@ def test_the_stream_of_a_search_is_exactly_the_providers() -> None:
             for piece in ("", '{"query":"', 'quantum"}')
         ],
         {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_start", "index": 1, "content_block": block(gave([HIT]))},
+        {
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": render_block(tool_result([HIT])),
+        },
         {"type": "content_block_stop", "index": 1},
         {
             "type": "content_block_start",
@@ -189,7 +199,7 @@ def test_the_stream_of_a_search_is_exactly_the_providers() -> None:
                 "index": 2,
                 "delta": {"type": "citations_delta", "citation": citation},
             }
-            for citation in block(CITED)["citations"]
+            for citation in render_block(CITED)["citations"]
         ],
         {"type": "content_block_stop", "index": 2},
     ]
@@ -197,29 +207,29 @@ def test_the_stream_of_a_search_is_exactly_the_providers() -> None:
 
 @pytest.mark.parametrize("content", [HIT, None])
 @pytest.mark.parametrize("model", [Message, BetaMessage])
-def test_the_sdks_types_accept_it(model: Any, content: Json) -> None:
-    found = model.model_validate(render(response(USE, gave(content), CITED)), strict=True)
-    assert [part.type for part in found.content] == [
+def test_sdk_types_accept_a_search_with_citations(model: Any, content: Json) -> None:
+    message = model.model_validate(render(response(USE, tool_result(content), CITED)), strict=True)
+    assert [part.type for part in message.content] == [
         "server_tool_use",
         "web_search_tool_result",
         "text",
     ]
 
 
-def test_the_sdk_puts_a_stream_together_to_the_whole_message() -> None:
-    answer = response(USE, gave([HIT]), gave(None, error="unavailable"), CITED)
+def test_sdk_stream_adds_up_to_the_unstreamed_message() -> None:
+    answer = response(USE, tool_result([HIT]), tool_result(None, error="unavailable"), CITED)
     http = httpx2.Client(transport=transport(answer))
     with Anthropic(api_key="k", http_client=http, _strict_response_validation=True) as client:
-        whole = client.messages.create(**LEAST)
-        with client.messages.stream(**LEAST) as streamed:
+        message = client.messages.create(**MINIMAL_BODY)
+        with client.messages.stream(**MINIMAL_BODY) as streamed:
             blocks = streamed.get_final_message().to_dict()["content"]
-    assert blocks == whole.to_dict()["content"]
+    assert blocks == message.to_dict()["content"]
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
 def test_block_start_escapes_line_separators(separator: str) -> None:
     text = f"a{separator}b"
-    sent = stream(response(gave([text]), TextPart("x", (Citation(text, text, text),))))
+    sent = stream(response(tool_result([text]), TextPart("x", (Citation(text, text, text),))))
     assert separator not in sent.decode()
     titles = [
         data["content_block"]["content"][0]["title"]
@@ -229,14 +239,14 @@ def test_block_start_escapes_line_separators(separator: str) -> None:
     assert titles == [text]
 
 
-def test_a_message_that_calls_tools_anywhere_stops_for_them() -> None:
-    def reason(*choices: Choice) -> str:
+def test_message_with_tool_calls_in_any_choice_stops_for_tool_use() -> None:
+    def stop_reason_of(*choices: Choice) -> str:
         answer = CanonicalResponse("ab12", 0, "claude-x", choices, Usage(1, 1))
-        stopped: str = render(answer)["stop_reason"]
-        return stopped
+        stop_reason: str = render(answer)["stop_reason"]
+        return stop_reason
 
     calls = Choice((ToolCallPart("toolu_1", "f", "{}"),), "tool_calls")
     text = Choice((TextPart("x"),), "stop")
-    assert reason(calls, text) == reason(text, calls, text) == "tool_use"
-    assert reason(text, text) == "end_turn"
-    assert reason(calls, Choice((TextPart("x"),), "length")) == "max_tokens"
+    assert stop_reason_of(calls, text) == stop_reason_of(text, calls, text) == "tool_use"
+    assert stop_reason_of(text, text) == "end_turn"
+    assert stop_reason_of(calls, Choice((TextPart("x"),), "length")) == "max_tokens"

@@ -1,4 +1,4 @@
-"""Anthropic streams: every event exactly, and always the same answer as the whole body."""
+"""Anthropic streams: exact events, and the same content as the unstreamed body."""
 
 import json
 from typing import Any
@@ -24,8 +24,8 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.anthropic.wire import WIRE
 from tests.support.hypothesis_profiles import often
 from tests.wire.anthropic.anthropic_cases import (
-    LEAST,
     MESSAGES,
+    MINIMAL_BODY,
     parse,
     read_stream,
     render,
@@ -33,7 +33,7 @@ from tests.wire.anthropic.anthropic_cases import (
     stream,
     transport,
 )
-from tests.wire.drawn_answers import ARGUMENTS, REASONS, TEXTS, choices_of
+from tests.wire.response_strategies import ARGUMENTS, REASONS, TEXTS, choices_of
 
 parts = st.one_of(
     st.builds(TextPart, TEXTS),
@@ -85,7 +85,7 @@ def test_a_text_stream_is_exactly_the_providers() -> None:
 
 
 def test_thinking_ends_with_one_signature() -> None:
-    deltas = _deltas(response(ReasoningPart("Hm, well", signature="sig")))
+    deltas = _read_deltas(response(ReasoningPart("Hm, well", signature="sig")))
     assert deltas == [
         {"type": "thinking_delta", "thinking": "Hm, "},
         {"type": "thinking_delta", "thinking": "well"},
@@ -94,18 +94,18 @@ def test_thinking_ends_with_one_signature() -> None:
 
 
 def test_thinking_without_a_scripted_signature_ends_with_an_empty_one() -> None:
-    assert _deltas(response(ReasoningPart("Hm")))[-1] == {
+    assert _read_deltas(response(ReasoningPart("Hm")))[-1] == {
         "type": "signature_delta",
         "signature": "",
     }
 
 
 def test_a_thinking_block_begins_empty() -> None:
-    (start, *_) = _named(response(ReasoningPart("Hm", signature="s")), "content_block_start")
+    (start, *_) = _read_events(response(ReasoningPart("Hm", signature="s")), "content_block_start")
     assert start["content_block"] == {"type": "thinking", "thinking": "", "signature": ""}
 
 
-def test_redacted_thinking_starts_and_stops() -> None:
+def test_redacted_thinking_has_no_deltas() -> None:
     sent = read_stream(stream(response(ReasoningPart("", redacted="x=="))))
     names = [name for name, _ in sent]
     assert names[1:4] == ["content_block_start", "ping", "content_block_stop"]
@@ -114,14 +114,14 @@ def test_redacted_thinking_starts_and_stops() -> None:
 
 def test_redacted_thinking_never_shows_its_text() -> None:
     part = ReasoningPart("secret", redacted="x==")
-    encoder = MESSAGES.encode(parse(LEAST), response(part))
+    encoder = MESSAGES.encode(parse(MINIMAL_BODY), response(part))
     encoder.event(PartStart(0, 0, part))
     assert encoder.event(PartDelta(0, 0, part, "secret")) == b""
 
 
 def test_a_tool_call_begins_with_an_empty_fragment() -> None:
     answer = response(ToolCallPart("toolu_1", "f", '{"city":1}'), reason="tool_calls")
-    (start,) = _named(answer, "content_block_start")
+    (start,) = _read_events(answer, "content_block_start")
     assert start["content_block"] == {
         "type": "tool_use",
         "id": "toolu_1",
@@ -129,7 +129,7 @@ def test_a_tool_call_begins_with_an_empty_fragment() -> None:
         "input": {},
         "caller": {"type": "direct"},
     }
-    assert _deltas(answer) == [
+    assert _read_deltas(answer) == [
         {"type": "input_json_delta", "partial_json": ""},
         {"type": "input_json_delta", "partial_json": '{"ci'},
         {"type": "input_json_delta", "partial_json": 'ty":'},
@@ -138,11 +138,11 @@ def test_a_tool_call_begins_with_an_empty_fragment() -> None:
 
 
 def test_broken_arguments_are_streamed_as_they_are() -> None:
-    deltas = _deltas(response(ToolCallPart("toolu_1", "f", '{"ci'), reason="tool_calls"))
+    deltas = _read_deltas(response(ToolCallPart("toolu_1", "f", '{"ci'), reason="tool_calls"))
     assert "".join(delta["partial_json"] for delta in deltas) == '{"ci'
 
 
-def test_blocks_are_numbered_over_all_choices_and_follow_one_another() -> None:
+def test_blocks_are_numbered_across_choices_and_do_not_overlap() -> None:
     answer = CanonicalResponse(
         "ab12",
         0,
@@ -164,15 +164,15 @@ def test_blocks_are_numbered_over_all_choices_and_follow_one_another() -> None:
     assert sent[-2][1]["delta"]["stop_reason"] == "max_tokens"
 
 
-def test_a_ping_comes_once_after_the_first_block_began() -> None:
+def test_single_ping_follows_the_start_of_the_first_block() -> None:
     names = [name for name, _ in read_stream(stream(response(TextPart("a"), TextPart("b"))))]
     assert names.index("ping") == 2
     assert names.count("ping") == 1
 
 
-def test_an_empty_part_leaves_no_trace() -> None:
+def test_empty_part_sends_no_events() -> None:
     part = TextPart("")
-    encoder = MESSAGES.encode(parse(LEAST), response(part))
+    encoder = MESSAGES.encode(parse(MINIMAL_BODY), response(part))
     events = (PartStart(0, 0, part), PartDelta(0, 0, part, ""), PartEnd(0, 0, part))
     assert [encoder.event(event) for event in events] == [b"", b"", b""]
 
@@ -180,7 +180,7 @@ def test_an_empty_part_leaves_no_trace() -> None:
 def test_a_line_separator_in_a_text_is_escaped() -> None:
     answer = response(TextPart("a\u2028b"))
     assert len(stream(answer).decode().splitlines()) == stream(answer).count(b"\n")
-    assert "".join(delta["text"] for delta in _deltas(answer)) == "a\u2028b"
+    assert "".join(delta["text"] for delta in _read_deltas(answer)) == "a\u2028b"
 
 
 def test_line_separators_in_refusals_metadata_and_errors_are_escaped() -> None:
@@ -191,8 +191,8 @@ def test_line_separators_in_refusals_metadata_and_errors_are_escaped() -> None:
     assert read_stream(sent.encode())[-3][1]["delta"]["stop_details"]["explanation"] == odd
 
 
-def test_the_closing_counts_are_cumulative() -> None:
-    (delta,) = _named(response(TextPart("a"), usage=Usage(100, 50, 20, 10)), "message_delta")
+def test_closing_usage_is_cumulative() -> None:
+    (delta,) = _read_events(response(TextPart("a"), usage=Usage(100, 50, 20, 10)), "message_delta")
     assert delta["usage"] == {
         "input_tokens": 90,
         "cache_creation_input_tokens": 0,
@@ -202,10 +202,10 @@ def test_the_closing_counts_are_cumulative() -> None:
     }
 
 
-def test_the_reason_to_stop_comes_at_the_end_alone() -> None:
+def test_stop_reason_is_only_in_the_last_delta() -> None:
     answer = response(TextPart("a"), metadata={"stop_reason": "pause_turn", "container": None})
-    (start,) = _named(answer, "message_start")
-    (delta,) = _named(answer, "message_delta")
+    (start,) = _read_events(answer, "message_start")
+    (delta,) = _read_events(answer, "message_delta")
     assert start["message"]["stop_reason"] is None
     assert "container" in start["message"]
     assert delta["delta"] == {
@@ -215,7 +215,7 @@ def test_the_reason_to_stop_comes_at_the_end_alone() -> None:
     }
 
 
-def test_the_malformed_event_is_framed_and_no_json() -> None:
+def test_malformed_event_is_framed_and_invalid_json() -> None:
     name, data = WIRE.malformed_event.removesuffix(b"\n\n").split(b"\n")
     assert name == b"event: content_block_delta"
     with pytest.raises(json.JSONDecodeError):
@@ -224,10 +224,10 @@ def test_the_malformed_event_is_framed_and_no_json() -> None:
 
 @settings(max_examples=often(200), deadline=None)
 @given(st.lists(choices, min_size=1, max_size=2).map(tuple), usages, st.integers(1, 9))
-def test_a_stream_adds_up_to_the_whole_answer(
-    said: tuple[Choice, ...], usage: Usage, cut: int
+def test_stream_adds_up_to_the_body(
+    drawn_choices: tuple[Choice, ...], usage: Usage, cut: int
 ) -> None:
-    answer = CanonicalResponse("ab12", 0, "claude-x", said, usage)
+    answer = CanonicalResponse("ab12", 0, "claude-x", drawn_choices, usage)
     message: dict[str, Any] = {}
     inputs: dict[int, str] = {}
     for name, data in read_stream(stream(answer, cut)):
@@ -239,26 +239,26 @@ def test_a_stream_adds_up_to_the_whole_answer(
 
 @settings(max_examples=often(60), deadline=None)
 @given(st.lists(parts, max_size=5).map(tuple), st.sampled_from(REASONS))
-def test_the_sdk_accumulates_a_stream_to_the_whole_answer(
-    said: tuple[AnswerPart, ...], reason: FinishReason
+def test_sdk_accumulates_a_stream_to_the_message(
+    drawn_parts: tuple[AnswerPart, ...], reason: FinishReason
 ) -> None:
-    answer = response(*said, reason=reason)
+    answer = response(*drawn_parts, reason=reason)
     with Anthropic(
         api_key="k", base_url="http://test", http_client=_client(answer), max_retries=0
     ) as client:
         for messages in (client.messages, client.beta.messages):
-            whole = messages.create(**LEAST)
-            with messages.stream(**LEAST) as streamed:
+            message = messages.create(**MINIMAL_BODY)
+            with messages.stream(**MINIMAL_BODY) as streamed:
                 final = streamed.get_final_message()
-            assert _plain(final) == _plain(whole)
+            assert _without_added_fields(final) == _without_added_fields(message)
 
 
 def _client(answer: CanonicalResponse) -> Any:
     return httpx2.Client(transport=transport(answer))
 
 
-def _plain(message: Any) -> dict[str, Any]:
-    """A message without what the accumulator adds: parsed output, and nulls it fills in."""
+def _without_added_fields(message: Any) -> dict[str, Any]:
+    """Return a message's fields without those that the SDK's accumulator adds."""
     body = message.to_dict(exclude_none=True)
     for block in body["content"]:
         block.pop("parsed_output", None)
@@ -291,9 +291,9 @@ def _accumulate(
             message["usage"].update(data["usage"])
 
 
-def _named(answer: CanonicalResponse, wanted: str) -> list[dict[str, Any]]:
-    return [data for name, data in read_stream(stream(answer)) if name == wanted]
+def _read_events(answer: CanonicalResponse, event_name: str) -> list[dict[str, Any]]:
+    return [data for name, data in read_stream(stream(answer)) if name == event_name]
 
 
-def _deltas(answer: CanonicalResponse) -> list[dict[str, Any]]:
-    return [data["delta"] for data in _named(answer, "content_block_delta")]
+def _read_deltas(answer: CanonicalResponse) -> list[dict[str, Any]]:
+    return [data["delta"] for data in _read_events(answer, "content_block_delta")]

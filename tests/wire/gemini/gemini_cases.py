@@ -1,4 +1,4 @@
-"""Calls, answers and streams that the tests of the Gemini wire are made of."""
+"""Helpers of the Gemini tests: build calls, parse requests, render and stream responses."""
 
 import json
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.wire import WIRES
 from scenarios_app.wire.registry import find_target
-from tests.wire.played import played
-from tests.wire.sdk_requests import call_of
+from tests.wire.sdk_requests import to_call
+from tests.wire.stream_encoding import encode_stream
 
 EVENTS, ARRAY = WIRES
 HEADERS = {"x-goog-api-key": "key-1"}
 MODEL = "/v1beta/models/gemini-x"
 CONTEXT = ComputeContext({"gemini-a": "gemini", "tunedModels/b": "gemini"}, 1_763_760_000, "f00d")
 HELLO: dict[str, Any] = {"role": "user", "parts": [{"text": "Hello"}]}
-LEAST: dict[str, Any] = {"contents": [HELLO]}
+MINIMAL_BODY: dict[str, Any] = {"contents": [HELLO]}
 Form = Literal["events", "array"]
 GENERATE = EVENTS.endpoints[0]
 FORMS: tuple[Form, ...] = ("events", "array")
@@ -42,23 +42,23 @@ def call(
 
 
 def parse(body: object, path: str = f"{MODEL}:generateContent") -> CanonicalRequest:
-    """A body as the wire reads it from bytes."""
+    """Encode a body and read it as a request to a path."""
     return read(call(path, json.dumps(body).encode()))
 
 
-def read(sent: Call) -> CanonicalRequest:
-    """A call as the wire that it is for reads it."""
-    target = find_target(sent)
-    assert target is not None and target.endpoint is not None, sent
-    body = read_body(sent.body or b"{}", Limits())
-    return target.endpoint.read(sent, target.endpoint, target.params, body)
+def read(request_call: Call) -> CanonicalRequest:
+    """Read a call by the wire that the registry finds for it."""
+    target = find_target(request_call)
+    assert target is not None and target.endpoint is not None, request_call
+    body = read_body(request_call.body or b"{}", Limits())
+    return target.endpoint.read(request_call, target.endpoint, target.params, body)
 
 
-def computed(sent: Call) -> Any:
-    """What the wire computes for a call."""
-    target = find_target(sent)
-    assert target is not None and target.endpoint is not None, sent
-    return json.loads(target.endpoint.compute(read(sent), CONTEXT))
+def compute_json(request_call: Call) -> Any:
+    """Return the parsed body that the wire computes for a call."""
+    target = find_target(request_call)
+    assert target is not None and target.endpoint is not None, request_call
+    return json.loads(target.endpoint.compute(read(request_call), CONTEXT))
 
 
 def parse_contents(*contents: object) -> CanonicalRequest:
@@ -71,10 +71,10 @@ def response(
     usage: Usage | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> CanonicalResponse:
-    return of_choices(Choice(parts, reason), usage=usage, metadata=metadata)
+    return response_of_choices(Choice(parts, reason), usage=usage, metadata=metadata)
 
 
-def of_choices(
+def response_of_choices(
     *choices: Choice,
     usage: Usage | None = None,
     metadata: dict[str, Any] | None = None,
@@ -92,12 +92,12 @@ def of_choices(
 
 
 def generate_of(wire: Wire) -> Endpoint:
-    """Where a wire generates, in its own framing."""
+    """Return a wire's endpoint that generates content."""
     return wire.endpoints[0]
 
 
 def render(answer: CanonicalResponse, *, request: CanonicalRequest | None = None) -> dict[str, Any]:
-    return json.loads(GENERATE.render(request or parse(LEAST), answer))
+    return json.loads(GENERATE.render(request or parse(MINIMAL_BODY), answer))
 
 
 def wire_of(form: Form) -> Wire:
@@ -111,36 +111,39 @@ def stream(
     cut: int = 4,
     request: CanonicalRequest | None = None,
 ) -> bytes:
-    encoder = generate_of(wire_of(form)).encode(request or parse(LEAST), answer)
-    return played(encoder, answer, (cut,))
+    encoder = generate_of(wire_of(form)).encode(request or parse(MINIMAL_BODY), answer)
+    return encode_stream(encoder, answer, (cut,))
 
 
-def read_stream(sent: bytes, form: Form = "events") -> list[dict[str, Any]]:
-    """The chunks of a stream, framed as the provider frames them."""
+def read_stream(stream_bytes: bytes, form: Form = "events") -> list[dict[str, Any]]:
+    """Parse the chunks of a stream; check the provider's framing."""
     if form == "array":
-        return list(json.loads(sent))
-    *events, rest = sent.split(b"\r\n\r\n")
+        return list(json.loads(stream_bytes))
+    *events, rest = stream_bytes.split(b"\r\n\r\n")
     assert rest == b"", "an event is not ended by a blank line"
     assert all(event.startswith(b"data: ") for event in events)
     return [json.loads(event[6:]) for event in events]
 
 
-def chunks(
+def stream_chunks(
     answer: CanonicalResponse, *, cut: int = 4, request: CanonicalRequest | None = None
 ) -> list[dict[str, Any]]:
     return read_stream(stream(answer, cut=cut, request=request))
 
 
 def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
-    """Answers an SDK's requests by the wire alone, every question with the one answer there is."""
+    """Return a transport that handles an SDK's requests by the wire, with the first of `answers`.
+
+    A list, so that a test may replace the response while the client is open.
+    """
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        sent = call_of(request)
-        target = find_target(sent)
+        request_call = to_call(request)
+        target = find_target(request_call)
         assert target is not None and target.wire in WIRES
         try:
             assert target.endpoint is not None, target.error
-            kind, body = _answer(target.wire, sent, answers[0])
+            kind, body = _respond(target.wire, request_call, answers[0])
             status = 200
         except WireError as error:
             status, kind = error.answer.status, "application/json"
@@ -150,14 +153,14 @@ def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:
     return httpx2.MockTransport(handle)
 
 
-def _answer(wire: Wire, sent: Call, answer: CanonicalResponse) -> tuple[str, bytes]:
-    wire.authorise(sent)
-    target, canonical = find_target(sent), read(sent)
+def _respond(wire: Wire, request_call: Call, answer: CanonicalResponse) -> tuple[str, bytes]:
+    wire.authorise(request_call)
+    target, canonical = find_target(request_call), read(request_call)
     assert target is not None and target.endpoint is not None
-    wire.check_headers(sent)
+    wire.check_headers(request_call)
     if target.endpoint.compute is not None:
-        computed = target.endpoint.compute(canonical, CONTEXT)
-        return "application/json", computed
+        computed_body = target.endpoint.compute(canonical, CONTEXT)
+        return "application/json", computed_body
     if canonical.stream:
         return wire.stream_type, stream(answer, "events" if wire is EVENTS else "array")
     return "application/json", target.endpoint.render(canonical, answer)

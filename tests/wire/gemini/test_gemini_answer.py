@@ -1,4 +1,4 @@
-"""Whole Gemini answers: candidates, finish reasons, usage, sources, and types the SDK accepts."""
+"""Unstreamed Gemini responses: candidates, finish reasons, usage and citations."""
 
 from base64 import b64encode
 from typing import Any
@@ -14,18 +14,18 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.wire.gemini.gemini_cases import of_choices, render, response
+from tests.wire.gemini.gemini_cases import render, response, response_of_choices
 
 SIGNATURE = b64encode(b"sig").decode()
 
 
-def candidate(answer: Any) -> dict[str, Any]:
-    (found,) = render(answer)["candidates"]
-    return dict(found)
+def render_candidate(answer: Any) -> dict[str, Any]:
+    (candidate,) = render(answer)["candidates"]
+    return dict(candidate)
 
 
-def parts(answer: Any) -> list[dict[str, Any]]:
-    content = candidate(answer)["content"]
+def render_parts(answer: Any) -> list[dict[str, Any]]:
+    content = render_candidate(answer)["content"]
     assert content["role"] == "model"
     return list(content["parts"])
 
@@ -51,7 +51,7 @@ def test_a_text_answer_is_exactly_the_providers() -> None:
     }
 
 
-def test_parts_stand_in_their_order() -> None:
+def test_parts_keep_their_order() -> None:
     answer = response(
         ReasoningPart("Hm.", signature="sig"),
         ReasoningPart("unsigned"),
@@ -60,7 +60,7 @@ def test_parts_stand_in_their_order() -> None:
         TextPart("Done."),
         reason="tool_calls",
     )
-    assert parts(answer) == [
+    assert render_parts(answer) == [
         {"text": "Hm.", "thought": True, "thoughtSignature": SIGNATURE},
         {"text": "unsigned", "thought": True},
         {"text": "Let me see."},
@@ -78,32 +78,32 @@ def test_the_first_call_after_thinking_carries_its_signature() -> None:
         ReasoningPart("And then?", signature="sig"),
         ToolCallPart("c-3", "h", "{}"),
     )
-    signed = [part.get("thoughtSignature") for part in parts(answer)]
-    assert signed == [SIGNATURE, None, SIGNATURE, None, SIGNATURE, SIGNATURE]
+    signatures = [part.get("thoughtSignature") for part in render_parts(answer)]
+    assert signatures == [SIGNATURE, None, SIGNATURE, None, SIGNATURE, SIGNATURE]
 
 
-def test_encrypted_thinking_is_a_signature_without_words() -> None:
+def test_encrypted_thinking_is_a_signature_without_text() -> None:
     hidden = response(ReasoningPart("", redacted="c2VjcmV0"), ToolCallPart("c-1", "f", "{}"))
-    thought, call = parts(hidden)
+    thought, call = render_parts(hidden)
     assert thought == {"text": "", "thought": True, "thoughtSignature": "c2VjcmV0"}
     assert call["thoughtSignature"] == "c2VjcmV0"
 
 
 @pytest.mark.parametrize("arguments", ["", '{"a": ', "[1]", '"x"', "1", "null", "[" * 99_999])
-def test_arguments_that_are_no_object_arrive_as_an_empty_one(arguments: str) -> None:
-    (call,) = parts(response(ToolCallPart("c-1", "f", arguments)))
+def test_invalid_arguments_become_an_empty_object(arguments: str) -> None:
+    (call,) = render_parts(response(ToolCallPart("c-1", "f", arguments)))
     assert call["functionCall"]["args"] == {}
 
 
 @pytest.mark.parametrize(
     "empty", [(), (TextPart(""),), (RefusalPart(""), ReasoningPart("", redacted=""))]
 )
-def test_an_answer_without_words_has_an_empty_text(empty: Any) -> None:
-    assert parts(response(*empty)) == [{"text": ""}]
+def test_response_without_content_has_an_empty_text(empty: Any) -> None:
+    assert render_parts(response(*empty)) == [{"text": ""}]
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "finish_reason"),
     [
         ("stop", "STOP"),
         ("tool_calls", "STOP"),
@@ -112,21 +112,24 @@ def test_an_answer_without_words_has_an_empty_text(empty: Any) -> None:
         ("content_filter", "SAFETY"),
     ],
 )
-def test_each_reason_to_finish(reason: FinishReason, said: str) -> None:
-    assert candidate(response(TextPart("x"), reason=reason))["finishReason"] == said
+def test_finish_reason_is_translated(reason: FinishReason, finish_reason: str) -> None:
+    assert render_candidate(response(TextPart("x"), reason=reason))["finishReason"] == finish_reason
 
 
-def test_a_refusal_is_a_text_that_safety_ended() -> None:
-    found = candidate(response(RefusalPart("I will not.")))
-    assert found["content"]["parts"] == [{"text": "I will not."}]
-    assert found["finishReason"] == "SAFETY"
-    assert candidate(response(RefusalPart("No"), reason="length"))["finishReason"] == "MAX_TOKENS"
+def test_refusal_is_a_text_with_the_finish_reason_safety() -> None:
+    candidate = render_candidate(response(RefusalPart("I will not.")))
+    assert candidate["content"]["parts"] == [{"text": "I will not."}]
+    assert candidate["finishReason"] == "SAFETY"
+    assert (
+        render_candidate(response(RefusalPart("No"), reason="length"))["finishReason"]
+        == "MAX_TOKENS"
+    )
 
 
 BLOCKED = {"promptFeedback": {"blockReason": "SAFETY"}}
 
 
-def test_a_script_may_block_the_prompt() -> None:
+def test_scripted_block_reason_leaves_no_candidates() -> None:
     answer = response(TextPart("never said"), metadata=BLOCKED, usage=Usage(9, 5))
     assert render(answer) == {
         **BLOCKED,
@@ -148,10 +151,10 @@ def test_feedback_without_a_reason_blocks_nothing(feedback: Any) -> None:
     assert len(body["candidates"]) == 1
 
 
-def test_choices_are_candidates() -> None:
-    one, two = Choice((TextPart("a"),), "stop"), Choice((TextPart("b"),), "length")
-    found = render(of_choices(one, two))["candidates"]
-    assert [(c["index"], c["content"]["parts"], c["finishReason"]) for c in found] == [
+def test_each_choice_is_a_candidate() -> None:
+    first, second = Choice((TextPart("a"),), "stop"), Choice((TextPart("b"),), "length")
+    candidates = render(response_of_choices(first, second))["candidates"]
+    assert [(c["index"], c["content"]["parts"], c["finishReason"]) for c in candidates] == [
         (0, [{"text": "a"}], "STOP"),
         (1, [{"text": "b"}], "MAX_TOKENS"),
     ]
@@ -160,10 +163,12 @@ def test_choices_are_candidates() -> None:
 def test_consecutive_choices_are_one_candidates_parts_in_order() -> None:
     call = Choice((ToolCallPart("c-1", "f", "{}"),), "tool_calls")
     text = Choice((ReasoningPart("Hm."), TextPart("b")), "length")
-    found = candidate(of_choices(call, Choice((), "stop"), text, consecutive=True))
-    kinds = [next(iter(part)) for part in found["content"]["parts"]]
+    candidate = render_candidate(
+        response_of_choices(call, Choice((), "stop"), text, consecutive=True)
+    )
+    kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
     assert kinds == ["functionCall", "text", "text"]
-    assert found["finishReason"] == "MAX_TOKENS"
+    assert candidate["finishReason"] == "MAX_TOKENS"
 
 
 def test_thoughts_are_counted_beside_the_candidates() -> None:
@@ -180,13 +185,13 @@ def test_thoughts_are_counted_beside_the_candidates() -> None:
     }
 
 
-def test_a_scripted_total_stands() -> None:
+def test_scripted_total_is_not_replaced() -> None:
     usage = Usage(1, 2, reasoning_tokens=3, total=99)
-    said = render(response(TextPart("x"), usage=usage))["usageMetadata"]
-    assert (said["candidatesTokenCount"], said["totalTokenCount"]) == (0, 99)
+    usage_metadata = render(response(TextPart("x"), usage=usage))["usageMetadata"]
+    assert (usage_metadata["candidatesTokenCount"], usage_metadata["totalTokenCount"]) == (0, 99)
 
 
-def test_sources_are_placed_in_bytes() -> None:
+def test_citation_offsets_are_in_bytes() -> None:
     answer = response(
         TextPart("Grüße. "),
         RefusalPart("Ä"),
@@ -200,14 +205,14 @@ def test_sources_are_placed_in_bytes() -> None:
             ),
         ),
     )
-    assert candidate(answer)["citationMetadata"]["citationSources"] == [
+    assert render_candidate(answer)["citationMetadata"]["citationSources"] == [
         {"startIndex": 15, "endIndex": 21, "uri": "https://a.example", "title": "A"},
         {"startIndex": 11, "endIndex": 22, "uri": "https://b.example"},
         {"startIndex": 11, "endIndex": 22, "uri": "https://c.example"},
     ]
 
 
-def test_scripted_fields_stand_where_they_belong() -> None:
+def test_scripted_fields_go_to_the_body_or_the_candidate() -> None:
     metadata = {
         "finishReason": "MALFORMED_FUNCTION_CALL",
         "safetyRatings": [],
@@ -219,6 +224,9 @@ def test_scripted_fields_stand_where_they_belong() -> None:
     body = render(response(TextPart("x"), metadata=metadata))
     assert (body["modelVersion"], body["modelStatus"]) == ("other", {})
     assert body["usageMetadata"]["promptTokenCount"] == 9
-    (found,) = body["candidates"]
-    assert (found["finishReason"], found["safetyRatings"]) == ("MALFORMED_FUNCTION_CALL", [])
+    (candidate,) = body["candidates"]
+    assert (candidate["finishReason"], candidate["safetyRatings"]) == (
+        "MALFORMED_FUNCTION_CALL",
+        [],
+    )
     assert "finishReason" not in body

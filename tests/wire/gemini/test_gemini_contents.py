@@ -1,4 +1,4 @@
-"""Contents of a Gemini request as messages."""
+"""Parsing of a Gemini request's contents to messages."""
 
 from base64 import b64encode
 from typing import Any
@@ -33,23 +33,23 @@ def thought(text: str, **fields: Any) -> dict[str, Any]:
     return {"text": text, "thought": True, **fields}
 
 
-def answered(*contents: Any) -> tuple[MessagePart, ...]:
-    """The parts of the one answer that the contents are."""
+def read_answer_parts(*contents: Any) -> tuple[MessagePart, ...]:
+    """Return the parts of the single assistant message that the contents become."""
     _, message = parse_contents(HELLO, *contents).messages
     assert message.role == "assistant"
     return message.parts
 
 
-def result(response: Any, **fields: Any) -> ToolResultPart:
-    given = {"name": "f", "response": response, **fields}
-    (message,) = parse_contents(user({"functionResponse": given})).messages
+def read_result(response: Any, **fields: Any) -> ToolResultPart:
+    function_response = {"name": "f", "response": response, **fields}
+    (message,) = parse_contents(user({"functionResponse": function_response})).messages
     assert message.role == "tool"
     (part,) = message.parts
     assert isinstance(part, ToolResultPart)
     return part
 
 
-def test_roles_and_texts() -> None:
+def test_contents_become_messages_of_their_roles() -> None:
     contents = [
         user({"text": "a"}, {"text": "b"}),
         model({"text": "c"}),
@@ -97,11 +97,13 @@ def test_part_without_text_becomes_an_opaque_part(part: Any, kind: str) -> None:
 
 
 def test_an_answer_may_be_empty() -> None:
-    assert answered(model()) == ()
+    assert read_answer_parts(model()) == ()
 
 
 def test_thoughts_have_their_signatures() -> None:
-    parts = answered(model(thought("Hm.", thoughtSignature=SIGNATURE), thought("Ah."), CALL))
+    parts = read_answer_parts(
+        model(thought("Hm.", thoughtSignature=SIGNATURE), thought("Ah."), CALL)
+    )
     assert parts == (
         ReasoningPart("Hm.", signature="sig-1"),
         ReasoningPart("Ah."),
@@ -110,21 +112,21 @@ def test_thoughts_have_their_signatures() -> None:
 
 
 def test_a_call_signs_the_thinking_before_it() -> None:
-    parts = answered(model(thought("Hm."), {**CALL, "thoughtSignature": SIGNATURE}, CALL))
+    parts = read_answer_parts(model(thought("Hm."), {**CALL, "thoughtSignature": SIGNATURE}, CALL))
     assert parts[0] == ReasoningPart("Hm.", signature="sig-1")
     assert [type(part) for part in parts[1:]] == [ToolCallPart, ToolCallPart]
 
 
-def test_a_signature_that_stands_twice_is_one() -> None:
+def test_repeated_signature_is_read_once() -> None:
     signed = thought("Hm.", thoughtSignature=SIGNATURE)
-    parts = answered(model(signed, {**CALL, "thought_signature": SIGNATURE}))
+    parts = read_answer_parts(model(signed, {**CALL, "thought_signature": SIGNATURE}))
     assert [type(part) for part in parts] == [ReasoningPart, ToolCallPart]
 
 
-def test_thinking_that_was_not_shown_is_a_signature_alone() -> None:
+def test_hidden_thinking_is_a_signature_without_text() -> None:
     signed = {**CALL, "thoughtSignature": SIGNATURE}
-    assert answered(model(signed))[0] == ReasoningPart("", signature="sig-1")
-    assert answered(model(thought("Hm.", thoughtSignature=OTHER), signed))[:2] == (
+    assert read_answer_parts(model(signed))[0] == ReasoningPart("", signature="sig-1")
+    assert read_answer_parts(model(thought("Hm.", thoughtSignature=OTHER), signed))[:2] == (
         ReasoningPart("Hm.", signature="sig-2"),
         ReasoningPart("", signature="sig-1"),
     )
@@ -133,19 +135,19 @@ def test_thinking_that_was_not_shown_is_a_signature_alone() -> None:
 @pytest.mark.parametrize("last", [{"text": ""}, {}])
 def test_a_signature_may_come_after_the_text(last: Any) -> None:
     signature = {**last, "thoughtSignature": SIGNATURE}
-    assert answered(model({"text": "Hi"}, signature)) == (
+    assert read_answer_parts(model({"text": "Hi"}, signature)) == (
         TextPart("Hi"),
         ReasoningPart("", signature="sig-1"),
     )
-    assert answered(model(thought("Hm."), {"text": "Hi"}, signature)) == (
+    assert read_answer_parts(model(thought("Hm."), {"text": "Hi"}, signature)) == (
         ReasoningPart("Hm.", signature="sig-1"),
         TextPart("Hi"),
     )
 
 
-def test_the_chunks_of_a_stream_are_one_answer() -> None:
-    """The official client sends them back as it got them: as a content each."""
-    assert answered(
+def test_returned_chunks_of_a_stream_are_one_message() -> None:
+    # The official client sends each chunk back as a content.
+    assert read_answer_parts(
         model(thought("I sh")),
         model(thought("ould.")),
         model(thought("", thoughtSignature=SIGNATURE)),
@@ -162,37 +164,37 @@ def test_the_chunks_of_a_stream_are_one_answer() -> None:
 
 def test_a_streams_last_chunk_may_sign_it() -> None:
     last = model({"text": "", "thoughtSignature": SIGNATURE})
-    assert answered(model({"text": "H"}), model({"text": "i"}), last) == (
+    assert read_answer_parts(model({"text": "H"}), model({"text": "i"}), last) == (
         ReasoningPart("", signature="sig-1"),
         TextPart("Hi"),
     )
 
 
-def test_only_what_streamed_is_joined() -> None:
+def test_only_single_part_chunks_are_joined() -> None:
     contents = [
         model({"text": "a"}, {"text": "b"}),
         model({"text": "c"}, {"text": "d"}),
         model({"text": ""}),
     ]
-    assert answered(*contents) == (TextPart("a"), TextPart("bc"), TextPart("d"))
+    assert read_answer_parts(*contents) == (TextPart("a"), TextPart("bc"), TextPart("d"))
 
 
-def test_signed_thinking_is_complete() -> None:
+def test_signed_thinking_is_not_joined_with_the_next() -> None:
     signed = thought("a", thoughtSignature=SIGNATURE)
-    assert answered(model(signed), model(thought("b")), model({"text": ""})) == (
+    assert read_answer_parts(model(signed), model(thought("b")), model({"text": ""})) == (
         ReasoningPart("a", signature="sig-1"),
         ReasoningPart("b"),
     )
 
 
-def test_answers_that_did_not_stream_are_counted_each() -> None:
-    one, two, end = model({"text": "a"}), model({"text": "b"}), model({"text": ""})
-    assert parse_contents(HELLO, one, two).turn == 3
-    assert parse_contents(HELLO, one, two, end).turn == 2
-    assert parse_contents(HELLO, one, end, two, end, one).turn == 4
+def test_unstreamed_answers_count_as_separate_turns() -> None:
+    first, second, end = model({"text": "a"}), model({"text": "b"}), model({"text": ""})
+    assert parse_contents(HELLO, first, second).turn == 3
+    assert parse_contents(HELLO, first, second, end).turn == 2
+    assert parse_contents(HELLO, first, end, second, end, first).turn == 4
 
 
-def test_answers_with_something_between_them_are_two() -> None:
+def test_answers_around_a_user_message_are_two_turns() -> None:
     request = parse_contents(HELLO, model({"text": "a"}), HELLO, model({"text": "b"}), HELLO)
     assert request.turn == 3
 
@@ -205,7 +207,7 @@ def test_calls_and_results_keep_their_ids() -> None:
     assert request.tool_results == (ToolResultPart("c-7", "f", "x"),)
 
 
-def test_without_ids_results_belong_to_the_calls_of_their_names_in_order() -> None:
+def test_results_without_ids_belong_to_calls_of_their_name_in_order() -> None:
     calls = [{"functionCall": {"name": name}} for name in ("f", "g", "f")]
     results = [
         {"functionResponse": {"name": name, "response": {"result": name + str(number)}}}
@@ -222,14 +224,14 @@ def test_without_ids_results_belong_to_the_calls_of_their_names_in_order() -> No
 
 
 def test_a_result_without_an_id_takes_that_of_its_call() -> None:
-    """As the official client's automatic function calling sends it."""
+    # The official client's automatic function calling sends no id.
     call = {"functionCall": {"id": "c-7", "name": "f"}}
     response = {"functionResponse": {"name": "f", "response": {"result": "x"}}}
-    (found,) = parse_contents(HELLO, model(call), user(response)).tool_results
-    assert found.tool_call_id == "c-7"
+    (tool_result,) = parse_contents(HELLO, model(call), user(response)).tool_results
+    assert tool_result.tool_call_id == "c-7"
 
 
-def test_a_call_whose_result_has_its_id_waits_no_longer() -> None:
+def test_result_without_an_id_skips_calls_that_have_results() -> None:
     calls = [{"functionCall": {"id": name, "name": "f"}} for name in ("c-1", "c-2")]
     results = [
         {"functionResponse": {"id": "c-1", "name": "f", "response": {"result": "x"}}},
@@ -239,8 +241,8 @@ def test_a_call_whose_result_has_its_id_waits_no_longer() -> None:
     assert [r.tool_call_id for r in request.tool_results] == ["c-1", "c-2"]
 
 
-def test_an_unknown_id_stays() -> None:
-    assert result({"result": "x"}, id="c-9").tool_call_id == "c-9"
+def test_unknown_call_id_is_kept() -> None:
+    assert read_result({"result": "x"}, id="c-9").tool_call_id == "c-9"
 
 
 @pytest.mark.parametrize(
@@ -258,23 +260,23 @@ def test_an_unknown_id_stays() -> None:
     ],
 )
 def test_function_response_becomes_the_tool_result(response: Any, content: str) -> None:
-    assert result(response) == ToolResultPart("f", "f", content)
+    assert read_result(response) == ToolResultPart("f", "f", content)
 
 
 @pytest.mark.parametrize(
     ("response", "content"),
     [({"error": "no net"}, "no net"), ({"error": {"code": 5}, "result": "x"}, '{"code":5}')],
 )
-def test_a_function_that_failed(response: Any, content: str) -> None:
-    assert result(response) == ToolResultPart("f", "f", content, is_error=True)
+def test_error_response_becomes_an_error_result(response: Any, content: str) -> None:
+    assert read_result(response) == ToolResultPart("f", "f", content, is_error=True)
 
 
 @pytest.mark.parametrize("error", [None, "", False])
-def test_no_error_is_none(error: Any) -> None:
-    assert result({"error": error, "result": "x"}) == ToolResultPart("f", "f", "x")
+def test_empty_error_is_not_an_error_result(error: Any) -> None:
+    assert read_result({"error": error, "result": "x"}) == ToolResultPart("f", "f", "x")
 
 
-def test_results_beside_other_parts_are_messages_of_their_own() -> None:
+def test_results_beside_other_parts_become_separate_messages() -> None:
     response = {"functionResponse": {"name": "f", "response": {"result": "x"}}}
     messages = parse_contents(user({"text": "a"}, response, response, {"text": "b"})).messages
     assert [message.role for message in messages] == ["user", "tool", "tool", "user"]

@@ -11,20 +11,20 @@ from tests.wire.gemini.gemini_cases import ARRAY, EVENTS
 PLAIN = ErrorAnswer(400, "Nein.")
 
 
-def body(error: ErrorAnswer) -> Any:
+def render_error(error: ErrorAnswer) -> Any:
     return json.loads(EVENTS.error(error, request_id="f00d"))
 
 
-def test_a_script_may_name_the_status_itself() -> None:
+def test_scripted_type_is_the_status() -> None:
     error = ErrorAnswer(400, "x", type="FAILED_PRECONDITION")
-    assert body(error)["error"]["status"] == "FAILED_PRECONDITION"
+    assert render_error(error)["error"]["status"] == "FAILED_PRECONDITION"
 
 
-def test_the_details_say_why_where_and_when() -> None:
+def test_details_have_code_field_and_delay() -> None:
     error = ErrorAnswer(429, "Slow down.", code="RATE", param="contents", retry_after_ms=1500)
     kind = "type.googleapis.com/google.rpc."
     violation = {"field": "contents", "description": "Slow down."}
-    assert body(error)["error"]["details"] == [
+    assert render_error(error)["error"]["details"] == [
         {"@type": f"{kind}ErrorInfo", "reason": "RATE", "domain": "googleapis.com"},
         {"@type": f"{kind}BadRequest", "fieldViolations": [violation]},
         {"@type": f"{kind}RetryInfo", "retryDelay": "1.500s"},
@@ -34,24 +34,24 @@ def test_the_details_say_why_where_and_when() -> None:
 @pytest.mark.parametrize(
     ("milliseconds", "delay"), [(0, "0s"), (1, "0.001s"), (1000, "1s"), (30_000, "30s")]
 )
-def test_a_delay_is_a_length_of_time(milliseconds: int, delay: str) -> None:
+def test_retry_delay_is_in_seconds(milliseconds: int, delay: str) -> None:
     error = ErrorAnswer(429, "x", retry_after_ms=milliseconds)
-    assert body(error)["error"]["details"][0]["retryDelay"] == delay
+    assert render_error(error)["error"]["details"][0]["retryDelay"] == delay
 
 
 def test_an_error_in_a_stream_is_an_event() -> None:
-    for sent in (0, 3):
-        event = EVENTS.stream_error(PLAIN, events_sent=sent)
+    for events_sent in (0, 3):
+        event = EVENTS.stream_error(PLAIN, events_sent=events_sent)
         assert event.startswith(b'data: {"error":') and event.endswith(b"}\r\n\r\n")
-        assert json.loads(event[6:]) == body(PLAIN)
+        assert json.loads(event[6:]) == render_error(PLAIN)
     odd = EVENTS.stream_error(ErrorAnswer(500, "a\u2028b\x85"), events_sent=1).decode()
     assert len(odd.splitlines()) == 2
 
 
 def test_an_error_in_an_array_is_its_last_element() -> None:
-    assert json.loads(ARRAY.stream_error(PLAIN, events_sent=0)) == [body(PLAIN)]
+    assert json.loads(ARRAY.stream_error(PLAIN, events_sent=0)) == [render_error(PLAIN)]
     later = b'[{"candidates":[]}\n\n' + ARRAY.stream_error(PLAIN, events_sent=1)
-    assert json.loads(later) == [{"candidates": []}, body(PLAIN)]
+    assert json.loads(later) == [{"candidates": []}, render_error(PLAIN)]
 
 
 @pytest.mark.parametrize("wire", [EVENTS, ARRAY])

@@ -1,4 +1,4 @@
-"""Gemini requests as canonical ones, in either spelling; and what is refused, with its place."""
+"""Parsing of Gemini requests in either spelling; invalid values are rejected with their path."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ import pytest
 from scenarios_app.engine.canonical import Tool
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.style import GeminiStyle
-from tests.wire.gemini.gemini_cases import HELLO, LEAST, MODEL, parse
+from tests.wire.gemini.gemini_cases import HELLO, MINIMAL_BODY, MODEL, parse
 
 THINKING = "/v1beta/models/gemini-2.5-flash"
 
 SCHEMA = {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}
-MEANT = {"type": "object", "properties": {"city": {"type": "string"}}}
+JSON_SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 CONFIG = {
     "temperature": 0.5,
     "topP": 0.9,
@@ -38,15 +38,15 @@ SNAKE_CONFIG = {
 FUNCTION = {"name": "get_weather", "description": "Tells the weather.", "parameters": SCHEMA}
 
 
-def configured(**config: Any) -> dict[str, Any]:
-    return {**LEAST, "generationConfig": config}
+def body_with_config(**config: Any) -> dict[str, Any]:
+    return {**MINIMAL_BODY, "generationConfig": config}
 
 
 @pytest.mark.parametrize(
     ("key", "config"), [("generationConfig", CONFIG), ("generation_config", SNAKE_CONFIG)]
 )
-def test_the_configuration(key: str, config: Any) -> None:
-    request = parse({**LEAST, key: config})
+def test_generation_config_is_read_in_either_spelling(key: str, config: Any) -> None:
+    request = parse({**MINIMAL_BODY, key: config})
     assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.9, 100)
     assert (request.stop, request.n, request.reasoning) == (("END", "###"), 2, True)
     assert request.response_format == {
@@ -55,7 +55,7 @@ def test_the_configuration(key: str, config: Any) -> None:
     }
 
 
-def test_numbers_may_be_texts_and_whole_ones_have_a_point() -> None:
+def test_numbers_may_be_strings_and_integers_may_be_floats() -> None:
     config = {
         "temperature": "0.5",
         "topP": "9e-1",
@@ -65,19 +65,19 @@ def test_numbers_may_be_texts_and_whole_ones_have_a_point() -> None:
         "topK": "40",
         "thinkingConfig": {"thinkingBudget": "1e1"},
     }
-    request = parse({**LEAST, "generationConfig": config}, f"{THINKING}:generateContent")
+    request = parse({**MINIMAL_BODY, "generationConfig": config}, f"{THINKING}:generateContent")
     assert (request.temperature, request.top_p, request.max_tokens) == (0.5, 0.9, 100)
     assert (request.n, request.thought_tokens) == (2, 10)
 
 
 def test_a_schema_in_json_may_be_true() -> None:
     declared = {"name": "f", "parametersJsonSchema": True}
-    (tool,) = parse({**LEAST, "tools": [{"functionDeclarations": [declared]}]}).tools
+    (tool,) = parse({**MINIMAL_BODY, "tools": [{"functionDeclarations": [declared]}]}).tools
     assert tool.schema is True
 
 
-def test_least() -> None:
-    request = parse(LEAST)
+def test_minimal_request_has_the_defaults() -> None:
+    request = parse(MINIMAL_BODY)
     assert (request.provider, request.model, request.n) == ("gemini", "gemini-x", 1)
     assert (request.path, request.route) == (
         f"{MODEL}:generateContent",
@@ -104,8 +104,8 @@ def test_least() -> None:
 )
 @pytest.mark.parametrize("verb", ["generateContent", "streamGenerateContent"])
 @pytest.mark.parametrize("colon", [":", "%3A", "%3a"])
-def test_the_path_names_the_model(path: str, model: str, verb: str, colon: str) -> None:
-    request = parse(LEAST, f"{path}{colon}{verb}")
+def test_model_is_read_from_the_path(path: str, model: str, verb: str, colon: str) -> None:
+    request = parse(MINIMAL_BODY, f"{path}{colon}{verb}")
     assert request.model == model
     assert request.route == "/v1beta/models/{model}:generateContent"
     assert request.stream == (verb == "streamGenerateContent")
@@ -124,33 +124,33 @@ def test_the_path_names_the_model(path: str, model: str, verb: str, colon: str) 
         ({"thinking_level": "HIGH", "include_thoughts": False}, True),
     ],
 )
-def test_thinking_is_on_where_it_is_asked_for(thinking: Any, reasoning: bool) -> None:
-    assert parse(configured(thinkingConfig=thinking)).reasoning is reasoning
+def test_thinking_config_switches_reasoning(thinking: Any, reasoning: bool) -> None:
+    assert parse(body_with_config(thinkingConfig=thinking)).reasoning is reasoning
 
 
 @pytest.mark.parametrize("declared", ["functionDeclarations", "function_declarations"])
-def test_tools_are_the_functions_and_googles_own(declared: str) -> None:
+def test_tools_are_functions_and_googles_hosted_tools(declared: str) -> None:
     plain = {"name": "now"}
     by_json = {"name": "then", "parametersJsonSchema": {"type": "object"}}
     tools = [{declared: [FUNCTION, plain]}, {declared: by_json}, {"googleSearch": {}}]
-    assert parse({**LEAST, "tools": tools}).tools == (
-        Tool("get_weather", "Tells the weather.", MEANT),
+    assert parse({**MINIMAL_BODY, "tools": tools}).tools == (
+        Tool("get_weather", "Tells the weather.", JSON_SCHEMA),
         Tool("now"),
         Tool("then", "", {"type": "object"}),
         Tool("google_search", kind="hosted"),
     )
 
 
-def test_a_tool_that_is_null_is_none() -> None:
+def test_null_tool_is_ignored() -> None:
     tools = {"functionDeclarations": [FUNCTION], "codeExecution": None}
-    assert [tool.name for tool in parse({**LEAST, "tools": tools}).tools] == ["get_weather"]
+    assert [tool.name for tool in parse({**MINIMAL_BODY, "tools": tools}).tools] == ["get_weather"]
 
 
-def test_the_rest_is_kept() -> None:
+def test_tool_config_labels_and_cached_content_are_read() -> None:
     config = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
     request = parse(
         {
-            **LEAST,
+            **MINIMAL_BODY,
             "toolConfig": config,
             "labels": {"team": "qa"},
             "safetySettings": [{"category": "X", "threshold": "Y"}],
@@ -164,14 +164,14 @@ def test_the_rest_is_kept() -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"contents": None}, {"contents": []}])
-def test_contents_are_needed(body: Any) -> None:
-    with pytest.raises(WireError) as caught:
+def test_missing_contents_are_rejected(body: Any) -> None:
+    with pytest.raises(WireError) as raised:
         parse(body)
-    assert (caught.value.answer.status, caught.value.answer.param) == (400, "contents")
+    assert (raised.value.answer.status, raised.value.answer.param) == (400, "contents")
 
 
 @pytest.mark.parametrize(
-    ("place", "broken"),
+    ("path", "invalid_fields"),
     [
         ("contents", {"contents": "Hello"}),
         ("contents[0]", {"contents": ["Hello"]}),
@@ -191,33 +191,33 @@ def test_contents_are_needed(body: Any) -> None:
         ),
         ("toolConfig", {"toolConfig": "ANY"}),
         ("generationConfig", {"generationConfig": 1}),
-        ("generationConfig.temperature", configured(temperature="hot")),
+        ("generationConfig.temperature", body_with_config(temperature="hot")),
         ("generation_config.top_p", {"generation_config": {"top_p": []}}),
-        ("generationConfig.topK", configured(topK="x")),
-        ("generationConfig.topK", configured(topK="9" * 5_000)),
-        ("generationConfig.seed", configured(seed=True)),
-        ("generationConfig.maxOutputTokens", configured(maxOutputTokens=1.5)),
-        ("generationConfig.stopSequences", configured(stopSequences="END")),
-        ("generationConfig.stopSequences[1]", configured(stopSequences=["END", 1])),
-        ("generationConfig.candidateCount", configured(candidateCount="two")),
-        ("generationConfig.candidateCount", configured(candidateCount=0)),
-        ("generationConfig.candidateCount", configured(candidateCount=9)),
-        ("generationConfig.thinkingConfig", configured(thinkingConfig=True)),
+        ("generationConfig.topK", body_with_config(topK="x")),
+        ("generationConfig.topK", body_with_config(topK="9" * 5_000)),
+        ("generationConfig.seed", body_with_config(seed=True)),
+        ("generationConfig.maxOutputTokens", body_with_config(maxOutputTokens=1.5)),
+        ("generationConfig.stopSequences", body_with_config(stopSequences="END")),
+        ("generationConfig.stopSequences[1]", body_with_config(stopSequences=["END", 1])),
+        ("generationConfig.candidateCount", body_with_config(candidateCount="two")),
+        ("generationConfig.candidateCount", body_with_config(candidateCount=0)),
+        ("generationConfig.candidateCount", body_with_config(candidateCount=9)),
+        ("generationConfig.thinkingConfig", body_with_config(thinkingConfig=True)),
         (
             "generationConfig.thinkingConfig.thinkingBudget",
-            configured(thinkingConfig={"thinkingBudget": "1.5"}),
+            body_with_config(thinkingConfig={"thinkingBudget": "1.5"}),
         ),
         (
             "generationConfig.thinkingConfig.thinkingLevel",
-            configured(thinkingConfig={"thinkingLevel": 1}),
+            body_with_config(thinkingConfig={"thinkingLevel": 1}),
         ),
         (
             "generationConfig.thinkingConfig.includeThoughts",
-            configured(thinkingConfig={"includeThoughts": 1}),
+            body_with_config(thinkingConfig={"includeThoughts": 1}),
         ),
-        ("generationConfig.responseMimeType", configured(responseMimeType=1)),
-        ("generationConfig.responseSchema", configured(responseSchema="x")),
-        ("generationConfig.seed", configured(seed="x")),
+        ("generationConfig.responseMimeType", body_with_config(responseMimeType=1)),
+        ("generationConfig.responseSchema", body_with_config(responseSchema="x")),
+        ("generationConfig.seed", body_with_config(seed="x")),
         ("labels", {"labels": []}),
         ("labels.team", {"labels": {"team": 1}}),
         ("safetySettings", {"safetySettings": "none"}),
@@ -225,12 +225,12 @@ def test_contents_are_needed(body: Any) -> None:
         ("cachedContent", {"cachedContent": {}}),
     ],
 )
-def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, Any]) -> None:
-    assert_refused({**LEAST, **broken}, place)
+def test_invalid_value_is_rejected_with_its_path(path: str, invalid_fields: dict[str, Any]) -> None:
+    assert_rejected({**MINIMAL_BODY, **invalid_fields}, path)
 
 
 @pytest.mark.parametrize(
-    ("place", "part"),
+    ("path", "part"),
     [
         ("", {}),
         ("", {"thought": True}),
@@ -247,13 +247,13 @@ def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, A
     ],
 )
 @pytest.mark.parametrize("role", ["user", "model"])
-def test_a_broken_part_is_named_by_its_place(role: str, place: str, part: Any) -> None:
-    assert_refused({"contents": [{"role": role, "parts": [part]}]}, f"contents[0].parts[0]{place}")
+def test_invalid_part_is_rejected_with_its_path(role: str, path: str, part: Any) -> None:
+    assert_rejected({"contents": [{"role": role, "parts": [part]}]}, f"contents[0].parts[0]{path}")
 
 
-def assert_refused(body: Any, place: str) -> None:
-    with pytest.raises(WireError) as caught:
+def assert_rejected(body: Any, path: str) -> None:
+    with pytest.raises(WireError) as raised:
         parse(body)
-    answer = caught.value.answer
-    assert (answer.status, answer.param, answer.code) == (400, place, None)
-    assert place in answer.message
+    error = raised.value.answer
+    assert (error.status, error.param, error.code) == (400, path, None)
+    assert path in error.message

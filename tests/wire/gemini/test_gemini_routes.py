@@ -1,4 +1,4 @@
-"""Which calls are Gemini's, under a prefix that it shares with others, and who may call."""
+"""Routing of calls to the Gemini wire, below prefixes that it shares with others, and keys."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target, find_target, is_provider_path
 from tests.wire.gemini.gemini_cases import ARRAY, EVENTS, HEADERS, MODEL, call
 
-# The verb by which steps name each.
+# Verbs of paths and the verb in the route that steps match.
 VERBS = {
     "generateContent": "generateContent",
     "streamGenerateContent": "generateContent",
@@ -17,14 +17,14 @@ VERBS = {
 }
 
 
-def target(sent: Call) -> Target:
-    found = find_target(sent)
-    assert found is not None
-    return found
+def resolve_target(request_call: Call) -> Target:
+    target = find_target(request_call)
+    assert target is not None
+    return target
 
 
 def wire_of(method: str, path: str, headers: dict[str, str], **query: str) -> Wire:
-    return target(Call(method, path, query, headers, b"")).wire
+    return resolve_target(Call(method, path, query, headers, b"")).wire
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -32,34 +32,36 @@ def wire_of(method: str, path: str, headers: dict[str, str], **query: str) -> Wi
     "folder", ["/v1beta/models", "/v1/models", "/v1alpha/models", "/v1beta/tunedModels"]
 )
 @pytest.mark.parametrize("headers", [{}, HEADERS, {"authorization": "Bearer x"}])
-def test_verbs(verb: str, folder: str, headers: dict[str, str]) -> None:
-    found = target(call(f"{folder}/m-1:{verb}", headers=headers))
-    assert found.wire.provider == "gemini"
-    assert found.endpoint is not None and found.endpoint.canonical.endswith(f":{VERBS[verb]}")
-    assert found.params == {"model": "m-1"}
+def test_verbs_are_routed_to_gemini_whatever_the_headers(
+    verb: str, folder: str, headers: dict[str, str]
+) -> None:
+    target = resolve_target(call(f"{folder}/m-1:{verb}", headers=headers))
+    assert target.wire.provider == "gemini"
+    assert target.endpoint is not None and target.endpoint.canonical.endswith(f":{VERBS[verb]}")
+    assert target.params == {"model": "m-1"}
 
 
 @pytest.mark.parametrize(
     ("query", "wire"),
     [({"alt": "sse"}, EVENTS), ({}, ARRAY), ({"alt": "json"}, ARRAY), ({"key": "k"}, ARRAY)],
 )
-def test_the_query_says_how_a_stream_is_framed(query: dict[str, str], wire: Wire) -> None:
-    assert target(call(f"{MODEL}:streamGenerateContent", query=query)).wire is wire
-    assert target(call(f"{MODEL}:generateContent", query=query)).wire is EVENTS
+def test_alt_parameter_selects_the_framing_of_a_stream(query: dict[str, str], wire: Wire) -> None:
+    assert resolve_target(call(f"{MODEL}:streamGenerateContent", query=query)).wire is wire
+    assert resolve_target(call(f"{MODEL}:generateContent", query=query)).wire is EVENTS
 
 
 @pytest.mark.parametrize(
     ("path", "canonical"), [("models", "models"), ("models/gemini-x", "models/{model}")]
 )
 @pytest.mark.parametrize("version", ["v1beta", "v1", "v1alpha"])
-def test_models(version: str, path: str, canonical: str) -> None:
-    found = target(call(f"/{version}/{path}", method="GET"))
-    assert found.wire is EVENTS
-    assert found.endpoint is not None
-    assert found.endpoint.canonical == f"/v1beta/{canonical}"
+def test_models_paths_are_routed_to_gemini(version: str, path: str, canonical: str) -> None:
+    target = resolve_target(call(f"/{version}/{path}", method="GET"))
+    assert target.wire is EVENTS
+    assert target.endpoint is not None
+    assert target.endpoint.canonical == f"/v1beta/{canonical}"
 
 
-def test_the_models_below_v1_are_googles_for_googles_key_alone() -> None:
+def test_models_below_v1_are_googles_only_with_googles_key() -> None:
     key = HEADERS
     for path in ("/v1/models", "/v1/models/x"):
         assert wire_of("GET", path, key) is EVENTS
@@ -82,7 +84,7 @@ def test_the_models_below_v1_are_googles_for_googles_key_alone() -> None:
         ("GET", "/v1/none"),
     ],
 )
-def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
+def test_other_paths_below_v1_are_not_googles(method: str, path: str) -> None:
     assert wire_of(method, path, {"authorization": "Bearer k"}).provider == "openai"
     assert wire_of(method, path, {"anthropic-version": "x"}).provider != "gemini"
 
@@ -91,14 +93,14 @@ def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
     "path", ["/v1/operations/x", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"]
 )
 def test_unsupported_google_path_is_googles_404(path: str) -> None:
-    found = target(call(path, method="GET", headers=HEADERS))
-    assert found.wire is EVENTS
-    assert found.error is not None and found.error.answer.status == 404
+    target = resolve_target(call(path, method="GET", headers=HEADERS))
+    assert target.wire is EVENTS
+    assert target.error is not None and target.error.answer.status == 404
     assert wire_of("GET", path, {"authorization": "Bearer k", **HEADERS}).provider == "openai"
     assert wire_of("GET", path, {"anthropic-version": "x", **HEADERS}).provider == "anthropic"
 
 
-def test_googles_key_makes_no_route_of_others_googles() -> None:
+def test_googles_key_does_not_reroute_paths_of_other_providers() -> None:
     for path, provider in (("/v1/chat/completions", "openai"), ("/v1/messages", "anthropic")):
         assert wire_of("POST", path, HEADERS).provider == provider
         assert wire_of("PUT", path, HEADERS).provider == provider
@@ -122,9 +124,9 @@ def test_googles_key_makes_no_route_of_others_googles() -> None:
 )
 def test_an_unknown_path_is_googles_404(path: str) -> None:
     assert is_provider_path(path)
-    found = target(call(path, headers={}))
-    assert found.wire.provider == "gemini"
-    assert found.error is not None and found.error.answer.status == 404
+    target = resolve_target(call(path, headers={}))
+    assert target.wire.provider == "gemini"
+    assert target.error is not None and target.error.answer.status == 404
 
 
 @pytest.mark.parametrize(
@@ -139,11 +141,11 @@ def test_an_unknown_path_is_googles_404(path: str) -> None:
         ("POST", "/v1beta/models/x:predict", "GET"),
     ],
 )
-def test_a_wrong_method_is_405_with_the_right_one(method: str, path: str, allowed: str) -> None:
-    found = target(call(path, method=method))
-    assert found.wire.provider == "gemini"
-    assert found.endpoint is None and found.error is not None
-    answer = found.error.answer
+def test_wrong_method_is_405_with_the_allowed_one(method: str, path: str, allowed: str) -> None:
+    target = resolve_target(call(path, method=method))
+    assert target.wire.provider == "gemini"
+    assert target.endpoint is None and target.error is not None
+    answer = target.error.answer
     assert (answer.status, answer.headers) == (405, (("allow", allowed),))
 
 
@@ -156,21 +158,21 @@ def test_a_wrong_method_is_405_with_the_right_one(method: str, path: str, allowe
         ({"x-goog-api-key": " "}, {"key": "k-2"}, "k-2"),
     ],
 )
-def test_the_key_comes_in_a_header_or_in_the_query(
+def test_key_is_read_from_the_header_or_the_query(
     headers: dict[str, str], query: dict[str, str], key: str
 ) -> None:
-    sent = call(headers=headers, query=query)
-    assert EVENTS.api_key(sent) == key
-    EVENTS.authorise(sent)
+    request_call = call(headers=headers, query=query)
+    assert EVENTS.api_key(request_call) == key
+    EVENTS.authorise(request_call)
 
 
 @pytest.mark.parametrize(
     ("headers", "query"),
     [({"x-goog-api-key": ""}, {"key": " "}), ({"authorization": "Bearer k-3"}, {}), ({}, {})],
 )
-def test_without_a_key_nobody_is_answered(headers: dict[str, str], query: dict[str, str]) -> None:
-    sent = call(headers=headers, query=query)
-    assert EVENTS.api_key(sent) is None
-    with pytest.raises(WireError, match="unregistered callers") as caught:
-        EVENTS.authorise(sent)
-    assert caught.value.answer.status == 403
+def test_missing_key_is_403(headers: dict[str, str], query: dict[str, str]) -> None:
+    request_call = call(headers=headers, query=query)
+    assert EVENTS.api_key(request_call) is None
+    with pytest.raises(WireError, match="unregistered callers") as raised:
+        EVENTS.authorise(request_call)
+    assert raised.value.answer.status == 403

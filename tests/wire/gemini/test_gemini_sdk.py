@@ -1,4 +1,4 @@
-"""The official SDK's calls with every parameter they take, answered by the wire alone."""
+"""Calls of the official SDK with every parameter, handled by the wire without a server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -98,7 +98,11 @@ CONFIG = types.GenerateContentConfig(
     thinking_config=types.ThinkingConfig(include_thoughts=True, thinking_budget=1024),
     automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
 )
-ASKED: dict[str, Any] = {"model": "gemini-x", "contents": CONVERSATION, "config": CONFIG}
+GENERATE_ARGUMENTS: dict[str, Any] = {
+    "model": "gemini-x",
+    "contents": CONVERSATION,
+    "config": CONFIG,
+}
 
 
 @pytest.fixture(params=["v1", "v1beta"])
@@ -113,8 +117,8 @@ def client(request: pytest.FixtureRequest) -> Iterator[genai.Client]:
         yield genai.Client(api_key="k", http_options=options)
 
 
-def test_an_answer(client: genai.Client) -> None:
-    answer = client.models.generate_content(**ASKED)
+def test_response_has_the_scripted_content_and_usage(client: genai.Client) -> None:
+    answer = client.models.generate_content(**GENERATE_ARGUMENTS)
     assert answer.text == "Looking."
     (call,) = answer.function_calls or ()
     assert (call.id, call.name, call.args) == ("c-1", "weather", {"city": "Paris"})
@@ -127,27 +131,27 @@ def test_an_answer(client: genai.Client) -> None:
     assert answer.model_version == "gemini-x"
 
 
-def test_a_stream(client: genai.Client) -> None:
-    chunks = list(client.models.generate_content_stream(**ASKED))
+def test_stream_adds_up_to_the_text_and_finishes_once(client: genai.Client) -> None:
+    chunks = list(client.models.generate_content_stream(**GENERATE_ARGUMENTS))
     assert "".join(chunk.text or "" for chunk in chunks) == "Looking."
     finished = [c.candidates[0].finish_reason for c in chunks if c.candidates]
     assert finished == [None] * (len(chunks) - 1) + [types.FinishReason.STOP]
     assert chunks[-1].usage_metadata is not None
 
 
-def test_a_tuned_model(client: genai.Client) -> None:
-    answer = client.models.generate_content(**{**ASKED, "model": "tunedModels/mine"})
+def test_tuned_model_responds(client: genai.Client) -> None:
+    answer = client.models.generate_content(**{**GENERATE_ARGUMENTS, "model": "tunedModels/mine"})
     assert answer.text == "Looking."
 
 
-def test_a_count_of_tokens(client: genai.Client) -> None:
+def test_longer_contents_have_more_tokens(client: genai.Client) -> None:
     short = client.models.count_tokens(model="m", contents="Hello").total_tokens
     longer = client.models.count_tokens(model="m", contents=CONVERSATION).total_tokens  # type: ignore[arg-type]
     assert short is not None and longer is not None
     assert 0 < short < longer
 
 
-def test_embeddings(client: genai.Client) -> None:
+def test_embeddings_have_the_requested_dimensions(client: genai.Client) -> None:
     config = types.EmbedContentConfig(
         task_type="RETRIEVAL_DOCUMENT", title="t", output_dimensionality=8
     )
@@ -157,17 +161,17 @@ def test_embeddings(client: genai.Client) -> None:
     assert [len(e.values or ()) for e in answer.embeddings or ()] == [8, 8]
 
 
-def test_models(client: genai.Client) -> None:
+def test_models_are_listed_and_retrieved(client: genai.Client) -> None:
     for size in (None, 1):
-        listed = client.models.list(config={"page_size": size})
-        assert [model.name for model in listed] == ["models/gemini-a", "tunedModels/b"]
+        models = client.models.list(config={"page_size": size})
+        assert [model.name for model in models] == ["models/gemini-a", "tunedModels/b"]
     model = client.models.get(model="gemini-a")
     assert model.supported_actions == ["generateContent", "countTokens"]
     with pytest.raises(ClientError, match="models/gemini-z"):
         client.models.get(model="gemini-z")
 
 
-def test_a_conversation_of_chunks_is_kept(client: genai.Client) -> None:
+def test_chat_history_of_streamed_chunks_is_accepted(client: genai.Client) -> None:
     chat = client.chats.create(model="gemini-x")
     for _ in chat.send_message_stream("Hello"):
         pass

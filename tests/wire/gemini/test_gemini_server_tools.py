@@ -1,4 +1,4 @@
-"""Google's own tools as parts: those that it has, and none of the others."""
+"""Google's hosted tools as parts; tools that Google lacks are left out."""
 
 import json
 from typing import Any
@@ -11,24 +11,24 @@ from scenarios_app.engine.parts import (
     ServerToolUsePart,
     TextPart,
 )
-from tests.wire.gemini.gemini_cases import chunks, render, response
+from tests.wire.gemini.gemini_cases import render, response, stream_chunks
 
 
-def parts(*said: AnswerPart) -> list[Any]:
-    """The parts, the same from a stream and from a whole answer."""
-    answer = response(*said, TextPart("."))
-    found = render(answer)["candidates"][0]["content"]["parts"]
-    streamed = [chunk["candidates"][0]["content"]["parts"][0] for chunk in chunks(answer)]
-    assert streamed == [*found, {"text": ""}]
-    return list(found[:-1])
+def render_parts(*answer_parts: AnswerPart) -> list[Any]:
+    """Render parts; check that a stream has the same."""
+    answer = response(*answer_parts, TextPart("."))
+    rendered_parts = render(answer)["candidates"][0]["content"]["parts"]
+    streamed = [chunk["candidates"][0]["content"]["parts"][0] for chunk in stream_chunks(answer)]
+    assert streamed == [*rendered_parts, {"text": ""}]
+    return list(rendered_parts[:-1])
 
 
-def use(name: str, given: Any) -> ServerToolUsePart:
-    return ServerToolUsePart("s-1", name, json.dumps(given))
+def tool_use(name: str, arguments: Any) -> ServerToolUsePart:
+    return ServerToolUsePart("s-1", name, json.dumps(arguments))
 
 
-def gave(name: str, found: Any, error: str | None = None) -> ServerToolResultPart:
-    return ServerToolResultPart("s-1", name, json.dumps(found), error)
+def tool_result(name: str, content: Any, error: str | None = None) -> ServerToolResultPart:
+    return ServerToolResultPart("s-1", name, json.dumps(content), error)
 
 
 @pytest.mark.parametrize(
@@ -42,37 +42,41 @@ def gave(name: str, found: Any, error: str | None = None) -> ServerToolResultPar
         ("file_search", "FILE_SEARCH"),
     ],
 )
-def test_a_tool_of_googles_is_called_and_responds(name: str, kind: str) -> None:
-    call, result = parts(use(name, {"query": "q"}), gave(name, [{"url": "u"}]))
+def test_googles_tool_has_a_call_and_a_response(name: str, kind: str) -> None:
+    call, result = render_parts(tool_use(name, {"query": "q"}), tool_result(name, [{"url": "u"}]))
     assert call == {"toolCall": {"id": "s-1", "toolType": kind, "args": {"query": "q"}}}
-    response = {"result": [{"url": "u"}]}
-    assert result == {"toolResponse": {"id": "s-1", "toolType": kind, "response": response}}
+    expected_response = {"result": [{"url": "u"}]}
+    assert result == {
+        "toolResponse": {"id": "s-1", "toolType": kind, "response": expected_response}
+    }
 
 
 @pytest.mark.parametrize(
-    ("found", "error", "said"),
+    ("content", "error", "expected_response"),
     [
         ({"hits": 1}, None, {"hits": 1}),
         (None, None, {"result": None}),
         ({"hits": 1}, "unavailable", {"error": "unavailable"}),
     ],
 )
-def test_server_tool_result_is_sent_as_an_object(found: Any, error: str | None, said: Any) -> None:
-    (result,) = parts(gave("web_search", found, error))
-    assert result["toolResponse"]["response"] == said
+def test_server_tool_result_is_sent_as_an_object(
+    content: Any, error: str | None, expected_response: Any
+) -> None:
+    (result,) = render_parts(tool_result("web_search", content, error))
+    assert result["toolResponse"]["response"] == expected_response
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("arguments", "code"),
     [({"code": "print(1)"}, "print(1)"), ({"x": 1}, '{"x": 1}'), ({"code": 1}, '{"code": 1}')],
 )
-def test_code_is_executed(given: Any, code: str) -> None:
-    (part,) = parts(use("code_execution", given))
+def test_code_execution_is_executable_code(arguments: Any, code: str) -> None:
+    (part,) = render_parts(tool_use("code_execution", arguments))
     assert part == {"executableCode": {"id": "s-1", "language": "PYTHON", "code": code}}
 
 
 @pytest.mark.parametrize(
-    ("found", "error", "outcome", "output"),
+    ("content", "error", "outcome", "output"),
     [
         ("1\n", None, "OUTCOME_OK", "1\n"),
         ({"stdout": "1\n", "stderr": ""}, None, "OUTCOME_OK", "1\n"),
@@ -81,11 +85,18 @@ def test_code_is_executed(given: Any, code: str) -> None:
         (None, "too slow", "OUTCOME_FAILED", "too slow"),
     ],
 )
-def test_code_has_an_outcome(found: Any, error: str | None, outcome: str, output: str) -> None:
-    (part,) = parts(gave("code_execution", found, error))
+def test_code_result_has_an_outcome_and_output(
+    content: Any, error: str | None, outcome: str, output: str
+) -> None:
+    (part,) = render_parts(tool_result("code_execution", content, error))
     result = {"id": "s-1", "outcome": outcome, "output": output}
     assert part == {"codeExecutionResult": result}
 
 
 def test_a_tool_that_google_lacks_is_left_out() -> None:
-    assert parts(use("tool_search_tool_regex", {}), gave("tool_search_tool_regex", {})) == []
+    assert (
+        render_parts(
+            tool_use("tool_search_tool_regex", {}), tool_result("tool_search_tool_regex", {})
+        )
+        == []
+    )

@@ -1,4 +1,4 @@
-"""Thought signatures between scripts, which have any text, and clients, which have bytes."""
+"""Conversion of thought signatures between any text of scripts and base64 of clients."""
 
 from base64 import b64encode, urlsafe_b64encode
 
@@ -13,9 +13,9 @@ OPAQUE = b"\xff\xfe\x00\x01sign\xfb"
 
 @pytest.mark.parametrize("scripted", ["sig-1", "Grüße", "ab12c", "a b", "=", "\ud800"])
 def test_a_text_is_sent_in_base64(scripted: str) -> None:
-    sent = encode_signature(scripted)
-    assert sent == b64encode(scripted.encode("utf-8", "surrogatepass")).decode()
-    assert decode_signature(sent) == scripted
+    encoded = encode_signature(scripted)
+    assert encoded == b64encode(scripted.encode("utf-8", "surrogatepass")).decode()
+    assert decode_signature(encoded) == scripted
 
 
 def test_base64_signature_is_sent_unchanged() -> None:
@@ -26,8 +26,8 @@ def test_base64_signature_is_sent_unchanged() -> None:
 
 @given(st.text(min_size=1) | st.binary(min_size=1).map(lambda data: b64encode(data).decode()))
 def test_returned_signature_is_encoded_the_same_again(scripted: str) -> None:
-    sent = encode_signature(scripted)
-    assert encode_signature(decode_signature(sent)) == sent
+    encoded = encode_signature(scripted)
+    assert encode_signature(decode_signature(encoded)) == encoded
 
 
 @pytest.mark.parametrize("padded", [True, False])
@@ -36,10 +36,10 @@ def test_clients_may_use_either_alphabet_and_leave_the_padding_out(
     encode: type, padded: bool
 ) -> None:
     for data, scripted in ((OPAQUE, b64encode(OPAQUE).decode()), (b"sig-1", "sig-1")):
-        sent = encode(data).decode()
-        assert decode_signature(sent if padded else sent.rstrip("=")) == scripted
+        encoded = encode(data).decode()
+        assert decode_signature(encoded if padded else encoded.rstrip("=")) == scripted
 
 
-@pytest.mark.parametrize("sent", ["sig-1", "no base64!", "é", "a"])
-def test_signature_that_is_not_base64_stays_unchanged(sent: str) -> None:
-    assert decode_signature(sent) == sent
+@pytest.mark.parametrize("signature", ["sig-1", "no base64!", "é", "a"])
+def test_signature_that_is_not_base64_stays_unchanged(signature: str) -> None:
+    assert decode_signature(signature) == signature

@@ -1,4 +1,4 @@
-"""What a Gemini answer says besides, by its model's generation and by its request's options."""
+"""Fields of Gemini responses that depend on the model's generation and on options."""
 
 from typing import Any
 
@@ -15,36 +15,36 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.gemini.style import thinks
 from tests.wire.gemini.gemini_cases import (
     HELLO,
-    LEAST,
-    chunks,
-    of_choices,
+    MINIMAL_BODY,
     parse,
     render,
     response,
+    response_of_choices,
+    stream_chunks,
 )
 
 FUNCTIONS = {"tools": [{"functionDeclarations": [{"name": "f"}]}]}
 CALL = ToolCallPart("call_0123456789abcdef01234567", "f", '{"a": 1}')
 OTHER = ToolCallPart("call_123456789abcdef012345678", "g", "{}")
-CALLED = "Model generated function call(s)."
+CALL_MESSAGE = "Model generated function call(s)."
 
 
-def asked(model: str, **fields: object) -> CanonicalRequest:
-    return parse({**LEAST, **fields}, f"/v1beta/models/{model}:generateContent")
+def parse_for_model(model: str, **fields: object) -> CanonicalRequest:
+    return parse({**MINIMAL_BODY, **fields}, f"/v1beta/models/{model}:generateContent")
 
 
-def candidate(model: str, *parts: AnswerPart, **fields: object) -> dict[str, Any]:
-    (found,) = render(response(*parts), request=asked(model, **fields))["candidates"]
-    return dict(found)
+def render_candidate(model: str, *parts: AnswerPart, **fields: object) -> dict[str, Any]:
+    (candidate,) = render(response(*parts), request=parse_for_model(model, **fields))["candidates"]
+    return dict(candidate)
 
 
-def streamed(model: str, *parts: AnswerPart, **fields: object) -> list[dict[str, Any]]:
-    found = chunks(response(*parts), request=asked(model, **fields))
-    return [chunk["candidates"][0] for chunk in found]
+def stream_candidates(model: str, *parts: AnswerPart, **fields: object) -> list[dict[str, Any]]:
+    chunks = stream_chunks(response(*parts), request=parse_for_model(model, **fields))
+    return [chunk["candidates"][0] for chunk in chunks]
 
 
 @pytest.mark.parametrize(
-    ("model", "budget", "does"),
+    ("model", "budget", "expected"),
     [
         ("gemini-1.5-flash", None, False),
         ("gemini-2.0-flash", 100, False),
@@ -62,8 +62,10 @@ def streamed(model: str, *parts: AnswerPart, **fields: object) -> list[dict[str,
         ("gemma-3-27b-it", None, False),
     ],
 )
-def test_thinking_depends_on_model_and_budget(model: str, budget: int | None, does: bool) -> None:
-    assert thinks(model, budget) is does
+def test_thinking_depends_on_model_and_budget(
+    model: str, budget: int | None, expected: bool
+) -> None:
+    assert thinks(model, budget) is expected
 
 
 @pytest.mark.parametrize(
@@ -76,170 +78,190 @@ def test_thinking_depends_on_model_and_budget(model: str, budget: int | None, do
         ({"thinkingConfig": {"includeThoughts": False}}, 64),
     ],
 )
-def test_thinking_that_nobody_scripts_stays_in_its_budget(
+def test_unscripted_thinking_tokens_stay_within_the_budget(
     config: dict[str, object], tokens: int
 ) -> None:
-    assert asked("gemini-2.5-flash", generationConfig=config).thought_tokens == tokens
-    assert asked("gemini-2.0-flash", generationConfig=config).thought_tokens == 0
+    assert parse_for_model("gemini-2.5-flash", generationConfig=config).thought_tokens == tokens
+    assert parse_for_model("gemini-2.0-flash", generationConfig=config).thought_tokens == 0
 
 
-def test_models_before_2_5_have_no_first_index_and_tell_their_tokens_apart() -> None:
-    answer = of_choices(Choice((TextPart("a"),), "stop"), Choice((TextPart("b"),), "stop"))
-    said = render(answer, request=asked("gemini-2.0-flash"))
-    assert [found.get("index") for found in said["candidates"]] == [None, 1]
-    assert said["usageMetadata"]["candidatesTokensDetails"] == [
+def test_models_before_2_5_have_no_first_index_and_have_token_details() -> None:
+    answer = response_of_choices(Choice((TextPart("a"),), "stop"), Choice((TextPart("b"),), "stop"))
+    body = render(answer, request=parse_for_model("gemini-2.0-flash"))
+    assert [candidate.get("index") for candidate in body["candidates"]] == [None, 1]
+    assert body["usageMetadata"]["candidatesTokensDetails"] == [
         {"modality": "TEXT", "tokenCount": 2}
     ]
-    assert all(-1 < found["avgLogprobs"] < 0 for found in said["candidates"])
-    later = render(answer, request=asked("gemini-2.5-flash"))
-    assert "candidatesTokensDetails" not in later["usageMetadata"]
-    assert "avgLogprobs" not in later["candidates"][0]
+    assert all(-1 < candidate["avgLogprobs"] < 0 for candidate in body["candidates"])
+    newer_body = render(answer, request=parse_for_model("gemini-2.5-flash"))
+    assert "candidatesTokensDetails" not in newer_body["usageMetadata"]
+    assert "avgLogprobs" not in newer_body["candidates"][0]
 
 
-def test_a_scripted_probability_stands() -> None:
+def test_scripted_probability_is_not_replaced() -> None:
     answer = response(TextPart("a"), metadata={"avgLogprobs": -2})
-    (found,) = render(answer, request=asked("gemini-2.0-flash"))["candidates"]
-    assert found["avgLogprobs"] == -2
+    (candidate,) = render(answer, request=parse_for_model("gemini-2.0-flash"))["candidates"]
+    assert candidate["avgLogprobs"] == -2
 
 
-def test_answer_without_text_and_calls_is_not_signed_in_a_stream_either() -> None:
-    request, answer = asked("gemini-3.5-flash"), response(TextPart(""))
-    (chunk,) = chunks(answer, request=request)
+def test_empty_response_is_not_signed_in_a_stream() -> None:
+    request, answer = parse_for_model("gemini-3.5-flash"), response(TextPart(""))
+    (chunk,) = stream_chunks(answer, request=request)
     assert chunk["candidates"] == render(answer, request=request)["candidates"]
 
 
 def test_scripted_log_probabilities_replace_those_of_a_streams_chunks() -> None:
     scripted = {"chosenCandidates": []}
     answer = response(TextPart("a b"), metadata={"logprobsResult": scripted})
-    request = parse({**LEAST, "generationConfig": {"responseLogprobs": True}})
-    found = [
-        chunk["candidates"][0].get("logprobsResult") for chunk in chunks(answer, request=request)
+    request = parse({**MINIMAL_BODY, "generationConfig": {"responseLogprobs": True}})
+    logprobs_results = [
+        chunk["candidates"][0].get("logprobsResult")
+        for chunk in stream_chunks(answer, request=request)
     ]
-    assert found == [None, scripted]
+    assert logprobs_results == [None, scripted]
 
 
-def test_models_before_2_5_count_at_the_end_of_a_stream_alone() -> None:
-    found = chunks(response(TextPart("Hi all")), request=asked("gemini-2.0-flash"))
-    *before, last = [chunk["usageMetadata"] for chunk in found]
+def test_models_before_2_5_count_tokens_only_in_the_last_chunk() -> None:
+    chunks = stream_chunks(
+        response(TextPart("Hi all")), request=parse_for_model("gemini-2.0-flash")
+    )
+    *before, last = [chunk["usageMetadata"] for chunk in chunks]
     for usage in before:
         assert (usage["totalTokenCount"], "candidatesTokenCount" in usage) == (9, False)
         assert "candidatesTokensDetails" not in usage
     assert last["totalTokenCount"] == 11
     assert last["candidatesTokensDetails"] == [{"modality": "TEXT", "tokenCount": 2}]
-    assert all("index" not in chunk["candidates"][0] for chunk in found)
+    assert all("index" not in chunk["candidates"][0] for chunk in chunks)
 
 
 @pytest.mark.parametrize(
-    ("model", "made", "scripted"),
+    ("model", "has_generated_id", "has_scripted_id"),
     [("gemini-2.0-flash", False, True), ("gemini-2.5-pro", False, True), ("gemini-3", True, True)],
 )
-def test_calls_have_ids_since_gemini_3_or_where_they_are_scripted(
-    model: str, made: bool, scripted: bool
+def test_calls_have_ids_since_gemini_3_or_if_scripted(
+    model: str, has_generated_id: bool, has_scripted_id: bool
 ) -> None:
-    for call, expected in ((CALL, made), (ToolCallPart("mine", "f", "{}"), scripted)):
-        (part,) = candidate(model, call)["content"]["parts"]
+    for call, expected in (
+        (CALL, has_generated_id),
+        (ToolCallPart("mine", "f", "{}"), has_scripted_id),
+    ):
+        (part,) = render_candidate(model, call)["content"]["parts"]
         assert ("id" in part["functionCall"]) is expected
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
-    [("gemini-2.0-flash", None), ("gemini-2.5-flash", CALLED), ("gemini-3.8-flash", CALLED)],
+    [
+        ("gemini-2.0-flash", None),
+        ("gemini-2.5-flash", CALL_MESSAGE),
+        ("gemini-3.8-flash", CALL_MESSAGE),
+    ],
 )
-def test_an_answer_that_calls_says_so_since_2_5(model: str, message: str | None) -> None:
-    assert candidate(model, TextPart("Well."), CALL).get("finishMessage") == message
-    assert "finishMessage" not in candidate(model, TextPart("Well."))
+def test_calls_have_a_finish_message_since_2_5(model: str, message: str | None) -> None:
+    assert render_candidate(model, TextPart("Well."), CALL).get("finishMessage") == message
+    assert "finishMessage" not in render_candidate(model, TextPart("Well."))
 
 
 def test_truncated_call_has_no_finish_message() -> None:
     answer = response(CALL, reason="length")
-    (found,) = render(answer, request=asked("gemini-3"))["candidates"]
-    assert (found["finishReason"], "finishMessage" in found) == ("MAX_TOKENS", False)
+    (candidate,) = render(answer, request=parse_for_model("gemini-3"))["candidates"]
+    assert (candidate["finishReason"], "finishMessage" in candidate) == ("MAX_TOKENS", False)
 
 
-def signed(model: str, *parts: AnswerPart, **fields: object) -> list[bool]:
-    said = candidate(model, *parts, **fields)["content"]["parts"]
-    return ["thoughtSignature" in part for part in said]
+def signature_flags(model: str, *parts: AnswerPart, **fields: object) -> list[bool]:
+    rendered_parts = render_candidate(model, *parts, **fields)["content"]["parts"]
+    return ["thoughtSignature" in part for part in rendered_parts]
 
 
-def test_the_first_call_is_signed_else_the_last_text() -> None:
+def test_first_call_or_last_text_is_signed() -> None:
     text = TextPart("a")
-    assert signed("gemini-3", text, CALL, OTHER, text) == [False, True, False, False]
-    assert signed("gemini-3", text, ReasoningPart("Hm."), text) == [False, False, True]
-    assert signed("gemini-3", ReasoningPart("Hm.")) == [False]
-    assert signed("gemini-3", ServerToolUsePart("s", "web_search", "{}")) == [False]
+    assert signature_flags("gemini-3", text, CALL, OTHER, text) == [False, True, False, False]
+    assert signature_flags("gemini-3", text, ReasoningPart("Hm."), text) == [False, False, True]
+    assert signature_flags("gemini-3", ReasoningPart("Hm.")) == [False]
+    assert signature_flags("gemini-3", ServerToolUsePart("s", "web_search", "{}")) == [False]
 
 
-def test_2_5_signs_where_functions_are_offered() -> None:
-    assert signed("gemini-2.5-flash", TextPart("a")) == [False]
-    assert signed("gemini-2.5-flash", TextPart("a"), **FUNCTIONS) == [True]
+def test_2_5_signs_only_if_functions_are_offered() -> None:
+    assert signature_flags("gemini-2.5-flash", TextPart("a")) == [False]
+    assert signature_flags("gemini-2.5-flash", TextPart("a"), **FUNCTIONS) == [True]
 
 
 def test_model_without_thinking_signs_nothing() -> None:
     config = {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}
     for model in ("gemini-3-flash-preview", "gemini-2.5-flash"):
-        assert signed(model, CALL, **FUNCTIONS, **config) == [False]
-    assert signed("gemini-2.0-flash", CALL, **FUNCTIONS) == [False]
+        assert signature_flags(model, CALL, **FUNCTIONS, **config) == [False]
+    assert signature_flags("gemini-2.0-flash", CALL, **FUNCTIONS) == [False]
 
 
 @pytest.mark.parametrize("scripted", [{"signature": "sig"}, {"redacted": "c2VjcmV0"}])
 def test_scripted_signature_replaces_generated_ones(scripted: dict[str, str]) -> None:
     thinking = ReasoningPart("Hm.", **scripted)
-    assert signed("gemini-3", thinking, TextPart("a")) == [True, False]
+    assert signature_flags("gemini-3", thinking, TextPart("a")) == [True, False]
 
 
-def test_a_signature_comes_back_unharmed() -> None:
-    said = candidate("gemini-3", TextPart("a"), CALL)["content"]
-    assert said == candidate("gemini-3", TextPart("a"), CALL)["content"]
+def test_returned_signature_is_read_unchanged() -> None:
+    content = render_candidate("gemini-3", TextPart("a"), CALL)["content"]
+    assert content == render_candidate("gemini-3", TextPart("a"), CALL)["content"]
     (thinking,) = [
         part
-        for message in parse({"contents": [HELLO, said, HELLO]}).messages
+        for message in parse({"contents": [HELLO, content, HELLO]}).messages
         for part in message.parts
         if isinstance(part, ReasoningPart)
     ]
-    assert (thinking.text, thinking.signature) == ("", said["parts"][1]["thoughtSignature"])
+    assert (thinking.text, thinking.signature) == ("", content["parts"][1]["thoughtSignature"])
 
 
-def test_each_candidate_has_a_signature_of_its_own() -> None:
-    answer = of_choices(Choice((TextPart("a"),), "stop"), Choice((TextPart("a"),), "stop"))
-    said = render(answer, request=asked("gemini-3"))["candidates"]
-    one, two = (found["content"]["parts"][0]["thoughtSignature"] for found in said)
-    assert one != two
+def test_candidates_have_different_signatures() -> None:
+    answer = response_of_choices(Choice((TextPart("a"),), "stop"), Choice((TextPart("a"),), "stop"))
+    candidates = render(answer, request=parse_for_model("gemini-3"))["candidates"]
+    first, second = (
+        candidate["content"]["parts"][0]["thoughtSignature"] for candidate in candidates
+    )
+    assert first != second
 
 
 def test_a_stream_signs_a_text_at_its_end_and_a_call_with_it() -> None:
-    (whole,) = candidate("gemini-3", TextPart("Hi all"))["content"]["parts"]
-    *before, last = streamed("gemini-3", TextPart("Hi all"))
-    assert last["content"]["parts"] == [{"text": "", "thoughtSignature": whole["thoughtSignature"]}]
-    assert all("thoughtSignature" not in found["content"]["parts"][0] for found in before)
+    (signed_part,) = render_candidate("gemini-3", TextPart("Hi all"))["content"]["parts"]
+    *before, last = stream_candidates("gemini-3", TextPart("Hi all"))
+    assert last["content"]["parts"] == [
+        {"text": "", "thoughtSignature": signed_part["thoughtSignature"]}
+    ]
+    assert all("thoughtSignature" not in candidate["content"]["parts"][0] for candidate in before)
     text, call, other, last = (
-        found["content"]["parts"][0] for found in streamed("gemini-3", TextPart("Hi"), CALL, OTHER)
+        candidate["content"]["parts"][0]
+        for candidate in stream_candidates("gemini-3", TextPart("Hi"), CALL, OTHER)
     )
     assert ["thoughtSignature" in part for part in (text, call, other, last)] == [
         *(False, True, False, False)
     ]
 
 
-def test_a_stream_of_nothing_but_calls_is_one_chunk_up_to_2_5() -> None:
-    (only,) = streamed("gemini-2.5-flash", CALL, OTHER, **FUNCTIONS)
+def test_stream_of_calls_alone_is_one_chunk_up_to_2_5() -> None:
+    (only,) = stream_candidates("gemini-2.5-flash", CALL, OTHER, **FUNCTIONS)
     assert [part["functionCall"]["name"] for part in only["content"]["parts"]] == ["f", "g"]
     assert ["thoughtSignature" in part for part in only["content"]["parts"]] == [True, False]
-    assert (only["finishReason"], only["finishMessage"]) == ("STOP", CALLED)
-    assert [only.get("finishMessage") for only in streamed("gemini-2.0-flash", CALL)] == [None]
-    assert len(streamed("gemini-2.5-flash", TextPart("Hi"), CALL)) == 3
-    call, last = streamed("gemini-3-pro-preview", CALL)
+    assert (only["finishReason"], only["finishMessage"]) == ("STOP", CALL_MESSAGE)
+    assert [only.get("finishMessage") for only in stream_candidates("gemini-2.0-flash", CALL)] == [
+        None
+    ]
+    assert len(stream_candidates("gemini-2.5-flash", TextPart("Hi"), CALL)) == 3
+    call, last = stream_candidates("gemini-3-pro-preview", CALL)
     assert "finishReason" not in call
     assert (last["content"]["parts"], last["finishReason"]) == ([{"text": ""}], "STOP")
 
 
-def test_a_stream_of_one_chunk_has_all_of_the_usage() -> None:
+def test_stream_of_one_chunk_has_the_full_usage() -> None:
     answer = response(CALL, usage=Usage(9, 7, 2))
-    (only,) = chunks(answer, request=asked("gemini-2.5-flash"))
+    (only,) = stream_chunks(answer, request=parse_for_model("gemini-2.5-flash"))
     assert (
-        only["usageMetadata"] == render(answer, request=asked("gemini-2.5-flash"))["usageMetadata"]
+        only["usageMetadata"]
+        == render(answer, request=parse_for_model("gemini-2.5-flash"))["usageMetadata"]
     )
 
 
-def test_a_stream_never_counts_more_than_its_end_does() -> None:
-    found = chunks(response(TextPart("x" * 40), usage=Usage(9, 3)), request=asked("gemini-3"))
-    counted = [chunk["usageMetadata"]["candidatesTokenCount"] for chunk in found]
-    assert counted == [1, 2, *[3] * (len(found) - 2)]
+def test_token_counts_of_a_stream_do_not_exceed_the_last() -> None:
+    chunks = stream_chunks(
+        response(TextPart("x" * 40), usage=Usage(9, 3)), request=parse_for_model("gemini-3")
+    )
+    token_counts = [chunk["usageMetadata"]["candidatesTokenCount"] for chunk in chunks]
+    assert token_counts == [1, 2, *[3] * (len(chunks) - 2)]

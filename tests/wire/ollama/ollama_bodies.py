@@ -1,10 +1,10 @@
-"""Bodies for Ollama's routes: fields of every operation, right and wrong, as Hypothesis draws."""
+"""Hypothesis strategies for valid and invalid bodies of Ollama's routes."""
 
 from hypothesis import strategies as st
 from ollama._types import ChatRequest, EmbedRequest, GenerateRequest, ShowRequest
 
 from scenarios_app.wire.ollama.wire import WIRE
-from tests.wire.typed import JSON
+from tests.wire.json_strategies import JSON
 
 ROUTES = [(route.method, route.pattern) for route in WIRE.endpoints if route.method != "HEAD"]
 FIELDS = sorted(

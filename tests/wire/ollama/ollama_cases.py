@@ -1,4 +1,4 @@
-"""Calls, answers and played streams that the tests of the Ollama wire share."""
+"""Helpers of the Ollama tests: build calls, parse requests, render and stream responses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from scenarios_app.wire.base import Call, ComputeContext, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.wire import WIRE
-from tests.wire.played import played
+from tests.wire.stream_encoding import encode_stream
 
 ROUTES: dict[str, Endpoint] = {
     route.pattern.rpartition("/")[2]: route for route in WIRE.endpoints if route.method != "HEAD"
@@ -45,24 +45,24 @@ def make_call(
 
 
 def parse_body(body: Any, operation: str = "chat") -> CanonicalRequest:
-    """A body as a client would have sent it to one of the routes."""
+    """Encode a body and parse it as a request to one of the routes."""
     raw, route = msgspec.json.encode(body), ROUTES[operation]
     call = make_call(route.method, route.pattern, body=raw)
     return route.read(call, route, {}, read_body(raw, Limits()))
 
 
 def parse(*messages: Any, **fields: Any) -> CanonicalRequest:
-    """A chat request of these messages (a greeting without any) and other fields."""
+    """Parse a chat request with these messages (default: a greeting) and fields."""
     return parse_body({"model": "llama3.2", "messages": list(messages) or [HELLO], **fields})
 
 
-def prompt(text: str = "Hello", **fields: Any) -> CanonicalRequest:
-    """A request to generate."""
+def parse_generate(text: str = "Hello", **fields: Any) -> CanonicalRequest:
+    """Parse a generate request."""
     return parse_body({"model": "llama3.2", "prompt": text, **fields}, "generate")
 
 
-def refused(operation: str = "chat", **fields: Any) -> ErrorAnswer:
-    """The 400 that a request gets; a field that is None is left out."""
+def catch_error(operation: str = "chat", **fields: Any) -> ErrorAnswer:
+    """Return the 400 error that a request raises; fields that are None are left out."""
     body = {"model": "llama3.2", "messages": [HELLO], "prompt": "Hello", **fields}
     with pytest.raises(WireError) as raised:
         parse_body({k: v for k, v in body.items() if v is not None}, operation)
@@ -70,8 +70,8 @@ def refused(operation: str = "chat", **fields: Any) -> ErrorAnswer:
     return raised.value.answer
 
 
-def computed(operation: str, body: Any = None) -> Any:
-    """What a route answers by itself."""
+def compute_json(operation: str, body: Any = None) -> Any:
+    """Return the parsed body that a route computes."""
     request = parse_body(body or {}, operation)
     return msgspec.json.decode(ROUTES[operation].compute(request, CONTEXT))
 
@@ -82,7 +82,7 @@ def answer(
     metadata: dict[str, Json] | None = None,
     usage: Usage | None = None,
 ) -> CanonicalResponse:
-    """An answer whose choices have these parts."""
+    """Build a response; each argument holds the parts of one choice."""
     return CanonicalResponse(
         id="f00d",
         created=CREATED,
@@ -94,44 +94,44 @@ def answer(
 
 
 def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(ROUTES["chat"].render(request, response))
-    return whole
+    body: dict[str, Any] = msgspec.json.decode(ROUTES["chat"].render(request, response))
+    return body
 
 
 def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
-    """The whole stream as it leaves."""
-    return played(ROUTES["chat"].encode(request, response), response, sizes)
+    """Return the encoded stream of a chat response."""
+    return encode_stream(ROUTES["chat"].encode(request, response), response, sizes)
 
 
-def lines_of(sent: bytes) -> list[dict[str, Any]]:
-    """The lines of a stream, each of which is one for every way of splitting lines there is."""
-    *lines, rest = sent.split(b"\n")
+def parse_lines(stream_bytes: bytes) -> list[dict[str, Any]]:
+    """Parse the lines of a stream; check that `str.splitlines` finds no further line ends."""
+    *lines, rest = stream_bytes.split(b"\n")
     assert rest == b"", "the last line is not ended"
-    assert len(sent.decode().splitlines()) == len(lines)
+    assert len(stream_bytes.decode().splitlines()) == len(lines)
     return [msgspec.json.decode(line) for line in lines]
 
 
-def joined(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The lines of a stream put together to what a whole answer says."""
-    *said, done = lines
-    assert [line["done"] for line in lines] == [False] * len(said) + [True]
-    whole = dict(done)
-    if "message" in done:
-        message = dict(done["message"])
-        whole["message"] = message
-        pieces = [line["message"] for line in said]
+def join_lines(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the lines of a stream to the body of an unstreamed response."""
+    *partial_lines, last_line = lines
+    assert [line["done"] for line in lines] == [False] * len(partial_lines) + [True]
+    body = dict(last_line)
+    if "message" in last_line:
+        message = dict(last_line["message"])
+        body["message"] = message
+        pieces = [line["message"] for line in partial_lines]
         _join(message, pieces, "content")
     else:
-        pieces = said
-        _join(whole, pieces, "response")
-    return whole
+        pieces = partial_lines
+        _join(body, pieces, "response")
+    return body
 
 
-def _join(whole: dict[str, Any], pieces: list[dict[str, Any]], text: str) -> None:
+def _join(target: dict[str, Any], pieces: list[dict[str, Any]], text: str) -> None:
     for key in (text, "thinking"):
-        if found := "".join(piece.get(key, "") for piece in pieces):
-            whole[key] = found
+        if joined_text := "".join(piece.get(key, "") for piece in pieces):
+            target[key] = joined_text
     if calls := [call for piece in pieces for call in piece.get("tool_calls", [])]:
-        whole["tool_calls"] = calls
+        target["tool_calls"] = calls

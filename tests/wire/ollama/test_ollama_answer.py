@@ -1,4 +1,4 @@
-"""What a whole answer says over Ollama's wire."""
+"""Bodies of unstreamed Ollama responses."""
 
 import pytest
 
@@ -13,12 +13,12 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.wire.ollama.ollama_cases import STAMP, answer, parse, prompt, render
+from tests.wire.ollama.ollama_cases import STAMP, answer, parse, parse_generate, render
 
-CHAT, GENERATE = parse(), prompt()
+CHAT, GENERATE = parse(), parse_generate()
 
 
-def test_a_chat_answer() -> None:
+def test_chat_response_has_exact_fields() -> None:
     assert render(CHAT, answer([TextPart("Hi")])) == {
         "model": "llama3.2",
         "created_at": STAMP,
@@ -35,16 +35,16 @@ def test_a_chat_answer() -> None:
 
 
 def test_a_generated_answer_has_its_text_at_the_top_and_the_conversation_so_far() -> None:
-    told = render(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
-    assert (told["response"], told["thinking"]) == ("Hi", "Hm.")
-    assert "message" not in told
-    assert all(isinstance(number, int) for number in told["context"])
-    assert "context" not in render(prompt(raw=True), answer([TextPart("Hi")]))
+    body = render(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
+    assert (body["response"], body["thinking"]) == ("Hi", "Hm.")
+    assert "message" not in body
+    assert all(isinstance(number, int) for number in body["context"])
+    assert "context" not in render(parse_generate(raw=True), answer([TextPart("Hi")]))
     assert "context" not in render(CHAT, answer([TextPart("Hi")]))
 
 
-def test_every_part_has_its_place() -> None:
-    told = render(
+def test_parts_become_content_thinking_and_tool_calls() -> None:
+    body = render(
         CHAT,
         answer(
             [
@@ -58,7 +58,7 @@ def test_every_part_has_its_place() -> None:
             ]
         ),
     )
-    assert told["message"] == {
+    assert body["message"] == {
         "role": "assistant",
         "content": "One two",
         "thinking": "First. Then.",
@@ -67,23 +67,23 @@ def test_every_part_has_its_place() -> None:
             {"function": {"name": "g", "arguments": {}}},
         ],
     }
-    assert told["done_reason"] == "stop"
+    assert body["done_reason"] == "stop"
 
 
-def test_calls_of_a_generated_answer_stand_beside_it() -> None:
-    told = render(GENERATE, answer([ToolCallPart("1", "f", '{"a":1}')], finish="tool_calls"))
-    assert told["tool_calls"] == [{"function": {"name": "f", "arguments": {"a": 1}}}]
-    assert told["response"] == ""
+def test_tool_calls_of_a_generate_response_are_at_the_top() -> None:
+    body = render(GENERATE, answer([ToolCallPart("1", "f", '{"a":1}')], finish="tool_calls"))
+    assert body["tool_calls"] == [{"function": {"name": "f", "arguments": {"a": 1}}}]
+    assert body["response"] == ""
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[1]", '"x"', "null", "1e999", "[" * 100_000])
-def test_arguments_that_are_no_object_arrive_empty(arguments: str) -> None:
-    told = render(CHAT, answer([ToolCallPart("1", "f", arguments)]))
-    assert told["message"]["tool_calls"] == [{"function": {"name": "f", "arguments": {}}}]
+def test_invalid_arguments_become_an_empty_object(arguments: str) -> None:
+    body = render(CHAT, answer([ToolCallPart("1", "f", arguments)]))
+    assert body["message"]["tool_calls"] == [{"function": {"name": "f", "arguments": {}}}]
 
 
-def test_choices_follow_each_other() -> None:
-    told = render(
+def test_choices_are_joined_in_order() -> None:
+    body = render(
         CHAT,
         answer(
             [TextPart("One. ")],
@@ -91,13 +91,13 @@ def test_choices_follow_each_other() -> None:
             [ReasoningPart("Hm."), TextPart("Two.")],
         ),
     )
-    assert told["message"]["content"] == "One. Two."
-    assert told["message"]["thinking"] == "Hm."
-    assert len(told["message"]["tool_calls"]) == 1
+    assert body["message"]["content"] == "One. Two."
+    assert body["message"]["thinking"] == "Hm."
+    assert len(body["message"]["tool_calls"]) == 1
 
 
 def test_parts_that_ollama_lacks_are_left_out() -> None:
-    told = render(
+    body = render(
         CHAT,
         answer(
             [RefusalPart("I won't."), TextPart(" Sorry.", (Citation("u", "T", "Sorry"),))],
@@ -105,11 +105,11 @@ def test_parts_that_ollama_lacks_are_left_out() -> None:
             [ServerToolResultPart("1", "web_search", "[]")],
         ),
     )
-    assert told["message"] == {"role": "assistant", "content": "I won't. Sorry."}
+    assert body["message"] == {"role": "assistant", "content": "I won't. Sorry."}
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "done_reason"),
     [
         ("stop", "stop"),
         ("length", "length"),
@@ -118,18 +118,18 @@ def test_parts_that_ollama_lacks_are_left_out() -> None:
         ("stop_sequence", "stop"),
     ],
 )
-def test_why_it_ended(reason: FinishReason, told: str) -> None:
-    assert render(CHAT, answer([TextPart("Hi")], finish=reason))["done_reason"] == told
+def test_done_reason_is_translated(reason: FinishReason, done_reason: str) -> None:
+    assert render(CHAT, answer([TextPart("Hi")], finish=reason))["done_reason"] == done_reason
 
 
-def test_no_duration_is_zero() -> None:
-    told = render(CHAT, answer([TextPart("")], usage=Usage(0, 0)))
-    assert (told["prompt_eval_count"], told["eval_count"]) == (0, 0)
-    assert min(value for key, value in told.items() if key.endswith("_duration")) > 0
+def test_durations_are_never_zero() -> None:
+    body = render(CHAT, answer([TextPart("")], usage=Usage(0, 0)))
+    assert (body["prompt_eval_count"], body["eval_count"]) == (0, 0)
+    assert min(value for key, value in body.items() if key.endswith("_duration")) > 0
 
 
-def test_a_script_adds_fields_and_replaces_those_that_are_no_content() -> None:
-    told = render(
+def test_metadata_adds_fields_and_replaces_all_but_content() -> None:
+    body = render(
         CHAT,
         answer(
             [TextPart("Hi")],
@@ -144,7 +144,7 @@ def test_a_script_adds_fields_and_replaces_those_that_are_no_content() -> None:
             },
         ),
     )
-    assert told["message"] == {"role": "assistant", "content": "Hi"}
-    assert (told["model"], told["created_at"], told["done"]) == ("other", "now", True)
-    assert (told["done_reason"], told["eval_duration"]) == ("unload", 7)
-    assert told["remote_model"] == "big"
+    assert body["message"] == {"role": "assistant", "content": "Hi"}
+    assert (body["model"], body["created_at"], body["done"]) == ("other", "now", True)
+    assert (body["done_reason"], body["eval_duration"]) == ("unload", 7)
+    assert body["remote_model"] == "big"

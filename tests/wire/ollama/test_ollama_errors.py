@@ -1,4 +1,4 @@
-"""Ollama's errors, who is asked for what, and broken answers."""
+"""Ollama's errors, routing, keys and malformed bodies."""
 
 import json
 
@@ -16,28 +16,33 @@ def test_an_error_is_a_text() -> None:
 
 
 def test_an_error_in_a_stream_is_its_last_line() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(500, "fell\nover\u2028"), events_sent=3)
-    assert sent.endswith(b"\n") and len(sent.decode().splitlines()) == 1
-    assert json.loads(sent) == {"error": "fell\nover\u2028"}
+    line = WIRE.stream_error(ErrorAnswer(500, "fell\nover\u2028"), events_sent=3)
+    assert line.endswith(b"\n") and len(line.decode().splitlines()) == 1
+    assert json.loads(line) == {"error": "fell\nover\u2028"}
 
 
 def test_ollama_needs_no_key_but_reads_one_that_is_sent() -> None:
     assert WIRE.api_key(make_call()) is None
     WIRE.authorise(make_call())
     WIRE.check_headers(make_call())
-    for sent, key in (("Bearer k", "k"), ("bearer  k ", "k"), ("Bearer ", None), ("k", None)):
-        assert WIRE.api_key(make_call(headers={"authorization": sent})) == key
+    for authorization, key in (
+        ("Bearer k", "k"),
+        ("bearer  k ", "k"),
+        ("Bearer ", None),
+        ("k", None),
+    ):
+        assert WIRE.api_key(make_call(headers={"authorization": authorization})) == key
 
 
-@pytest.mark.parametrize("broken", [WIRE.malformed_body, WIRE.malformed_event])
-def test_malformed_body_is_invalid_json(broken: bytes) -> None:
+@pytest.mark.parametrize("malformed", [WIRE.malformed_body, WIRE.malformed_event])
+def test_malformed_body_is_invalid_json(malformed: bytes) -> None:
     with pytest.raises(json.JSONDecodeError):
-        json.loads(broken)
-    assert b"\n" not in broken[:-1]
+        json.loads(malformed)
+    assert b"\n" not in malformed[:-1]
 
 
 @pytest.mark.parametrize("path", WIRE.prefixes)
-def test_these_paths_are_ollamas_and_nothing_below_them(path: str) -> None:
+def test_prefixes_are_provider_paths_without_subpaths(path: str) -> None:
     assert is_provider_path(path) and is_provider_path(f"{path}/")
     assert (
         not is_provider_path(f"{path}//")
@@ -50,15 +55,15 @@ def test_these_paths_are_ollamas_and_nothing_below_them(path: str) -> None:
     "path",
     ["/api", "/api/", "/api/get_chat_response_stream", "/api/pull", "/api/trace/1", "/api/Chat"],
 )
-def test_the_rest_of_the_api_is_not_ollamas(path: str) -> None:
+def test_other_api_paths_are_not_ollamas(path: str) -> None:
     assert not is_provider_path(path)
     assert find_target(make_call("POST", path)) is None
 
 
 def test_an_encoded_path_is_ollamas_and_no_route() -> None:
-    found = find_target(make_call("POST", "/api/ch%61t"))
-    assert found is not None and found.wire is WIRE and found.error is not None
-    assert found.error.answer.status == 404
+    target = find_target(make_call("POST", "/api/ch%61t"))
+    assert target is not None and target.wire is WIRE and target.error is not None
+    assert target.error.answer.status == 404
     assert is_provider_path("/api/ch%61t")
 
 
@@ -75,15 +80,15 @@ def test_an_encoded_path_is_ollamas_and_no_route() -> None:
 def test_other_paths_and_methods_are_ollamas_errors(
     method: str, path: str, status: int, allowed: str | None
 ) -> None:
-    found = find_target(make_call(method, path))
-    assert found is not None and found.wire is WIRE and found.error is not None
-    assert found.error.answer.status == status
-    assert dict(found.error.answer.headers).get("allow") == allowed
+    target = find_target(make_call(method, path))
+    assert target is not None and target.wire is WIRE and target.error is not None
+    assert target.error.answer.status == status
+    assert dict(target.error.answer.headers).get("allow") == allowed
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/api/tags", "/api/version"])
-def test_lists_can_be_probed(method: str, path: str) -> None:
-    found = find_target(make_call(method, path))
-    assert found is not None and found.endpoint is not None
-    assert found.endpoint.compute is not None
+def test_lists_accept_get_and_head(method: str, path: str) -> None:
+    target = find_target(make_call(method, path))
+    assert target is not None and target.endpoint is not None
+    assert target.endpoint.compute is not None

@@ -1,4 +1,4 @@
-"""What Ollama's requests are read as, and what is refused."""
+"""Parsing of Ollama's requests; invalid fields are rejected with their path."""
 
 from base64 import b64encode
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.ollama.request import GenerateFields
-from tests.wire.ollama.ollama_cases import HELLO, parse, parse_body, prompt, refused
+from tests.wire.ollama.ollama_cases import HELLO, catch_error, parse, parse_body, parse_generate
 
 IMAGE = b64encode(b"\x89PNG").decode()
 TOOL: dict[str, Any] = {
@@ -18,7 +18,7 @@ TOOL: dict[str, Any] = {
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
 
-def test_a_chat_request_has_everything_in_its_place() -> None:
+def test_every_field_of_a_chat_request_is_read() -> None:
     request = parse(
         HELLO,
         stream=False,
@@ -49,12 +49,12 @@ def test_a_chat_request_has_everything_in_its_place() -> None:
     assert (request.n, request.metadata, request.tool_choice) == (1, {}, None)
 
 
-def test_an_answer_streams_unless_it_is_not_to() -> None:
+def test_stream_defaults_to_true() -> None:
     assert parse().stream is True
     assert parse(stream=None).stream is True
     assert parse(stream=True).stream is True
     assert parse(stream=False).stream is False
-    assert prompt().stream is True
+    assert parse_generate().stream is True
 
 
 def test_missing_fields_get_their_defaults() -> None:
@@ -67,19 +67,19 @@ def test_missing_fields_get_their_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("think", "reasoning"),
     [(True, True), (False, False), ("low", True), ("max", True), ("", False), ("none", False)],
 )
-def test_think_is_a_flag_or_a_level(given: object, wanted: bool) -> None:
-    assert parse(think=given).reasoning is wanted
+def test_think_is_a_flag_or_a_level(think: object, reasoning: bool) -> None:
+    assert parse(think=think).reasoning is reasoning
 
 
-@pytest.mark.parametrize(("given", "limit"), [(0, 0), (9, 9), (-1, None), (-2, None)])
-def test_below_zero_there_is_no_limit(given: int, limit: int | None) -> None:
-    assert parse(options={"num_predict": given}).max_tokens == limit
+@pytest.mark.parametrize(("num_predict", "limit"), [(0, 0), (9, 9), (-1, None), (-2, None)])
+def test_negative_num_predict_means_no_limit(num_predict: int, limit: int | None) -> None:
+    assert parse(options={"num_predict": num_predict}).max_tokens == limit
 
 
-def test_a_tool_needs_a_name_alone() -> None:
+def test_tool_needs_only_a_name() -> None:
     (tool,) = parse(tools=[{"function": {"name": "f"}}]).tools
     assert (tool.name, tool.description, tool.schema) == ("f", "", None)
 
@@ -88,34 +88,38 @@ def test_json_is_a_format() -> None:
     assert parse(format="json").response_format == "json"
 
 
-def test_a_prompt_is_what_the_user_says() -> None:
-    request = prompt("Why?", system="Be brief.", images=[IMAGE], suffix="!", template="{{ x }}")
+def test_prompt_is_the_user_message() -> None:
+    request = parse_generate(
+        "Why?", system="Be brief.", images=[IMAGE], suffix="!", template="{{ x }}"
+    )
     assert request.route == "/api/generate"
     assert request.messages == (
         Message("system", (TextPart("Be brief."),)),
         Message("user", (TextPart("Why?"), OpaquePart("image"))),
     )
     assert request.own == GenerateFields()
-    assert prompt("Why?", raw=True, keep_alive=0).own == GenerateFields(unloads=True, raw=True)
+    assert parse_generate("Why?", raw=True, keep_alive=0).own == GenerateFields(
+        unloads=True, raw=True
+    )
 
 
-def test_a_context_from_elsewhere_is_no_memory() -> None:
-    assert len(prompt(context=[1, 2, 3]).messages) == 1
-    assert len(prompt(context=[10**9, -1]).messages) == 1
+def test_foreign_context_adds_no_messages() -> None:
+    assert len(parse_generate(context=[1, 2, 3]).messages) == 1
+    assert len(parse_generate(context=[10**9, -1]).messages) == 1
 
 
 @pytest.mark.parametrize("fields", [{"template": "x"}, {"system": "x"}, {"context": [1]}])
-def test_a_raw_prompt_takes_nothing_beside_it(fields: dict[str, Any]) -> None:
-    assert prompt(raw=True).messages == prompt().messages
-    error = refused("generate", raw=True, **fields)
+def test_raw_prompt_rejects_template_system_and_context(fields: dict[str, Any]) -> None:
+    assert parse_generate(raw=True).messages == parse_generate().messages
+    error = catch_error("generate", raw=True, **fields)
     assert error.message == "raw mode does not support template, system, or context"
 
 
 @pytest.mark.parametrize("operation", ["chat", "generate"])
 @pytest.mark.parametrize("stream", [True, False])
-def test_saying_nothing_asks_for_no_answer(operation: str, stream: bool) -> None:
-    for more in ({}, {"messages": [], "prompt": ""}, {"messages": None, "prompt": None}):
-        request = parse_body({"model": "m", "stream": stream, **more}, operation)
+def test_request_without_a_prompt_is_computed(operation: str, stream: bool) -> None:
+    for extra in ({}, {"messages": [], "prompt": ""}, {"messages": None, "prompt": None}):
+        request = parse_body({"model": "m", "stream": stream, **extra}, operation)
         assert (request.computed, request.stream, request.messages) == (True, False, ())
 
 
@@ -130,13 +134,15 @@ def test_texts_to_embed_are_parts_of_a_user_message(operation: str, texts: tuple
     assert (request.stream, request.computed) == (False, False)
 
 
-@pytest.mark.parametrize(("given", "parts"), [("a", 1), ([], 0), ("", 0), (None, 0), (["a"], 1)])
-def test_input_is_a_text_or_several(given: object, parts: int) -> None:
-    (message,) = parse_body({"model": "m", "input": given}, "embed").messages
-    assert len(message.parts) == parts
+@pytest.mark.parametrize(
+    ("input_", "part_count"), [("a", 1), ([], 0), ("", 0), (None, 0), (["a"], 1)]
+)
+def test_input_is_a_text_or_several(input_: object, part_count: int) -> None:
+    (message,) = parse_body({"model": "m", "input": input_}, "embed").messages
+    assert len(message.parts) == part_count
 
 
-def test_a_model_is_shown_by_either_name() -> None:
+def test_show_reads_model_or_name() -> None:
     assert parse_body({"model": "m"}, "show").model == "m"
     assert parse_body({"name": "m", "verbose": True}, "show").model == "m"
     for body in ({}, {"model": ""}, {"name": ""}):
@@ -145,13 +151,13 @@ def test_a_model_is_shown_by_either_name() -> None:
 
 
 @pytest.mark.parametrize("operation", ["tags", "ps", "version"])
-def test_lists_ask_for_nothing(operation: str) -> None:
+def test_list_requests_have_no_model_and_no_messages(operation: str) -> None:
     request = parse_body({}, operation)
     assert (request.model, request.messages, request.stream) == ("", (), False)
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"model": None}, "model is required"),
         ({"model": ""}, "model is required"),
@@ -211,12 +217,12 @@ def test_lists_ask_for_nothing(operation: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], said: str) -> None:
-    assert said in refused(**fields).message
+def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], message: str) -> None:
+    assert message in catch_error(**fields).message
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"prompt": 1}, "'prompt': expected a string"),
         ({"system": []}, "'system'"),
@@ -230,12 +236,14 @@ def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], said: s
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_invalid_prompt_field_is_rejected_with_its_path(fields: dict[str, Any], said: str) -> None:
-    assert said in refused("generate", **fields).message
+def test_invalid_prompt_field_is_rejected_with_its_path(
+    fields: dict[str, Any], message: str
+) -> None:
+    assert message in catch_error("generate", **fields).message
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"input": 1}, "'input': expected a string or an array of strings"),
         ({"input": ["a", 1]}, "'input[1]': expected a string"),
@@ -249,21 +257,21 @@ def test_invalid_prompt_field_is_rejected_with_its_path(fields: dict[str, Any], 
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_invalid_embedding_field_is_rejected_with_its_path(
-    fields: dict[str, Any], said: str
+    fields: dict[str, Any], message: str
 ) -> None:
-    assert said in refused("embed", **fields).message
+    assert message in catch_error("embed", **fields).message
 
 
 @pytest.mark.parametrize("operation", ["embeddings", "show"])
-def test_the_other_routes_check_what_they_read(operation: str) -> None:
-    assert "expected" in refused(operation, model=1).message
+def test_other_routes_validate_their_fields(operation: str) -> None:
+    assert "expected" in catch_error(operation, model=1).message
     if operation == "show":
-        assert "'verbose'" in refused(operation, verbose=1).message
+        assert "'verbose'" in catch_error(operation, verbose=1).message
     else:
-        assert "'prompt'" in refused(operation, prompt=1).message
+        assert "'prompt'" in catch_error(operation, prompt=1).message
 
 
-def test_the_form_of_an_answer_has_one_meaning() -> None:
+def test_format_is_parsed() -> None:
     assert parse(HELLO, format=SCHEMA).json == JsonFormat(SCHEMA, "format")
     assert parse(format="json").json == JsonFormat(ANY_OBJECT, "format")
     assert parse().json is None

@@ -1,4 +1,4 @@
-"""The lines of Ollama's streams, and that they say what the whole answer says."""
+"""Lines of Ollama's streams, and the same content as the unstreamed body."""
 
 from typing import Any
 
@@ -23,15 +23,15 @@ from tests.wire.ollama.ollama_cases import (
     ROUTES,
     STAMP,
     answer,
-    joined,
-    lines_of,
+    join_lines,
     parse,
-    prompt,
+    parse_generate,
+    parse_lines,
     render,
     stream,
 )
 
-CHAT, GENERATE = parse(), prompt()
+CHAT, GENERATE = parse(), parse_generate()
 REQUESTS = pytest.mark.parametrize("request_", [CHAT, GENERATE], ids=["chat", "generate"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ARGUMENTS = st.sampled_from(["{}", '{"a":1}', '{"a":{"b":["ü"]}}', "{", "[1]", ""])
@@ -46,21 +46,22 @@ PARTS: st.SearchStrategy[AnswerPart] = st.one_of(
 
 
 def test_a_chat_stream_line_by_line() -> None:
-    sent = stream(
+    stream_bytes = stream(
         CHAT,
         answer([ReasoningPart("Hm."), TextPart("Hello"), ToolCallPart("1", "f", '{"a":1}')]),
         sizes=(3, 3, 2, 4),
     )
     head = {"model": "llama3.2", "created_at": STAMP}
-    said: list[dict[str, Any]] = [
+    message_fields: list[dict[str, Any]] = [
         {"content": "", "thinking": "Hm."},
         {"content": "Hel"},
         {"content": "lo"},
         {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
     ]
-    *lines, last = lines_of(sent)
+    *lines, last = parse_lines(stream_bytes)
     assert lines == [
-        {**head, "message": {"role": "assistant", **piece}, "done": False} for piece in said
+        {**head, "message": {"role": "assistant", **fields}, "done": False}
+        for fields in message_fields
     ]
     assert last["message"] == {"role": "assistant", "content": ""}
     assert (last["done"], last["done_reason"], last["eval_count"]) == (True, "stop", 2)
@@ -68,7 +69,7 @@ def test_a_chat_stream_line_by_line() -> None:
 
 def test_a_generated_stream_line_by_line() -> None:
     sent = stream(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
-    *lines, last = lines_of(sent)
+    *lines, last = parse_lines(sent)
     assert [line["response"] for line in lines] == ["", "Hi"]
     assert [line.get("thinking") for line in lines] == ["Hm.", None]
     assert (last["response"], last["done"]) == ("", True)
@@ -76,8 +77,8 @@ def test_a_generated_stream_line_by_line() -> None:
 
 
 @REQUESTS
-def test_an_empty_answer_is_its_last_line(request_: CanonicalRequest) -> None:
-    (line,) = lines_of(stream(request_, answer([TextPart("")])))
+def test_empty_response_is_only_the_last_line(request_: CanonicalRequest) -> None:
+    (line,) = parse_lines(stream(request_, answer([TextPart("")])))
     assert line["done"] is True
 
 
@@ -86,25 +87,25 @@ def test_an_empty_answer_is_its_last_line(request_: CanonicalRequest) -> None:
     choices=st.lists(st.lists(PARTS, max_size=4), min_size=1, max_size=3),
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
 )
-def test_a_stream_says_what_the_whole_answer_says(
+def test_stream_adds_up_to_the_unstreamed_body(
     request_: CanonicalRequest, choices: list[list[AnswerPart]], sizes: list[int]
 ) -> None:
     response = answer(*choices)
-    assert joined(lines_of(stream(request_, response, sizes))) == render(request_, response)
+    assert join_lines(parse_lines(stream(request_, response, sizes))) == render(request_, response)
 
 
-def test_a_line_stays_one_whatever_is_said() -> None:
+def test_line_ends_in_texts_are_escaped() -> None:
     odd = "a\nb\r\nc\u2028d\u2029e\x85f\x0b\x0c\x1c\0"
     response = answer(
         [ReasoningPart(odd), TextPart(odd), ToolCallPart("1", odd, '{\n "a": "\u2028" }')],
         metadata={"note": odd},
     )
     sent = stream(CHAT, response, sizes=(100,))
-    assert len(lines_of(sent)) == 4
-    assert joined(lines_of(sent)) == render(CHAT, response)
+    assert len(parse_lines(sent)) == 4
+    assert join_lines(parse_lines(sent)) == render(CHAT, response)
 
 
-def test_calls_come_in_their_order_though_their_pieces_are_mixed() -> None:
+def test_interleaved_calls_are_sent_in_order_at_their_ends() -> None:
     first, second = ToolCallPart("1", "f", '{"a":1}'), ToolCallPart("2", "g", "{}")
     encoder = ROUTES["chat"].encode(CHAT, answer([first, second]))
     sent = [
@@ -120,12 +121,12 @@ def test_calls_come_in_their_order_though_their_pieces_are_mixed() -> None:
         )
     ]
     assert sent[:-1] == [b""] * 6
-    names = [line["message"]["tool_calls"][0]["function"]["name"] for line in lines_of(sent[-1])]
+    names = [line["message"]["tool_calls"][0]["function"]["name"] for line in parse_lines(sent[-1])]
     assert names == ["f", "g"]
 
 
-def test_a_scripts_own_fields_come_at_the_end() -> None:
+def test_metadata_fields_are_only_in_the_last_line() -> None:
     response = answer([TextPart("Hi")], metadata={"model": "other", "remote_model": "big"})
-    first, last = lines_of(stream(CHAT, response))
+    first, last = parse_lines(stream(CHAT, response))
     assert (first["model"], last["model"]) == ("other", "other")
     assert "remote_model" not in first and last["remote_model"] == "big"

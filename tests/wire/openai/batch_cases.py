@@ -1,4 +1,4 @@
-"""What a session stores of OpenAI's files and batches, asked as the pipeline asks."""
+"""A session of OpenAI's files and batches without a server."""
 
 import json
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ NOW = 1_763_760_000
 CHAT = "/v1/chat/completions"
 
 
-def form_of(*parts: tuple[str, bytes]) -> tuple[dict[str, str], bytes]:
-    """Headers and body of a form; each part is what stands in its disposition, and its content."""
+def encode_form(*parts: tuple[str, bytes]) -> tuple[dict[str, str], bytes]:
+    """Return headers and body of a form; a part is the end of its disposition and its content."""
     body = b"".join(
         b"--edge\r\nContent-Disposition: form-data; " + name.encode() + b"\r\n\r\n" + data + b"\r\n"
         for name, data in parts
@@ -25,10 +25,10 @@ def form_of(*parts: tuple[str, bytes]) -> tuple[dict[str, str], bytes]:
 
 
 class Session:
-    """What a session stores, asked as the pipeline asks."""
+    """Reads and computes requests against records stored in memory, as the pipeline does."""
 
     def __init__(self) -> None:
-        self.stored: dict[str, bytes] = {}
+        self.records: dict[str, bytes] = {}
         self.ordinal = 0
 
     def read(
@@ -46,45 +46,48 @@ class Session:
         request = endpoint.read(call, endpoint, {"file_id": name, "batch_id": name}, node)
         archival = endpoint.archival
         assert archival is not None
-        found: dict[str, bytes | None] = {
-            each: data
-            for each, data in self.stored.items()
-            if archival.prefix and each.startswith(archival.prefix)
+        records: dict[str, bytes | None] = {
+            record_name: data
+            for record_name, data in self.records.items()
+            if archival.prefix and record_name.startswith(archival.prefix)
         }
-        for each in archival.references(request, found):
-            found[each] = self.stored.get(each)
-        return archival.resolve(request, found)
+        for record_name in archival.references(request, records):
+            records[record_name] = self.records.get(record_name)
+        return archival.resolve(request, records)
 
-    def raw(self, endpoint: Endpoint, request: CanonicalRequest, *answers: SubResponse) -> bytes:
+    def compute(
+        self, endpoint: Endpoint, request: CanonicalRequest, *answers: SubResponse
+    ) -> bytes:
         self.ordinal += 1
         request_id = f"f{self.ordinal}"
         context = ComputeContext({}, NOW, request_id, self.ordinal, answers)
         assert endpoint.compute is not None and endpoint.archival is not None
-        told = endpoint.compute(request, context)
-        if not isinstance(told, ComputedResponse):
-            return told
-        for each in told.writes:
-            if each.data is None:
-                self.stored.pop(each.name, None)
+        response = endpoint.compute(request, context)
+        if not isinstance(response, ComputedResponse):
+            return response
+        for write in response.writes:
+            if write.data is None:
+                self.records.pop(write.name, None)
             else:
-                self.stored[each.name] = each.data
-        return told.body
+                self.records[write.name] = write.data
+        return response.body
 
-    def ask(self, endpoint: Endpoint, name: str = "", **keys: Any) -> Any:
-        return json.loads(self.raw(endpoint, self.read(endpoint, name, **keys)))
+    def compute_json(self, endpoint: Endpoint, name: str = "", **keys: Any) -> Any:
+        return json.loads(self.compute(endpoint, self.read(endpoint, name, **keys)))
 
     def upload(self, data: bytes, purpose: str = "batch") -> str:
-        form = form_of(
+        form = encode_form(
             ('name="purpose"', purpose.encode()), ('name="file"; filename="in.jsonl"', data)
         )
-        return str(self.ask(UPLOAD, form=form)["id"])
+        return str(self.compute_json(UPLOAD, form=form)["id"])
 
-    def make(self, data: bytes, *answers: SubResponse, **keys: Any) -> Any:
+    def create_batch(self, data: bytes, *answers: SubResponse, **keys: Any) -> Any:
         body = {"input_file_id": self.upload(data), "endpoint": CHAT, "completion_window": "24h"}
         request = self.read(CREATE, body={**body, **keys})
-        return json.loads(self.raw(CREATE, request, *answers))
+        return json.loads(self.compute(CREATE, request, *answers))
 
-    def content(self, name: str) -> list[Any]:
+    def read_content(self, name: str) -> list[Any]:
         return [
-            json.loads(each) for each in self.raw(CONTENT, self.read(CONTENT, name)).splitlines()
+            json.loads(line)
+            for line in self.compute(CONTENT, self.read(CONTENT, name)).splitlines()
         ]

@@ -1,4 +1,4 @@
-"""Calls, answers and played streams that the tests of the OpenAI wire share."""
+"""Helpers of the OpenAI tests: build calls, parse requests, render and stream responses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from scenarios_app.wire.base import Call, Endpoint
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from tests.wire.played import played
+from tests.wire.stream_encoding import encode_stream
 
 CHAT = WIRE.endpoints[0]
 HELLO = {"role": "user", "content": "Hello"}
@@ -35,27 +35,27 @@ def make_call(
     headers: dict[str, str] | None = None,
     body: bytes = b"",
 ) -> Call:
-    sent = {"authorization": "Bearer k"} if headers is None else headers
-    return Call(method=method, path=path, query={}, headers=sent, body=body)
+    call_headers = {"authorization": "Bearer k"} if headers is None else headers
+    return Call(method=method, path=path, query={}, headers=call_headers, body=body)
 
 
 def parse_body(body: Any) -> CanonicalRequest:
-    """A body as a client would have sent it, parsed as a chat request."""
+    """Encode a body and parse it as a chat request."""
     raw = msgspec.json.encode(body)
     return CHAT.read(make_call(body=raw), CHAT, {}, read_body(raw, Limits()))
 
 
 def parse(*messages: Any, **fields: Any) -> CanonicalRequest:
-    """A chat request of these messages (a greeting without any) and other fields."""
+    """Parse a chat request with these messages (default: a greeting) and fields."""
     return parse_body({"model": "gpt-4o", "messages": list(messages) or [HELLO], **fields})
 
 
-def refusal_of(*messages: Any, **fields: Any) -> ErrorAnswer:
-    """The 400 that a chat request gets."""
-    with pytest.raises(WireError) as refused:
+def catch_error(*messages: Any, **fields: Any) -> ErrorAnswer:
+    """Return the 400 error that parsing a chat request raises."""
+    with pytest.raises(WireError) as raised:
         parse(*messages, **fields)
-    assert refused.value.answer.status == 400
-    return refused.value.answer
+    assert raised.value.answer.status == 400
+    return raised.value.answer
 
 
 def answer(
@@ -63,7 +63,7 @@ def answer(
     finish: FinishReason = "stop",
     metadata: dict[str, Json] | None = None,
 ) -> CanonicalResponse:
-    """An answer whose choices have these parts."""
+    """Build a response; each argument holds the parts of one choice."""
     return CanonicalResponse(
         id="f00d",
         created=1735689600,
@@ -77,20 +77,20 @@ def answer(
 def render(
     request: CanonicalRequest, response: CanonicalResponse, *, endpoint: Endpoint = CHAT
 ) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(endpoint.render(request, response))
-    return whole
+    body: dict[str, Any] = msgspec.json.decode(endpoint.render(request, response))
+    return body
 
 
 def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
-    """The whole stream as it leaves."""
-    return played(CHAT.encode(request, response), response, sizes)
+    """Return the encoded stream of a chat response."""
+    return encode_stream(CHAT.encode(request, response), response, sizes)
 
 
-def chunks_of(sent: bytes) -> list[dict[str, Any]]:
-    """The chunks of a stream, which must be `data:` lines up to `[DONE]` and nothing else."""
-    *events, done, end = sent.split(b"\n\n")
+def parse_chunks(stream_bytes: bytes) -> list[dict[str, Any]]:
+    """Parse the chunks of a stream that consists of `data:` lines and ends with `[DONE]`."""
+    *events, done, end = stream_bytes.split(b"\n\n")
     assert (done, end) == (b"data: [DONE]", b"")
     assert all(event.startswith(b"data: ") and b"\n" not in event for event in events)
     return [msgspec.json.decode(event.removeprefix(b"data: ")) for event in events]

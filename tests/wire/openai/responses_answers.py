@@ -1,4 +1,4 @@
-"""Answers that the tests of OpenAI's Responses render and stream."""
+"""Responses that the tests of the Responses API render and stream."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ def answer(
 
 
 def output(*parts: AnswerPart, **body: Any) -> list[dict[str, Any]]:
-    """The items that an answer of these parts has."""
-    whole = render(parse(**body), answer(parts))
-    validate_type(type_=Response, value=whole)
-    items: list[dict[str, Any]] = whole["output"]
+    """Return the output items of a response with these parts, checked against the SDK's types."""
+    response_body = render(parse(**body), answer(parts))
+    validate_type(type_=Response, value=response_body)
+    items: list[dict[str, Any]] = response_body["output"]
     return items

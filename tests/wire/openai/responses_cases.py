@@ -1,4 +1,4 @@
-"""Calls, answers and played streams that the tests of OpenAI's Responses share."""
+"""Helpers of the Responses API tests: a session with stored responses, rendering and streams."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.wire import WIRE
 from scenarios_app.wire.registry import Target, find_target
-from tests.wire.played import played
+from tests.wire.stream_encoding import encode_stream
 
 PATH = "/v1/responses"
 CREATE = WIRE.endpoints[0]
@@ -25,10 +25,10 @@ RESULT_1 = {"type": "function_call_output", "call_id": "c1", "output": "done"}
 
 
 class Session:
-    """What a session keeps, without a server around it."""
+    """Reads and computes requests against records stored in memory, without a server."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
+        self.records: dict[str, bytes] = {}
         self.numbers = count(0xABC)
 
     def target(self, method: str, path: str, query: Mapping[str, str], raw: bytes) -> Target:
@@ -39,7 +39,7 @@ class Session:
     def read(
         self, body: Any, *, path: str = PATH, method: str = "POST", **query: str
     ) -> CanonicalRequest:
-        """A request with all that it names."""
+        """Read a request and resolve the records that it refers to."""
         raw = b"" if body is None else msgspec.json.encode(body)
         target = self.target(method, path, query, raw)
         assert target.endpoint is not None
@@ -49,23 +49,25 @@ class Session:
         return self.resolve(request, target.endpoint.archival)
 
     def resolve(self, request: CanonicalRequest, archival: Any) -> CanonicalRequest:
-        kept: dict[str, bytes | None] = {}
-        while missing := [n for n in archival.references(request, kept) if n not in kept]:
-            kept |= {name: self.kept.get(name) for name in missing}
-        return archival.resolve(request, kept)
+        records: dict[str, bytes | None] = {}
+        while missing_names := [
+            n for n in archival.references(request, records) if n not in records
+        ]:
+            records |= {name: self.records.get(name) for name in missing_names}
+        return archival.resolve(request, records)
 
-    def ask(self, response: CanonicalResponse, **body: Any) -> dict[str, Any]:
-        """The whole answer to a request, which is kept if it is to be."""
+    def respond(self, response: CanonicalResponse, **body: Any) -> dict[str, Any]:
+        """Render the response to a request; store the records that the wire keeps of it."""
         request = self.read(body)
-        sent = stream(request, response) if request.stream else b""
-        for kept in CREATE.archival.record(request, response, sent):
-            assert kept.data is not None
-            self.kept[kept.name] = kept.data
-        whole: dict[str, Any] = json.loads(CREATE.render(request, response))
-        return whole
+        stream_bytes = stream(request, response) if request.stream else b""
+        for record in CREATE.archival.record(request, response, stream_bytes):
+            assert record.data is not None
+            self.records[record.name] = record.data
+        rendered: dict[str, Any] = json.loads(CREATE.render(request, response))
+        return rendered
 
     def compute(self, method: str, path: str, body: Any = None, **query: str) -> bytes:
-        """A computed answer, with what it leaves kept and dropped."""
+        """Compute a response; apply its writes and deletions to the records."""
         raw = b"" if body is None else msgspec.json.encode(body)
         target = self.target(method, path, query, raw)
         assert target.endpoint is not None and target.endpoint.compute is not None
@@ -74,54 +76,56 @@ class Session:
         answer = target.endpoint.compute(request, context)
         if not isinstance(answer, ComputedResponse):
             return answer
-        for left in answer.writes:
-            self.kept.pop(left.name, None)
-            if left.data is not None:
-                self.kept[left.name] = left.data
+        for record in answer.writes:
+            self.records.pop(record.name, None)
+            if record.data is not None:
+                self.records[record.name] = record.data
         return answer.body
 
-    def computed(self, method: str, path: str, body: Any = None, **query: str) -> Any:
+    def compute_json(self, method: str, path: str, body: Any = None, **query: str) -> Any:
         return json.loads(self.compute(method, path, body, **query))
 
 
 def parse(**body: Any) -> CanonicalRequest:
-    """A request for an answer."""
+    """Read a create request in a new session."""
     return Session().read(body)
 
 
-def said(**body: Any) -> list[tuple[str, str]]:
-    """The roles and texts of a request's messages."""
+def read_messages(**body: Any) -> list[tuple[str, str]]:
+    """Return the role and text of each message of a create request."""
     return [(message.role, message.text) for message in parse(**body).messages]
 
 
-def refusal_of(session: Session | None = None, **body: Any) -> ErrorAnswer:
-    """The error that a request gets."""
-    with pytest.raises(WireError) as refused:
+def catch_error(session: Session | None = None, **body: Any) -> ErrorAnswer:
+    """Return the error that reading a create request raises."""
+    with pytest.raises(WireError) as raised:
         (session or Session()).read(body)
-    return refused.value.answer
+    return raised.value.answer
 
 
 def render(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.json.decode(CREATE.render(request, response))
-    return whole
+    body: dict[str, Any] = msgspec.json.decode(CREATE.render(request, response))
+    return body
 
 
 def stream(
     request: CanonicalRequest, response: CanonicalResponse, sizes: Sequence[int] = (3,)
 ) -> bytes:
-    """The whole stream as it leaves."""
-    return played(CREATE.encode(request, response), response, sizes)
+    """Return the encoded stream of a response."""
+    return encode_stream(CREATE.encode(request, response), response, sizes)
 
 
-def events_in(sent: bytes) -> list[dict[str, Any]]:
-    """The events of a stream: each named as its type is, and numbered from 0."""
-    *events, end = sent.split(b"\n\n")
+def parse_events(stream_bytes: bytes) -> list[dict[str, Any]]:
+    """Parse the events of a stream; check each name against its type and the numbering from 0."""
+    *events, end = stream_bytes.split(b"\n\n")
     assert end == b""
-    found = []
+    parsed_events = []
     for event in events:
         name, data = event.split(b"\n")
         fields = msgspec.json.decode(data.removeprefix(b"data: "))
         assert name == b"event: " + fields["type"].encode()
-        found.append(fields)
-    assert [fields["sequence_number"] for fields in found] == list(range(len(found)))
-    return found
+        parsed_events.append(fields)
+    assert [fields["sequence_number"] for fields in parsed_events] == list(
+        range(len(parsed_events))
+    )
+    return parsed_events

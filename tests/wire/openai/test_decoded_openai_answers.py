@@ -1,4 +1,4 @@
-"""Recorded answers of OpenAI's three endpoints read back into parts, whole and streamed."""
+"""Recorded responses of OpenAI's three endpoints are decoded to parts, streamed or not."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.recording.interactions import (
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 
 
-def test_a_chat_completion_in_parts() -> None:
+def test_chat_completion_is_decoded_to_parts() -> None:
     body = completion("length", reasoning_content="Hm.", content="Hi", refusal="No.")
     body["usage"] = {
         "prompt_tokens": 3,
@@ -38,35 +38,35 @@ def test_a_chat_completion_in_parts() -> None:
     }
 
 
-def test_calls_end_an_answer_as_calls_do() -> None:
-    said = parts_of(CHAT, completion("tool_calls", tool_calls=[CALL]))
-    assert said == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
+def test_finish_reason_of_calls_is_left_out() -> None:
+    parts = parts_of(CHAT, completion("tool_calls", tool_calls=[CALL]))
+    assert parts == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
 
 
-def test_broken_arguments_stay_as_they_came() -> None:
-    broken = {**CALL, "function": {"name": "f", "arguments": '{"a": '}}
-    (call,) = parts_of(CHAT, completion(tool_calls=[broken]))["tool_calls"]
+def test_truncated_arguments_are_kept_as_text() -> None:
+    truncated_call = {**CALL, "function": {"name": "f", "arguments": '{"a": '}}
+    (call,) = parts_of(CHAT, completion(tool_calls=[truncated_call]))["tool_calls"]
     assert call["arguments"] == '{"a": '
 
 
-def test_several_choices_stay_several() -> None:
+def test_several_choices_are_decoded_to_choices() -> None:
     body = completion(content="a")
     body["choices"] += completion(content="b")["choices"]
     assert parts_of(CHAT, body) == {"choices": [{"text": "a"}, {"text": "b"}]}
 
 
-def test_an_empty_answer_says_nothing() -> None:
+def test_empty_response_is_an_empty_text() -> None:
     assert parts_of(CHAT, completion()) == {"text": ""}
 
 
-def test_lost_fields_are_named_in_a_note() -> None:
+def test_note_lists_the_lost_fields() -> None:
     body = completion(content="x", annotations=[{"type": "url_citation"}], audio={"id": "a"})
     body["choices"][0]["logprobs"] = {"content": []}
     (note,) = made(CHAT, body).notes
     assert note == "once edited, an answer is without annotations, audio, logprobs"
 
 
-def test_content_of_parts_is_read_too() -> None:
+def test_content_parts_are_decoded() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     content = [thinking, {"type": "text", "text": "Hi"}, {"type": "reference"}]
     assert parts_of(CHAT, completion(content=content)) == {
@@ -79,7 +79,7 @@ def delta(reason: str | None = None, **delta: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
 
-def test_a_chat_stream_in_parts() -> None:
+def test_chat_stream_is_decoded_to_parts() -> None:
     def piece(index: int, **function: Any) -> dict[str, Any]:
         return {"index": index, "function": function}
 
@@ -111,42 +111,42 @@ def test_a_chat_stream_in_parts() -> None:
 def test_texts_and_parts_of_a_streamed_content_are_joined() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     mistral = [delta(content=""), delta(content=[thinking]), delta(content="Hi "), delta("stop")]
-    said = parts_of(CHAT, events(*mistral[:3], delta(content="you"), mistral[3]))
-    assert said == {"reasoning": [{"text": "Hm."}], "text": "Hi you"}
+    parts = parts_of(CHAT, events(*mistral[:3], delta(content="you"), mistral[3]))
+    assert parts == {"reasoning": [{"text": "Hm."}], "text": "Hi you"}
     text = {"type": "text", "text": "you"}
-    said = parts_of(CHAT, events(delta(content="Hi "), delta(content=[text]), mistral[3]))
-    assert said == {"text": "Hi you"}
+    parts = parts_of(CHAT, events(delta(content="Hi "), delta(content=[text]), mistral[3]))
+    assert parts == {"text": "Hi you"}
 
 
-def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
+def test_calls_without_an_index_are_distinguished_by_id() -> None:
     body = events(
         delta(tool_calls=[CALL, {**CALL, "id": "call_2"}]),
         {"choices": [], "x_groq": {"usage": {"prompt_tokens": 4}}},
     )
-    said = parts_of(CHAT, body)
-    assert [call["id"] for call in said["tool_calls"]] == ["call_1", "call_2"]
-    assert said["usage"] == {"input_tokens": 4}
+    parts = parts_of(CHAT, body)
+    assert [call["id"] for call in parts["tool_calls"]] == ["call_1", "call_2"]
+    assert parts["usage"] == {"input_tokens": 4}
 
 
-def test_null_fields_of_a_calls_first_chunk_lose_no_later_chunk() -> None:
+def test_null_fields_in_the_first_chunk_of_a_call_are_skipped() -> None:
     pieces = [
         {"index": 0, "id": "call_1", "function": {"name": None, "arguments": None}},
         {"index": 0, "function": {"name": "f", "arguments": '{"a": '}},
         {"index": 0, "function": {"name": None, "arguments": "1}"}},
     ]
     stream = events(*[delta(tool_calls=[piece]) for piece in pieces], delta("tool_calls"))
-    said = parts_of(CHAT, stream)
-    assert said == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
+    parts = parts_of(CHAT, stream)
+    assert parts == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
 
 
-def test_completions_of_old_in_parts() -> None:
+def test_legacy_completion_is_decoded_to_parts() -> None:
     url = "https://api.openai.com/v1/completions"
-    asked = {"model": "m", "prompt": "hi"}
-    whole = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
-    said = {"text": "Hi", "finish_reason": "length"}
-    assert parts_of(url, whole, asked=asked) == said
-    streamed = events({"choices": [{"text": "H"}]}, whole | {"choices": [{"text": "i"}]})
-    assert parts_of(url, streamed, asked=asked) == {"text": "Hi"}
+    request_body = {"model": "m", "prompt": "hi"}
+    response_body = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
+    expected = {"text": "Hi", "finish_reason": "length"}
+    assert parts_of(url, response_body, asked=request_body) == expected
+    streamed = events({"choices": [{"text": "H"}]}, response_body | {"choices": [{"text": "i"}]})
+    assert parts_of(url, streamed, asked=request_body) == {"text": "Hi"}
 
 
 OUTPUT: list[dict[str, Any]] = [
@@ -166,7 +166,7 @@ ANSWER = {
     "output": OUTPUT,
     "usage": {"input_tokens": 5, "output_tokens": 4, "output_tokens_details": {}},
 }
-SAID_THERE = {
+DECODED_ANSWER = {
     "parts": [
         {"reasoning": "Hm."},
         {"text": "Hi"},
@@ -177,21 +177,23 @@ SAID_THERE = {
 }
 
 
-def test_a_response_in_parts_in_its_order() -> None:
-    assert parts_of(RESPONSES, ANSWER) == SAID_THERE
+def test_response_is_decoded_to_parts_in_order() -> None:
+    assert parts_of(RESPONSES, ANSWER) == DECODED_ANSWER
     (note,) = made(RESPONSES, ANSWER).notes
     assert note.endswith("without encrypted_content, logprobs, web_search_call")
-    ended = events({"type": "response.created"}, {"type": "response.completed", "response": ANSWER})
-    assert parts_of(RESPONSES, ended) == SAID_THERE
+    stream_bytes = events(
+        {"type": "response.created"}, {"type": "response.completed", "response": ANSWER}
+    )
+    assert parts_of(RESPONSES, stream_bytes) == DECODED_ANSWER
 
 
-def test_a_response_that_ended_early_says_why() -> None:
+def test_incomplete_response_has_a_finish_reason() -> None:
     for reason, finish in (("max_output_tokens", "length"), ("content_filter", "content_filter")):
         cut = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
         assert parts_of(RESPONSES, cut) == {"text": "", "finish_reason": finish}
 
 
-def test_a_stream_of_a_response_that_was_cut_says_what_it_had_said() -> None:
+def test_truncated_response_stream_keeps_its_text() -> None:
     pieces = [{"type": "response.output_text.delta", "delta": text} for text in ("Hel", "lo")]
     done = {"type": "response.output_item.done", "item": OUTPUT[0]}
     assert parts_of(RESPONSES, events(done, *pieces)) == {
@@ -200,6 +202,6 @@ def test_a_stream_of_a_response_that_was_cut_says_what_it_had_said() -> None:
     }
 
 
-def test_a_response_that_failed_stays_raw() -> None:
+def test_failed_response_is_kept_raw() -> None:
     failed = {"status": "failed", "output": [], "error": {"code": "server_error"}}
     assert parts_of(RESPONSES, failed) == {"raw": {"body": failed}}

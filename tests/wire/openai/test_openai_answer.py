@@ -1,4 +1,4 @@
-"""Whole OpenAI answers, key by key and by the official SDK's strict validation."""
+"""Unstreamed OpenAI responses: exact bodies, and the official SDK's strict validation."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.openai import families
 from scenarios_app.wire.openai.families import FAMILIES, family_of
-from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, parse, render, stream
+from tests.wire.openai.openai_cases import CHAT, answer, parse, parse_chunks, render, stream
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
 FUNCTIONS = {"functions": [{"name": "f"}]}
@@ -35,14 +35,14 @@ USAGE = {
 }
 
 
-def message_of(*parts: AnswerPart, **fields: Any) -> dict[str, Any]:
-    whole = render(parse(**fields), answer(parts))
-    validate_type(type_=ChatCompletion, value=whole)
-    message: dict[str, Any] = whole["choices"][0]["message"]
+def render_message(*parts: AnswerPart, **fields: Any) -> dict[str, Any]:
+    body = render(parse(**fields), answer(parts))
+    validate_type(type_=ChatCompletion, value=body)
+    message: dict[str, Any] = body["choices"][0]["message"]
     return message
 
 
-def test_a_text_answer_is_this_body() -> None:
+def test_text_response_has_exact_fields() -> None:
     assert render(parse(), answer([TextPart("Hi")])) == {
         "id": "chatcmpl-f00d",
         "object": "chat.completion",
@@ -67,12 +67,12 @@ def test_a_text_answer_is_this_body() -> None:
     }
 
 
-def test_several_texts_are_one() -> None:
-    assert message_of(TextPart("Good "), TextPart("day"))["content"] == "Good day"
+def test_texts_are_joined() -> None:
+    assert render_message(TextPart("Good "), TextPart("day"))["content"] == "Good day"
 
 
-def test_a_tool_call_stands_in_place_of_content() -> None:
-    message = message_of(CALL)
+def test_tool_call_replaces_content() -> None:
+    message = render_message(CALL)
     assert message["content"] is None
     assert message["tool_calls"] == [
         {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
@@ -80,56 +80,60 @@ def test_a_tool_call_stands_in_place_of_content() -> None:
 
 
 def test_text_stays_beside_tool_calls() -> None:
-    message = message_of(TextPart("Let me look."), CALL, ToolCallPart("call_2", "g", "broken {"))
+    message = render_message(
+        TextPart("Let me look."), CALL, ToolCallPart("call_2", "g", "broken {")
+    )
     assert message["content"] == "Let me look."
     assert [call["id"] for call in message["tool_calls"]] == ["call_1", "call_2"]
     assert message["tool_calls"][1]["function"]["arguments"] == "broken {"
 
 
 def test_an_empty_text_beside_a_call_is_no_content() -> None:
-    assert message_of(TextPart(""), CALL)["content"] is None
+    assert render_message(TextPart(""), CALL)["content"] is None
 
 
 @pytest.mark.parametrize("parts", [(), (TextPart(""),), (ReasoningPart("Hm."),)])
-def test_an_answer_with_neither_text_nor_call_has_empty_content(
+def test_response_without_text_and_call_has_empty_content(
     parts: tuple[AnswerPart, ...],
 ) -> None:
-    message = message_of(*parts)
+    message = render_message(*parts)
     assert message["content"] == ""
     assert "tool_calls" not in message
 
 
-def test_a_refusal_stands_in_place_of_content() -> None:
-    message = message_of(RefusalPart("I won't."))
+def test_refusal_replaces_content() -> None:
+    message = render_message(RefusalPart("I won't."))
     assert (message["content"], message["refusal"]) == (None, "I won't.")
 
 
-def test_reasoning_is_there_under_its_name_alone() -> None:
-    message = message_of(ReasoningPart("One. ", signature="s"), ReasoningPart("Two."), CALL)
+def test_reasoning_is_in_the_field_reasoning_only() -> None:
+    message = render_message(ReasoningPart("One. ", signature="s"), ReasoningPart("Two."), CALL)
     assert message["reasoning"] == "One. Two."
     assert "reasoning_content" not in message
 
 
 @pytest.mark.parametrize(
-    ("model", "logprobs", "named"),
+    ("model", "has_logprobs", "has_fingerprint"),
     [("gpt-4o-mini", True, True), ("o3-mini", False, True), ("gpt-5-mini", False, False)],
 )
 def test_choice_and_top_level_fields_depend_on_the_model(
-    model: str, logprobs: bool, named: bool
+    model: str, has_logprobs: bool, has_fingerprint: bool
 ) -> None:
     response = replace(answer([TextPart("Hi")]), model=model)
-    for whole in (render(parse(), response), chunks_of(stream(parse(), response))[1]):
-        assert ("logprobs" in whole["choices"][0]) is logprobs
-        assert isinstance(whole["system_fingerprint"], str) is named
+    for body in (render(parse(), response), parse_chunks(stream(parse(), response))[1]):
+        assert ("logprobs" in body["choices"][0]) is has_logprobs
+        assert isinstance(body["system_fingerprint"], str) is has_fingerprint
 
 
 @pytest.mark.parametrize("parts", [(TextPart("Hi"),), (ReasoningPart("", redacted="x"), CALL)])
-def test_without_readable_reasoning_there_is_no_name_for_it(parts: tuple[AnswerPart, ...]) -> None:
-    assert not {"reasoning", "reasoning_content"} & message_of(*parts).keys()
+def test_message_without_readable_reasoning_has_no_such_field(
+    parts: tuple[AnswerPart, ...],
+) -> None:
+    assert not {"reasoning", "reasoning_content"} & render_message(*parts).keys()
 
 
 def test_a_call_of_a_custom_tool_is_a_custom_call() -> None:
-    message = message_of(ToolCallPart("call_2", "shell", "ls -l", custom=True), CALL)
+    message = render_message(ToolCallPart("call_2", "shell", "ls -l", custom=True), CALL)
     assert message["tool_calls"][0] == {
         "id": "call_2",
         "type": "custom",
@@ -138,10 +142,10 @@ def test_a_call_of_a_custom_tool_is_a_custom_call() -> None:
     assert message["tool_calls"][1]["type"] == "function"
 
 
-def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
-    whole = render(parse(**FUNCTIONS), answer([CALL], finish="tool_calls"))
-    validate_type(type_=ChatCompletion, value=whole)
-    (choice,) = whole["choices"]
+def test_request_with_legacy_functions_gets_a_function_call() -> None:
+    body = render(parse(**FUNCTIONS), answer([CALL], finish="tool_calls"))
+    validate_type(type_=ChatCompletion, value=body)
+    (choice,) = body["choices"]
     assert choice["finish_reason"] == "function_call"
     assert choice["message"]["function_call"] == {"name": "f", "arguments": '{"a":1}'}
     assert "tool_calls" not in choice["message"]
@@ -155,7 +159,7 @@ def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
         ([CALL], {}),
     ],
 )
-def test_calls_that_the_legacy_form_cannot_hold_are_tool_calls(
+def test_several_calls_are_tool_calls_despite_legacy_functions(
     parts: list[AnswerPart], fields: dict[str, Any]
 ) -> None:
     (choice,) = render(parse(**fields), answer(parts, finish="tool_calls"))["choices"]
@@ -165,7 +169,7 @@ def test_calls_that_the_legacy_form_cannot_hold_are_tool_calls(
 
 
 @pytest.mark.parametrize(
-    ("reason", "sent"),
+    ("reason", "finish_reason"),
     [
         ("stop", "stop"),
         ("length", "length"),
@@ -174,17 +178,17 @@ def test_calls_that_the_legacy_form_cannot_hold_are_tool_calls(
         ("stop_sequence", "stop"),
     ],
 )
-def test_finish_reasons(reason: FinishReason, sent: str) -> None:
-    whole = render(parse(), answer([TextPart("Hi")], finish=reason))
-    assert whole["choices"][0]["finish_reason"] == sent
-    validate_type(type_=ChatCompletion, value=whole)
+def test_finish_reason_is_translated(reason: FinishReason, finish_reason: str) -> None:
+    body = render(parse(), answer([TextPart("Hi")], finish=reason))
+    assert body["choices"][0]["finish_reason"] == finish_reason
+    validate_type(type_=ChatCompletion, value=body)
 
 
 def test_choices_are_numbered() -> None:
-    whole = render(parse(n=3), answer([TextPart("a")], [CALL], [TextPart("c")]))
-    validate_type(type_=ChatCompletion, value=whole)
-    assert [choice["index"] for choice in whole["choices"]] == [0, 1, 2]
-    assert [choice["message"]["content"] for choice in whole["choices"]] == ["a", None, "c"]
+    body = render(parse(n=3), answer([TextPart("a")], [CALL], [TextPart("c")]))
+    validate_type(type_=ChatCompletion, value=body)
+    assert [choice["index"] for choice in body["choices"]] == [0, 1, 2]
+    assert [choice["message"]["content"] for choice in body["choices"]] == ["a", None, "c"]
 
 
 def test_scripted_metadata_joins_the_top_level_but_replaces_no_structure() -> None:
@@ -196,15 +200,15 @@ def test_scripted_metadata_joins_the_top_level_but_replaces_no_structure() -> No
         "choices": [],
         "usage": None,
     }
-    whole = render(parse(), answer([TextPart("Hi")], metadata=metadata))
-    validate_type(type_=ChatCompletion, value=whole)
-    assert (whole["system_fingerprint"], whole["service_tier"]) == ("fp_1", "flex")
-    assert whole["x_extra"] == {"a": [1]}
-    assert (whole["object"], whole["usage"]) == ("chat.completion", USAGE)
-    assert len(whole["choices"]) == 1
+    body = render(parse(), answer([TextPart("Hi")], metadata=metadata))
+    validate_type(type_=ChatCompletion, value=body)
+    assert (body["system_fingerprint"], body["service_tier"]) == ("fp_1", "flex")
+    assert body["x_extra"] == {"a": [1]}
+    assert (body["object"], body["usage"]) == ("chat.completion", USAGE)
+    assert len(body["choices"]) == 1
 
 
-def test_text_leaves_as_utf_8() -> None:
+def test_text_is_encoded_as_utf_8() -> None:
     assert "Grüße 世界".encode() in CHAT.render(parse(), answer([TextPart("Grüße 世界")]))
 
 

@@ -1,4 +1,4 @@
-"""The forms that OpenAI's paths have on Azure, and its key."""
+"""OpenAI's endpoints under the paths of Azure, and Azure's key."""
 
 import pytest
 from msgspec.structs import replace
@@ -14,10 +14,10 @@ from tests.wire.openai.openai_cases import make_call
 DEPLOYMENT = "/openai/deployments/my-gpt"
 
 
-def target(method: str, path: str) -> Target:
-    found = find_target(make_call(method, path))
-    assert found is not None
-    return found
+def resolve_target(method: str, path: str) -> Target:
+    target = find_target(make_call(method, path))
+    assert target is not None
+    return target
 
 
 @pytest.mark.parametrize(
@@ -40,17 +40,17 @@ def target(method: str, path: str) -> Target:
         ("GET", "/openai/v1/chat/completions/c", "/v1/chat/completions/{completion_id}"),
     ],
 )
-def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) -> None:
-    found = target(method, path)
-    assert found.endpoint is not None
-    assert found.endpoint.canonical == canonical
+def test_azure_path_is_an_alias_of_openais_endpoint(method: str, path: str, canonical: str) -> None:
+    target = resolve_target(method, path)
+    assert target.endpoint is not None
+    assert target.endpoint.canonical == canonical
     wire = openai_responses.WIRE if "responses" in path else openai_chat.WIRE
-    (own,) = [e for e in wire.endpoints if (e.method, e.pattern) == (method, canonical)]
-    readers = {"read": found.endpoint.read, "typed": found.endpoint.typed}
-    pattern = found.endpoint.pattern
-    assert found.endpoint == replace(own, **readers, pattern=pattern, alias_of=canonical)
+    (endpoint,) = [e for e in wire.endpoints if (e.method, e.pattern) == (method, canonical)]
+    readers = {"read": target.endpoint.read, "typed": target.endpoint.typed}
+    pattern = target.endpoint.pattern
+    assert target.endpoint == replace(endpoint, **readers, pattern=pattern, alias_of=canonical)
     azure = openai_chat.WIRES_BY_DIALECT["azure"]
-    assert found.wire is (openai_responses.WIRE if "responses" in path else azure)
+    assert target.wire is (openai_responses.WIRE if "responses" in path else azure)
 
 
 @pytest.mark.parametrize(
@@ -68,24 +68,26 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
 )
 def test_unknown_azure_path_is_a_404_in_the_envelope(path: str) -> None:
     assert is_provider_path(path)
-    found = target("POST", path)
-    assert found.wire.provider == "openai"
-    assert found.error is not None
-    assert (found.error.answer.status, found.error.answer.code) == (404, "unknown_url")
+    target = resolve_target("POST", path)
+    assert target.wire.provider == "openai"
+    assert target.error is not None
+    assert (target.error.answer.status, target.error.answer.code) == (404, "unknown_url")
 
 
-def test_a_wrong_method_gets_the_envelope() -> None:
-    error = target("GET", f"{DEPLOYMENT}/chat/completions").error
+def test_wrong_method_is_405_with_the_allowed_one() -> None:
+    error = resolve_target("GET", f"{DEPLOYMENT}/chat/completions").error
     assert error is not None
     assert (error.answer.status, error.answer.headers) == (405, (("allow", "POST"),))
 
 
-def test_the_path_as_it_came_and_its_canonical_form_are_both_known() -> None:
+def test_request_has_its_path_and_the_canonical_route() -> None:
     path = f"{DEPLOYMENT}/chat/completions"
-    found = target("POST", path)
-    assert found.endpoint is not None
+    target = resolve_target("POST", path)
+    assert target.endpoint is not None
     body: Json = {"messages": [{"role": "user", "content": "x"}]}
-    request = found.endpoint.read(make_call("POST", path), found.endpoint, found.params, Node(body))
+    request = target.endpoint.read(
+        make_call("POST", path), target.endpoint, target.params, Node(body)
+    )
     assert (request.path, request.route) == (path, "/v1/chat/completions")
 
 
@@ -98,14 +100,17 @@ def test_the_path_as_it_came_and_its_canonical_form_are_both_known() -> None:
     ],
 )
 @pytest.mark.parametrize(("model", "expected"), [(None, "my-gpt"), ("gpt-4o", "gpt-4o")])
-def test_the_deployment_is_the_model_unless_the_body_names_one(
+def test_deployment_is_the_model_unless_the_body_has_one(
     path: str, body: dict[str, Json], model: str | None, expected: str
 ) -> None:
-    found = target("POST", f"{DEPLOYMENT}/{path}")
-    assert found.endpoint is not None
-    given: Json = {**body, "model": model}
+    target = resolve_target("POST", f"{DEPLOYMENT}/{path}")
+    assert target.endpoint is not None
+    full_body: Json = {**body, "model": model}
     call = make_call("POST", f"{DEPLOYMENT}/{path}")
-    assert found.endpoint.read(call, found.endpoint, found.params, Node(given)).model == expected
+    assert (
+        target.endpoint.read(call, target.endpoint, target.params, Node(full_body)).model
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,19 +123,19 @@ def test_the_deployment_is_the_model_unless_the_body_names_one(
         ({}, None),
     ],
 )
-def test_azures_key_is_a_header_of_its_own(headers: dict[str, str], key: str | None) -> None:
+def test_azures_key_is_read_from_either_header(headers: dict[str, str], key: str | None) -> None:
     call = make_call(path=f"{DEPLOYMENT}/chat/completions", headers=headers)
     wire = openai_chat.WIRE
     assert wire.api_key(call) == key
     if key is None:
-        with pytest.raises(WireError) as refused:
+        with pytest.raises(WireError) as raised:
             wire.authorise(call)
-        assert refused.value.answer.status == 401
-        assert "api-key" in refused.value.answer.message
+        assert raised.value.answer.status == 401
+        assert "api-key" in raised.value.answer.message
     else:
         wire.authorise(call)
 
 
-def test_elsewhere_that_header_is_no_key() -> None:
+def test_azures_key_header_is_ignored_on_other_paths() -> None:
     call = make_call(headers={"api-key": "k"})
     assert openai_chat.WIRE.api_key(call) is None

@@ -1,4 +1,4 @@
-"""OpenAI's batches: what is told at each step, and the files that come of them."""
+"""OpenAI's batches: their status at each stage, and the files of their results."""
 
 import json
 from typing import Any
@@ -50,27 +50,33 @@ def jsonl(*lines: object) -> bytes:
 def test_answer_without_usage_counts_none() -> None:
     session = Session()
     file = jsonl(*map(line, "abcd"))
-    made = session.make(file, RAW, EMPTY, WORDS, RESPONSE)
-    told = session.ask(BATCH, made["id"])
-    assert told["request_counts"] == {"total": 4, "completed": 4, "failed": 0}
-    assert (told["usage"]["input_tokens"], told["usage"]["output_tokens"]) == (4, 6)
+    created = session.create_batch(file, RAW, EMPTY, WORDS, RESPONSE)
+    batch = session.compute_json(BATCH, created["id"])
+    assert batch["request_counts"] == {"total": 4, "completed": 4, "failed": 0}
+    assert (batch["usage"]["input_tokens"], batch["usage"]["output_tokens"]) == (4, 6)
 
 
 @pytest.mark.parametrize("answer", [NESTED, NO_UTF8, SubResponse(200, b"")])
 def test_answer_that_cannot_be_parsed_is_a_failed_line(answer: SubResponse) -> None:
     session = Session()
-    told = session.ask(BATCH, session.make(jsonl(line("a")), answer)["id"])
-    assert told["request_counts"] == {"total": 1, "completed": 0, "failed": 1}
-    (failed,) = session.content(told["error_file_id"])
-    assert (failed["response"], failed["error"]["code"]) == (None, "server_error")
+    batch = session.compute_json(BATCH, session.create_batch(jsonl(line("a")), answer)["id"])
+    assert batch["request_counts"] == {"total": 1, "completed": 0, "failed": 1}
+    (failed_line,) = session.read_content(batch["error_file_id"])
+    assert (failed_line["response"], failed_line["error"]["code"]) == (None, "server_error")
 
 
-def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:
+def test_batch_is_validating_at_first_and_completed_when_retrieved() -> None:
     session = Session()
-    made = session.make(jsonl(line("a"), line("b")), ANSWER, RESPONSE, metadata={"team": "qa"})
-    assert (made["status"], made["output_file_id"], made["usage"]) == ("validating", None, None)
-    told = session.ask(BATCH, made["id"])
-    assert told == {
+    created = session.create_batch(
+        jsonl(line("a"), line("b")), ANSWER, RESPONSE, metadata={"team": "qa"}
+    )
+    assert (created["status"], created["output_file_id"], created["usage"]) == (
+        "validating",
+        None,
+        None,
+    )
+    batch = session.compute_json(BATCH, created["id"])
+    assert batch == {
         "id": "batch_f2",
         "object": "batch",
         "endpoint": CHAT,
@@ -100,16 +106,18 @@ def test_a_new_batch_is_validating_and_completed_when_it_is_asked_for() -> None:
         },
         "metadata": {"team": "qa"},
     }
-    assert session.ask(BATCH, made["id"]) == told
+    assert session.compute_json(BATCH, created["id"]) == batch
 
 
-def test_answers_are_lines_of_two_files() -> None:
+def test_responses_and_errors_are_lines_of_two_files() -> None:
     session = Session()
     data = jsonl(*map(line, "abcd"))
-    made = session.make(data, ANSWER, LIMITED, SubResponse(200, b""), SubResponse(200, b"{}"))
-    told = session.ask(BATCH, made["id"])
-    assert told["request_counts"] == {"total": 4, "completed": 2, "failed": 2}
-    assert session.content(told["output_file_id"]) == [
+    created = session.create_batch(
+        data, ANSWER, LIMITED, SubResponse(200, b""), SubResponse(200, b"{}")
+    )
+    batch = session.compute_json(BATCH, created["id"])
+    assert batch["request_counts"] == {"total": 4, "completed": 2, "failed": 2}
+    assert session.read_content(batch["output_file_id"]) == [
         {
             "id": "batch_req_f2-1",
             "custom_id": "a",
@@ -127,31 +135,31 @@ def test_answers_are_lines_of_two_files() -> None:
             "error": None,
         },
     ]
-    limited, silent = session.content(told["error_file_id"])
+    limited, empty = session.read_content(batch["error_file_id"])
     assert (limited["custom_id"], limited["response"]["status_code"]) == ("b", 429)
-    assert (silent["response"], silent["error"]["code"]) == (None, "server_error")
+    assert (empty["response"], empty["error"]["code"]) == (None, "server_error")
 
 
-def test_files_of_a_batch_are_made_once() -> None:
+def test_deleted_output_file_is_not_created_again() -> None:
     session = Session()
-    made = session.make(jsonl(line("a")), ANSWER)
-    output = session.ask(BATCH, made["id"])["output_file_id"]
-    session.ask(DELETE_FILE, output)
-    session.ask(BATCH, made["id"])
-    assert output not in session.stored
+    batch = session.create_batch(jsonl(line("a")), ANSWER)
+    output = session.compute_json(BATCH, batch["id"])["output_file_id"]
+    session.compute_json(DELETE_FILE, output)
+    session.compute_json(BATCH, batch["id"])
+    assert output not in session.records
 
 
 def test_cancelled_batch_reports_no_results() -> None:
     session = Session()
-    made = session.make(jsonl(line("a")), ANSWER)
-    told = session.ask(CANCEL, made["id"])
-    assert (told["status"], told["cancelling_at"]) == ("cancelling", NOW)
-    assert session.ask(CANCEL, made["id"]) == told
-    ended = session.ask(BATCH, made["id"])
-    assert (ended["status"], ended["cancelled_at"]) == ("cancelled", NOW)
-    assert (ended["output_file_id"], ended["usage"]) == (None, None)
+    created = session.create_batch(jsonl(line("a")), ANSWER)
+    cancelling = session.compute_json(CANCEL, created["id"])
+    assert (cancelling["status"], cancelling["cancelling_at"]) == ("cancelling", NOW)
+    assert session.compute_json(CANCEL, created["id"]) == cancelling
+    cancelled = session.compute_json(BATCH, created["id"])
+    assert (cancelled["status"], cancelled["cancelled_at"]) == ("cancelled", NOW)
+    assert (cancelled["output_file_id"], cancelled["usage"]) == (None, None)
     with pytest.raises(WireError, match="status 'cancelled'") as raised:
-        session.ask(CANCEL, made["id"])
+        session.compute_json(CANCEL, created["id"])
     assert raised.value.answer.status == 409
 
 
@@ -167,7 +175,7 @@ def test_cancelled_batch_reports_no_results() -> None:
         (jsonl({}), "missing_required_parameter", "custom_id", 1),
     ],
 )
-def test_a_file_with_something_wrong_makes_a_batch_that_fails(
+def test_batch_of_an_invalid_file_fails(
     data: bytes, code: str, param: str | None, number: int | None
 ) -> None:
     session = Session()
@@ -175,15 +183,15 @@ def test_a_file_with_something_wrong_makes_a_batch_that_fails(
     body = {"input_file_id": name, "endpoint": CHAT, "completion_window": "24h"}
     request = session.read(CREATE, body=body)
     assert CREATE.sub_requests is not None and CREATE.sub_requests(request) == ()
-    made = json.loads(session.raw(CREATE, request))
-    assert made["status"] == "validating"
-    told = session.ask(BATCH, made["id"])
-    assert (told["status"], told["failed_at"]) == ("failed", NOW)
-    error = told["errors"]["data"][-1]
+    created = json.loads(session.compute(CREATE, request))
+    assert created["status"] == "validating"
+    batch = session.compute_json(BATCH, created["id"])
+    assert (batch["status"], batch["failed_at"]) == ("failed", NOW)
+    error = batch["errors"]["data"][-1]
     assert (error["code"], error["param"], error["line"]) == (code, param, number)
 
 
-def test_a_batch_has_so_many_lines_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_lines_in_a_batch_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios_app.wire.openai.batches.MAX_LINES", 1)
     assert read_lines(jsonl(line("a")), CHAT)[1] == []
     assert read_lines(jsonl(line("a"), line("b")), CHAT)[1][0].code == "too_many_tasks"
@@ -202,7 +210,7 @@ def test_each_line_becomes_a_call_with_the_headers_of_the_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "status", "said"),
+    ("keys", "status", "message"),
     [
         ({"endpoint": "/v1/images"}, 400, "Supported values"),
         ({"completion_window": "1h"}, 400, "'24h'"),
@@ -210,35 +218,35 @@ def test_each_line_becomes_a_call_with_the_headers_of_the_batch() -> None:
         ({"input_file_id": None}, 400, "input_file_id"),
     ],
 )
-def test_invalid_batch_request_is_rejected(keys: dict[str, Any], status: int, said: str) -> None:
+def test_invalid_batch_request_is_rejected(keys: dict[str, Any], status: int, message: str) -> None:
     body = {"input_file_id": "file_id", "endpoint": CHAT, "completion_window": "24h", **keys}
-    with pytest.raises(WireError, match=said) as raised:
+    with pytest.raises(WireError, match=message) as raised:
         Session().read(CREATE, body=body)
     assert raised.value.answer.status == status
 
 
-def test_batches_are_listed_the_latest_first() -> None:
+def test_list_starts_with_the_latest_batch() -> None:
     session = Session()
-    made = [session.make(jsonl(line("a")), ANSWER)["id"] for _ in range(3)]
-    session.ask(BATCH, made[0])
-    assert [each["id"] for each in session.ask(LIST)["data"]] == made[::-1]
+    batch_ids = [session.create_batch(jsonl(line("a")), ANSWER)["id"] for _ in range(3)]
+    session.compute_json(BATCH, batch_ids[0])
+    assert [each["id"] for each in session.compute_json(LIST)["data"]] == batch_ids[::-1]
     with pytest.raises(WireError, match="No batch found"):
-        session.ask(BATCH, "batch_gone")
+        session.compute_json(BATCH, "batch_gone")
 
 
-def test_the_examples_of_the_api_description_are_there_and_stay_as_they_are() -> None:
+def test_examples_of_the_api_description_exist_and_store_nothing() -> None:
     session = Session()
-    assert session.ask(FILE, "file_id")["bytes"] == 0
-    assert session.ask(DELETE_FILE, "file_id")["deleted"] is True
-    assert session.ask(CANCEL, "batch_id")["status"] == "cancelling"
-    assert session.ask(BATCH, "batch_id")["status"] == "completed"
-    assert not session.stored
+    assert session.compute_json(FILE, "file_id")["bytes"] == 0
+    assert session.compute_json(DELETE_FILE, "file_id")["deleted"] is True
+    assert session.compute_json(CANCEL, "batch_id")["status"] == "cancelling"
+    assert session.compute_json(BATCH, "batch_id")["status"] == "completed"
+    assert not session.records
 
 
 def test_stored_batch_is_decoded_to_the_same_value() -> None:
     session = Session()
-    made = session.make(jsonl(line("a")), ANSWER)
-    stored = session.stored[made["id"]]
-    (batch,) = session.read(BATCH, made["id"]).own.loaded
-    assert msgspec.json.decode(stored)["status"] == batch.status == "validating"
-    assert msgspec.json.encode(batch) == stored
+    created = session.create_batch(jsonl(line("a")), ANSWER)
+    record = session.records[created["id"]]
+    (batch,) = session.read(BATCH, created["id"]).own.loaded
+    assert msgspec.json.decode(record)["status"] == batch.status == "validating"
+    assert msgspec.json.encode(batch) == record

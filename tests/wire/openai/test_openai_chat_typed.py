@@ -18,7 +18,11 @@ from scenarios_app.wire.openai.chat_typed import _ChatBody, read_typed_chat
 from scenarios_app.wire.openai.wire import WIRE, WIRES_BY_DIALECT
 
 PATH = "/v1/chat/completions"
-ENDPOINT = next(one for one in WIRE.endpoints if one.pattern == PATH and one.method == "POST")
+ENDPOINT = next(
+    endpoint
+    for endpoint in WIRE.endpoints
+    if endpoint.pattern == PATH and endpoint.method == "POST"
+)
 LIMITS = Limits(depth=8, nodes=300, messages=10)
 
 TEXT = {"type": "text", "text": "Hi"}
@@ -99,7 +103,7 @@ UNUSUAL: dict[str, tuple[Any, ...]] = {
 def read_both(
     body: bytes, limits: Limits = LIMITS, **params: str
 ) -> tuple[CanonicalRequest | None, Any]:
-    """Return what the typed reader gives, None if it is unsure, and what the other one gives."""
+    """Return the typed reader's request, None if unsure, and the `Node` reader's or its error."""
     call = Call("POST", PATH, {}, {"a": "b"}, body)
     try:
         typed = read_typed_chat(call, ENDPOINT, params, limits)
@@ -187,10 +191,10 @@ def function_tool(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", UNTYPED)
 def test_deep_value_of_any_field_is_never_read_beyond_the_limit(name: str) -> None:
     limits = replace(LIMITS, depth=20)
-    read = [read_both(body_with(**UNTYPED[name](nested(n))), limits) for n in range(1, 30)]
-    assert all(typed in (None, expected) for typed, expected in read)
-    assert isinstance(read[-1][1], WireError)
-    assert read[0][0] is not None or name == "tool_choice"
+    results = [read_both(body_with(**UNTYPED[name](nested(n))), limits) for n in range(1, 30)]
+    assert all(typed in (None, expected) for typed, expected in results)
+    assert isinstance(results[-1][1], WireError)
+    assert results[0][0] is not None or name == "tool_choice"
 
 
 def test_each_field_without_a_type_is_tried_with_deep_values() -> None:
@@ -213,8 +217,8 @@ def types_in(type_: Any) -> Iterator[Any]:
     yield type_
     for name in ("types", "item_type", "value_type"):
         inner = getattr(type_, name, ())
-        for each in inner if isinstance(inner, tuple) else (inner,):
-            yield from types_in(each)
+        for inner_type in inner if isinstance(inner, tuple) else (inner,):
+            yield from types_in(inner_type)
 
 
 def test_deployment_stands_for_a_missing_model() -> None:
@@ -247,16 +251,16 @@ DIALECT_WIRES = {name: wire for name, wire in WIRES_BY_DIALECT.items() if name !
 @pytest.mark.parametrize("tools", [[], [TOOL]])
 def test_dialect_is_read_as_by_nodes(name: str, tools: list[Any]) -> None:
     (endpoint,) = [
-        one
-        for one in DIALECT_WIRES[name].endpoints
-        if one.canonical == PATH and one.method == "POST"
+        candidate
+        for candidate in DIALECT_WIRES[name].endpoints
+        if candidate.canonical == PATH and candidate.method == "POST"
     ][:1]
     body = body_with(tools=tools, model="gpt-4o", stream_options={"include_usage": True})
-    for sent in (body, body_with()):
-        call = Call("POST", PATH, {}, {}, sent)
+    for request_body in (body, body_with()):
+        call = Call("POST", PATH, {}, {}, request_body)
         assert endpoint.typed is not None
         typed = endpoint.typed.read(call, endpoint, {}, LIMITS)
-        assert typed == endpoint.read(call, endpoint, {}, read_body(sent, LIMITS))
+        assert typed == endpoint.read(call, endpoint, {}, read_body(request_body, LIMITS))
 
 
 def test_endpoint_with_another_reader_has_no_typed_one() -> None:

@@ -1,4 +1,4 @@
-"""OpenAI's legacy completions: prompts in their four forms, answers whole and streamed."""
+"""OpenAI's legacy completions: prompts in their four forms, responses streamed or not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,14 +28,14 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
 from tests.support.hypothesis_profiles import often
-from tests.wire.openai.openai_cases import answer, chunks_of, make_call, render
-from tests.wire.played import played
-from tests.wire.typed import relaxed, values_of
+from tests.wire.json_strategies import relaxed, values_of
+from tests.wire.openai.openai_cases import answer, make_call, parse_chunks, render
+from tests.wire.stream_encoding import encode_stream
 
 PATH = "/v1/completions"
 ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)
 TEXT = TextPart("Hello")
-LEFT_OUT = (ReasoningPart("Hm."), ToolCallPart("c", "f", "{}"))
+PARTS_WITHOUT_TEXT = (ReasoningPart("Hm."), ToolCallPart("c", "f", "{}"))
 
 
 def read(body: Any, **params: str) -> CanonicalRequest:
@@ -47,32 +47,32 @@ def parse(**fields: Any) -> CanonicalRequest:
     return read({"model": "m", **fields})
 
 
-def refused(**fields: Any) -> ErrorAnswer:
-    with pytest.raises(WireError) as error:
+def catch_error(**fields: Any) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
         parse(**fields)
-    return error.value.answer
+    return raised.value.answer
 
 
-def texts(request: CanonicalRequest, *choices: Sequence[AnswerPart]) -> list[str]:
-    """What the choices say, whole and streamed alike."""
+def render_texts(request: CanonicalRequest, *choices: Sequence[AnswerPart]) -> list[str]:
+    """Return the text of each choice; check that a stream has the same."""
     response = answer(*choices)
-    whole = render(request, response, endpoint=ROUTE)
-    validate_type(type_=Completion, value=whole)
+    body = render(request, response, endpoint=ROUTE)
+    validate_type(type_=Completion, value=body)
     streamed = [""] * len(choices)
-    for chunk in stream(request, response):
+    for chunk in stream_chunks(request, response):
         for choice in chunk["choices"]:
             streamed[choice["index"]] += choice["text"]
-    said = [choice["text"] for choice in whole["choices"]]
-    assert streamed == said
-    return said
+    rendered_texts = [choice["text"] for choice in body["choices"]]
+    assert streamed == rendered_texts
+    return rendered_texts
 
 
-def stream(request: CanonicalRequest, response: CanonicalResponse) -> list[dict[str, Any]]:
-    return chunks_of(played(ROUTE.encode(request, response), response))
+def stream_chunks(request: CanonicalRequest, response: CanonicalResponse) -> list[dict[str, Any]]:
+    return parse_chunks(encode_stream(ROUTE.encode(request, response), response))
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
+    ("prompt", "expected_texts"),
     [
         (None, [""]),
         ("Hello", ["Hello"]),
@@ -81,19 +81,19 @@ def stream(request: CanonicalRequest, response: CanonicalResponse) -> list[dict[
         ([[1], [2, 3]], ["", ""]),
     ],
 )
-def test_a_prompt_is_a_user_message(prompt: Any, said: list[str]) -> None:
+def test_a_prompt_is_a_user_message(prompt: Any, expected_texts: list[str]) -> None:
     request = parse(prompt=prompt)
     assert [(message.role, message.text) for message in request.messages] == [
-        ("user", text) for text in said
+        ("user", text) for text in expected_texts
     ]
-    assert request.n == len(said)
+    assert request.n == len(expected_texts)
 
 
-def test_tokens_are_carried() -> None:
+def test_token_prompt_is_an_opaque_part() -> None:
     assert parse(prompt=[1, 2]).messages[0].parts == (OpaquePart("tokens"),)
 
 
-def test_the_fields_of_a_request() -> None:
+def test_fields_of_a_request_are_read() -> None:
     request = parse(prompt="x", n=3, max_tokens=5, temperature=0.5, top_p=1, stop="\n", stream=True)
     assert (request.model, request.route, request.n) == ("m", PATH, 3)
     assert (request.max_tokens, request.temperature, request.top_p) == (5, 0.5, 1.0)
@@ -103,7 +103,7 @@ def test_the_fields_of_a_request() -> None:
 def test_each_prompt_gets_its_choices() -> None:
     request = parse(prompt=["a", "b"], n=2, echo=True)
     assert request.n == 4
-    assert texts(request, [TEXT], [TEXT], [TEXT], [TEXT]) == [
+    assert render_texts(request, [TEXT], [TEXT], [TEXT], [TEXT]) == [
         "aHello",
         "aHello",
         "bHello",
@@ -113,9 +113,9 @@ def test_each_prompt_gets_its_choices() -> None:
 
 @pytest.mark.parametrize("choices", [1, 2, 3, 5])
 def test_scripted_choices_are_shared_out_among_the_prompts(choices: int) -> None:
-    said = texts(parse(prompt=["a", "b"], echo=True), *([[TEXT]] * choices))
-    assert [text[0] for text in said] == sorted(text[0] for text in said)
-    assert said[0] == "aHello"
+    texts = render_texts(parse(prompt=["a", "b"], echo=True), *([[TEXT]] * choices))
+    assert [text[0] for text in texts] == sorted(text[0] for text in texts)
+    assert texts[0] == "aHello"
 
 
 @pytest.mark.parametrize(
@@ -137,11 +137,11 @@ def test_scripted_choices_are_shared_out_among_the_prompts(choices: int) -> None
     ],
 )
 def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
-    error = refused(**body)
+    error = catch_error(**body)
     assert (error.status, error.param) == (400, place)
 
 
-def test_a_whole_answer_is_all_of_this() -> None:
+def test_response_has_exact_fields() -> None:
     assert render(parse(prompt="x"), answer([TEXT]), endpoint=ROUTE) == {
         "id": "cmpl-f00d",
         "object": "text_completion",
@@ -164,7 +164,7 @@ def test_a_whole_answer_is_all_of_this() -> None:
     }
 
 
-def test_a_stream_is_these_chunks() -> None:
+def test_stream_has_exact_chunks() -> None:
     head = {
         "id": "cmpl-f00d",
         "object": "text_completion",
@@ -173,7 +173,7 @@ def test_a_stream_is_these_chunks() -> None:
         "system_fingerprint": None,
     }
     choices = [("Hel", None), ("lo", None), ("", "stop")]
-    assert stream(parse(prompt="x"), answer([TEXT])) == [
+    assert stream_chunks(parse(prompt="x"), answer([TEXT])) == [
         {
             **head,
             "choices": [{"text": text, "index": 0, "logprobs": None, "finish_reason": reason}],
@@ -182,15 +182,15 @@ def test_a_stream_is_these_chunks() -> None:
     ]
 
 
-def test_usage_streams_where_it_is_asked_for() -> None:
+def test_usage_is_streamed_if_requested() -> None:
     request = parse(prompt="x", stream_options={"include_usage": True})
-    *chunks, last = stream(request, answer([TEXT]))
+    *chunks, last = stream_chunks(request, answer([TEXT]))
     assert {chunk["usage"] for chunk in chunks} == {None}
     assert (last["choices"], last["usage"]["total_tokens"]) == ([], 11)
 
 
-def test_only_text_can_be_said() -> None:
-    assert texts(parse(), [*LEFT_OUT, TEXT, RefusalPart("No.")]) == ["HelloNo."]
+def test_parts_without_text_are_left_out() -> None:
+    assert render_texts(parse(), [*PARTS_WITHOUT_TEXT, TEXT, RefusalPart("No.")]) == ["HelloNo."]
 
 
 @pytest.mark.parametrize(
@@ -203,22 +203,22 @@ def test_only_text_can_be_said() -> None:
         ("stop_sequence", "stop"),
     ],
 )
-def test_a_choice_ends_for_a_reason_that_there_is(finish: FinishReason, reason: str) -> None:
-    whole = render(parse(), answer([TEXT], finish=finish), endpoint=ROUTE)
-    assert whole["choices"][0]["finish_reason"] == reason
-    *_, last = stream(parse(), answer([TEXT], finish=finish))
+def test_finish_reason_is_translated(finish: FinishReason, reason: str) -> None:
+    body = render(parse(), answer([TEXT], finish=finish), endpoint=ROUTE)
+    assert body["choices"][0]["finish_reason"] == reason
+    *_, last = stream_chunks(parse(), answer([TEXT], finish=finish))
     assert last["choices"][0]["finish_reason"] == reason
 
 
-def test_a_choice_of_nothing_ends_all_the_same() -> None:
-    (chunk,) = stream(parse(), answer([]))
+def test_choice_without_parts_is_finished() -> None:
+    (chunk,) = stream_chunks(parse(), answer([]))
     assert chunk["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_line_separator_keeps_to_its_line() -> None:
+def test_line_separator_is_escaped() -> None:
     response = answer([TextPart("a\u2028b")])
-    sent = played(ROUTE.encode(parse(), response), response)
-    assert b"\\u2028" in sent and "\u2028" not in sent.decode()
+    stream_bytes = encode_stream(ROUTE.encode(parse(), response), response)
+    assert b"\\u2028" in stream_bytes and "\u2028" not in stream_bytes.decode()
 
 
 @relaxed(max_examples=often(500))
@@ -237,5 +237,5 @@ def test_every_request_that_the_official_types_allow_is_accepted(
         prompt = "x"
     request = read({**body, "model": "m", "n": n, "prompt": prompt, "logprobs": likely})
     assert request.stream is bool(body.get("stream"))
-    whole = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
-    validate_type(type_=Completion, value=whole)
+    response_body = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
+    validate_type(type_=Completion, value=response_body)

@@ -1,4 +1,4 @@
-"""OpenAI's conversations: made, told of, filled and emptied, and what a request hears of them."""
+"""OpenAI's conversations: create, retrieve, change and delete, and requests that continue them."""
 
 import json
 from typing import Any
@@ -20,12 +20,12 @@ from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.items import pack_items
 from scenarios_app.wire.openai.responses.wire import WIRE
+from tests.wire.json_strategies import JSON
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session
-from tests.wire.openai.test_openai_responses_history import heard, numbered
-from tests.wire.typed import JSON
+from tests.wire.openai.test_openai_responses_history import numbered_response, role_texts
 
-ALL = "/v1/conversations"
-ONE = f"{ALL}/conv_1"
+CONVERSATIONS = "/v1/conversations"
+CONVERSATION = f"{CONVERSATIONS}/conv_1"
 USER = {"role": "user", "content": "Hello"}
 ASSISTANT = {"role": "assistant", "content": "Hi"}
 
@@ -35,52 +35,54 @@ def session() -> Session:
     return Session()
 
 
-def texts(session: Session, path: str = ONE, **query: str) -> list[str]:
-    """What the items of a conversation say, in their order."""
-    page = session.computed("GET", f"{path}/items", order="asc", **query)
+def read_texts(session: Session, path: str = CONVERSATION, **query: str) -> list[str]:
+    """Return the texts of a conversation's items in order."""
+    page = session.compute_json("GET", f"{path}/items", order="asc", **query)
     return [item["content"][0]["text"] for item in page["data"]]
 
 
-def refused(session: Session, method: str, path: str, body: Any = None) -> ErrorAnswer:
-    with pytest.raises(WireError) as error:
+def catch_error_of(session: Session, method: str, path: str, body: Any = None) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
         session.compute(method, path, body)
-    return error.value.answer
+    return raised.value.answer
 
 
-def test_a_conversation_is_made_with_metadata_and_items(session: Session) -> None:
+def test_conversation_is_created_with_metadata_and_items(session: Session) -> None:
     body = {"metadata": {"topic": "demo"}, "items": [USER, ASSISTANT]}
-    made = session.computed("POST", ALL, body)
-    validate_type(type_=Conversation, value=made)
-    assert (made["metadata"], made["created_at"]) == ({"topic": "demo"}, 1735689600)
-    assert made["id"].startswith("conv_")
-    assert session.computed("GET", f"{ALL}/{made['id']}") == made
-    assert texts(session, f"{ALL}/{made['id']}") == ["Hello", "Hi"]
-    assert session.computed("POST", ALL, {})["id"] != made["id"]
+    conversation = session.compute_json("POST", CONVERSATIONS, body)
+    validate_type(type_=Conversation, value=conversation)
+    assert (conversation["metadata"], conversation["created_at"]) == ({"topic": "demo"}, 1735689600)
+    assert conversation["id"].startswith("conv_")
+    assert session.compute_json("GET", f"{CONVERSATIONS}/{conversation['id']}") == conversation
+    assert read_texts(session, f"{CONVERSATIONS}/{conversation['id']}") == ["Hello", "Hi"]
+    assert session.compute_json("POST", CONVERSATIONS, {})["id"] != conversation["id"]
 
 
-def test_a_conversation_that_nobody_made_is_empty(session: Session) -> None:
-    found = session.computed("GET", ONE)
-    validate_type(type_=Conversation, value=found)
-    assert (found["id"], found["metadata"]) == ("conv_1", {})
-    page = session.computed("GET", f"{ONE}/items")
+def test_unknown_conversation_is_empty(session: Session) -> None:
+    conversation = session.compute_json("GET", CONVERSATION)
+    validate_type(type_=Conversation, value=conversation)
+    assert (conversation["id"], conversation["metadata"]) == ("conv_1", {})
+    page = session.compute_json("GET", f"{CONVERSATION}/items")
     validate_type(type_=SyncConversationCursorPage[ConversationItem], value=page)
     assert (page["data"], page["has_more"]) == ([], False)
 
 
-def test_metadata_is_replaced_and_the_rest_stays(session: Session) -> None:
-    made = session.computed("POST", ALL, {"metadata": {"a": "1"}, "items": [USER]})
-    path = f"{ALL}/{made['id']}"
-    changed = session.computed("POST", path, {"metadata": {"b": "2"}})
-    assert changed == {**made, "metadata": {"b": "2"}}
-    assert session.computed("GET", path) == changed
-    assert texts(session, path) == ["Hello"]
+def test_update_replaces_metadata_only(session: Session) -> None:
+    conversation = session.compute_json(
+        "POST", CONVERSATIONS, {"metadata": {"a": "1"}, "items": [USER]}
+    )
+    path = f"{CONVERSATIONS}/{conversation['id']}"
+    changed = session.compute_json("POST", path, {"metadata": {"b": "2"}})
+    assert changed == {**conversation, "metadata": {"b": "2"}}
+    assert session.compute_json("GET", path) == changed
+    assert read_texts(session, path) == ["Hello"]
 
 
-def test_items_are_added_after_those_that_are_there(session: Session) -> None:
-    first = session.computed("POST", f"{ONE}/items", {"items": [USER, CALL_1]})
+def test_new_items_are_appended(session: Session) -> None:
+    first = session.compute_json("POST", f"{CONVERSATION}/items", {"items": [USER, CALL_1]})
     validate_type(type_=ConversationItemList, value=first)
-    session.computed("POST", f"{ONE}/items", {"items": [RESULT_1]})
-    page = session.computed("GET", f"{ONE}/items")
+    session.compute_json("POST", f"{CONVERSATION}/items", {"items": [RESULT_1]})
+    page = session.compute_json("GET", f"{CONVERSATION}/items")
     validate_type(type_=SyncConversationCursorPage[ConversationItem], value=page)
     assert [item["type"] for item in page["data"]] == [
         "function_call_output",
@@ -91,140 +93,174 @@ def test_items_are_added_after_those_that_are_there(session: Session) -> None:
     assert len({item["id"] for item in page["data"]}) == 3
 
 
-def test_an_answer_goes_on_with_the_items_that_were_added(session: Session) -> None:
-    made = session.computed("POST", ALL, {"items": [USER, ASSISTANT]})["id"]
-    request = session.read({"input": "And?", "conversation": made})
-    assert heard(request) == [("user", "Hello"), ("assistant", "Hi"), ("user", "And?")]
+def test_request_continues_a_conversation_with_its_items(session: Session) -> None:
+    conversation_id = session.compute_json("POST", CONVERSATIONS, {"items": [USER, ASSISTANT]})[
+        "id"
+    ]
+    request = session.read({"input": "And?", "conversation": conversation_id})
+    assert role_texts(request) == [("user", "Hello"), ("assistant", "Hi"), ("user", "And?")]
     assert request.turn == 2
-    answer = session.ask(numbered(1, TextPart("So.")), input="And?", conversation=made)
+    answer = session.respond(
+        numbered_response(1, TextPart("So.")), input="And?", conversation=conversation_id
+    )
     assert answer["previous_response_id"] is None
-    assert texts(session, f"{ALL}/{made}") == ["Hello", "Hi", "And?", "So."]
-    session.computed("POST", f"{ALL}/{made}/items", {"items": [USER]})
-    assert texts(session, f"{ALL}/{made}")[-2:] == ["So.", "Hello"]
+    assert read_texts(session, f"{CONVERSATIONS}/{conversation_id}") == [
+        "Hello",
+        "Hi",
+        "And?",
+        "So.",
+    ]
+    session.compute_json("POST", f"{CONVERSATIONS}/{conversation_id}/items", {"items": [USER]})
+    assert read_texts(session, f"{CONVERSATIONS}/{conversation_id}")[-2:] == ["So.", "Hello"]
 
 
-def test_items_come_in_pages(session: Session) -> None:
+def test_items_are_listed_in_pages(session: Session) -> None:
     items = [{"role": "user", "content": str(i)} for i in range(5)]
-    session.computed("POST", f"{ONE}/items", {"items": items})
-    page = session.computed("GET", f"{ONE}/items", limit="2", order="asc")
+    session.compute_json("POST", f"{CONVERSATION}/items", {"items": items})
+    page = session.compute_json("GET", f"{CONVERSATION}/items", limit="2", order="asc")
     assert page["has_more"] and page["last_id"] == page["data"][1]["id"]
-    assert texts(session, after=page["last_id"]) == ["2", "3", "4"]
-    newest = session.computed("GET", f"{ONE}/items", limit="1")["data"][0]
+    assert read_texts(session, after=page["last_id"]) == ["2", "3", "4"]
+    newest = session.compute_json("GET", f"{CONVERSATION}/items", limit="1")["data"][0]
     assert newest["content"][0]["text"] == "4"
 
 
-def test_one_item_is_had_and_taken_out(session: Session) -> None:
-    first, second = session.computed("POST", f"{ONE}/items", {"items": [USER, ASSISTANT]})["data"]
-    assert session.computed("GET", f"{ONE}/items/{first['id']}") == first
-    left = session.computed("DELETE", f"{ONE}/items/{first['id']}")
-    validate_type(type_=Conversation, value=left)
-    assert left["id"] == "conv_1"
-    assert texts(session) == ["Hi"]
-    error = refused(session, "GET", f"{ONE}/items/{first['id']}")
+def test_item_is_retrieved_and_deleted(session: Session) -> None:
+    first, second = session.compute_json(
+        "POST", f"{CONVERSATION}/items", {"items": [USER, ASSISTANT]}
+    )["data"]
+    assert session.compute_json("GET", f"{CONVERSATION}/items/{first['id']}") == first
+    conversation = session.compute_json("DELETE", f"{CONVERSATION}/items/{first['id']}")
+    validate_type(type_=Conversation, value=conversation)
+    assert conversation["id"] == "conv_1"
+    assert read_texts(session) == ["Hi"]
+    error = catch_error_of(session, "GET", f"{CONVERSATION}/items/{first['id']}")
     assert (error.status, error.code) == (404, "item_not_found")
-    session.computed("DELETE", f"{ONE}/items/{second['id']}")
-    assert heard(session.read({"input": "q", "conversation": "conv_1"})) == [("user", "q")]
+    session.compute_json("DELETE", f"{CONVERSATION}/items/{second['id']}")
+    assert role_texts(session.read({"input": "q", "conversation": "conv_1"})) == [("user", "q")]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_an_item_of_another_conversation_is_not_found(session: Session, method: str) -> None:
-    (item,) = session.computed("POST", f"{ALL}/conv_2/items", {"items": [USER]})["data"]
-    error = refused(session, method, f"{ONE}/items/{item['id']}")
+    (item,) = session.compute_json("POST", f"{CONVERSATIONS}/conv_2/items", {"items": [USER]})[
+        "data"
+    ]
+    error = catch_error_of(session, method, f"{CONVERSATION}/items/{item['id']}")
     assert error.status == 404
     assert error.message == f"Item with id '{item['id']}' not found in conversation 'conv_1'."
 
 
-def test_the_descriptions_example_is_in_every_conversation_and_in_no_list(session: Session) -> None:
-    item = session.computed("GET", f"{ONE}/items/msg_abc")
+def test_example_item_is_in_every_conversation_but_not_listed(session: Session) -> None:
+    item = session.compute_json("GET", f"{CONVERSATION}/items/msg_abc")
     validate_type(type_=ConversationItem, value=item)  # type: ignore[arg-type]
-    session.computed("DELETE", f"{ONE}/items/msg_abc")
-    assert session.computed("GET", f"{ONE}/items/msg_abc") == item
-    assert texts(session) == []
+    session.compute_json("DELETE", f"{CONVERSATION}/items/msg_abc")
+    assert session.compute_json("GET", f"{CONVERSATION}/items/msg_abc") == item
+    assert read_texts(session) == []
 
 
 def test_items_of_a_deleted_response_stay_in_the_conversation(session: Session) -> None:
-    first = session.ask(numbered(1, TextPart("a1")), input="q1", conversation="conv_1")
-    session.ask(numbered(2, TextPart("a2")), input="q2", conversation="conv_1")
-    assert session.computed("DELETE", f"{PATH}/{first['id']}")["deleted"] is True
-    assert texts(session, ONE) == ["q1", "a1", "q2", "a2"]
+    first = session.respond(numbered_response(1, TextPart("a1")), input="q1", conversation="conv_1")
+    session.respond(numbered_response(2, TextPart("a2")), input="q2", conversation="conv_1")
+    assert session.compute_json("DELETE", f"{PATH}/{first['id']}")["deleted"] is True
+    assert read_texts(session, CONVERSATION) == ["q1", "a1", "q2", "a2"]
     with pytest.raises(WireError, match="not found"):
         session.compute("GET", f"{PATH}/{first['id']}")
     with pytest.raises(WireError, match="not found"):
         session.read({"previous_response_id": first["id"]})
 
 
-def test_a_deleted_conversation_is_new_again(session: Session) -> None:
-    made = session.computed("POST", ALL, {"metadata": {"a": "1"}, "items": [USER]})["id"]
-    gone = session.computed("DELETE", f"{ALL}/{made}")
-    validate_type(type_=ConversationDeletedResource, value=gone)
-    assert gone["id"] == made
-    assert session.computed("GET", f"{ALL}/{made}")["metadata"] == {}
-    assert texts(session, f"{ALL}/{made}") == []
+def test_deleted_conversation_is_empty(session: Session) -> None:
+    conversation_id = session.compute_json(
+        "POST", CONVERSATIONS, {"metadata": {"a": "1"}, "items": [USER]}
+    )["id"]
+    deleted = session.compute_json("DELETE", f"{CONVERSATIONS}/{conversation_id}")
+    validate_type(type_=ConversationDeletedResource, value=deleted)
+    assert deleted["id"] == conversation_id
+    assert session.compute_json("GET", f"{CONVERSATIONS}/{conversation_id}")["metadata"] == {}
+    assert read_texts(session, f"{CONVERSATIONS}/{conversation_id}") == []
 
 
-def test_added_items_can_be_referred_to_and_are_no_response(session: Session) -> None:
-    (item,) = session.computed("POST", f"{ONE}/items", {"items": [USER]})["data"]
+def test_added_items_can_be_referenced_but_are_no_response(session: Session) -> None:
+    (item,) = session.compute_json("POST", f"{CONVERSATION}/items", {"items": [USER]})["data"]
     reference = {"type": "item_reference", "id": item["id"]}
-    assert heard(session.read({"input": [reference]})) == [("user", "Hello")]
+    assert role_texts(session.read({"input": [reference]})) == [("user", "Hello")]
     owner = f"resp_{item['id'].removeprefix('msg_')[:32]}"
-    assert owner in session.kept
-    error = refused(session, "GET", f"{PATH}/{owner}")
+    assert owner in session.records
+    error = catch_error_of(session, "GET", f"{PATH}/{owner}")
     assert (error.status, error.code) == (404, "response_not_found")
 
 
 @pytest.mark.parametrize(
     ("path", "body", "place"),
     [
-        (f"{ONE}/items", {}, "items"),
-        (f"{ONE}/items", {"items": "x"}, "items"),
-        (f"{ONE}/items", {"items": [USER, {"role": "nobody", "content": ""}]}, "items[1].role"),
-        (ALL, {"items": [{"type": "message", "role": "user"}]}, "items[0].content"),
-        (ALL, {"items": [{"type": "mcp_list_tools", "tools": [{}]}]}, "items[0].server_label"),
-        (ALL, {"items": [pack_items([{"role": "user"}], item_id="cmp_1")]}, "items[0].content"),
-        (ALL, {"metadata": {"a": 1}}, "metadata.a"),
-        (ONE, {}, "metadata"),
+        (f"{CONVERSATION}/items", {}, "items"),
+        (f"{CONVERSATION}/items", {"items": "x"}, "items"),
+        (
+            f"{CONVERSATION}/items",
+            {"items": [USER, {"role": "nobody", "content": ""}]},
+            "items[1].role",
+        ),
+        (CONVERSATIONS, {"items": [{"type": "message", "role": "user"}]}, "items[0].content"),
+        (
+            CONVERSATIONS,
+            {"items": [{"type": "mcp_list_tools", "tools": [{}]}]},
+            "items[0].server_label",
+        ),
+        (
+            CONVERSATIONS,
+            {"items": [pack_items([{"role": "user"}], item_id="cmp_1")]},
+            "items[0].content",
+        ),
+        (CONVERSATIONS, {"metadata": {"a": 1}}, "metadata.a"),
+        (CONVERSATION, {}, "metadata"),
     ],
 )
-def test_invalid_field_is_named(session: Session, path: str, body: Any, place: str) -> None:
-    error = refused(session, "POST", path, body)
+def test_invalid_field_is_rejected_with_its_path(
+    session: Session, path: str, body: Any, place: str
+) -> None:
+    error = catch_error_of(session, "POST", path, body)
     assert (error.status, error.param) == (400, place)
-    assert not session.kept
+    assert not session.records
 
 
 @pytest.mark.parametrize("base", ["/openai/v1", "/openai"])
-def test_azure_has_them_too(session: Session, base: str) -> None:
-    made = session.computed("POST", f"{base}/conversations", {"items": [USER]})["id"]
-    assert texts(session, f"{ALL}/{made}") == ["Hello"]
-    assert session.computed("GET", f"{base}/conversations/{made}")["id"] == made
+def test_azure_paths_share_the_conversations(session: Session, base: str) -> None:
+    conversation_id = session.compute_json("POST", f"{base}/conversations", {"items": [USER]})["id"]
+    assert read_texts(session, f"{CONVERSATIONS}/{conversation_id}") == ["Hello"]
+    assert (
+        session.compute_json("GET", f"{base}/conversations/{conversation_id}")["id"]
+        == conversation_id
+    )
 
 
 ITEMS = st.lists(st.sampled_from([USER, ASSISTANT, CALL_1, RESULT_1]), min_size=1, max_size=6)
 
 
 @given(ITEMS)
-def test_any_legal_items_are_added(items: list[Any]) -> None:
+def test_valid_items_are_added(items: list[Any]) -> None:
     session = Session()
-    added = session.computed("POST", f"{ONE}/items", {"items": items})["data"]
+    added = session.compute_json("POST", f"{CONVERSATION}/items", {"items": items})["data"]
     assert len(added) == len(items)
-    assert session.computed("GET", f"{ONE}/items", limit="100", order="asc")["data"] == added
+    assert (
+        session.compute_json("GET", f"{CONVERSATION}/items", limit="100", order="asc")["data"]
+        == added
+    )
 
 
 @given(ITEMS, JSON)
-def test_any_items_are_added_or_refused_and_leave_nothing(items: list[Any], odd: Any) -> None:
-    """Whatever stands behind legal ones."""
+def test_arbitrary_items_are_all_added_or_all_rejected(items: list[Any], extra_item: Any) -> None:
     session = Session()
     try:
-        session.compute("POST", f"{ONE}/items", {"items": [*items, odd]})
+        session.compute("POST", f"{CONVERSATION}/items", {"items": [*items, extra_item]})
         expected = len(items) + 1
     except WireError as error:
         assert error.answer.status in (400, 404)
         assert json.loads(WIRE.error(error.answer, request_id="f00d"))["error"]["message"]
         expected = 0
-    kept = session.computed("GET", f"{ONE}/items", limit="100")["data"]
-    assert len(kept) == expected
+    stored_items = session.compute_json("GET", f"{CONVERSATION}/items", limit="100")["data"]
+    assert len(stored_items) == expected
 
 
 @given(JSON.filter(lambda items: not isinstance(items, list)))
 def test_items_that_are_not_a_list_are_rejected(items: Any) -> None:
-    answer = refused(Session(), "POST", f"{ONE}/items", {"items": items})
+    answer = catch_error_of(Session(), "POST", f"{CONVERSATION}/items", {"items": items})
     assert (answer.status, answer.param) == (400, "items")

@@ -1,4 +1,4 @@
-"""What each dialect of OpenAI's API says in its own way."""
+"""Responses in each dialect of OpenAI's API."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ from tests.wire.openai.dialect_cases import (
     CALL,
     HEX,
     UUID,
-    chunks,
-    deltas,
-    message,
-    read,
-    sent,
-    whole,
+    read_request,
+    render_body,
+    render_message,
+    stream_chunks,
+    stream_deltas,
+    stream_text,
 )
 from tests.wire.openai.openai_cases import HELLO
 
@@ -34,19 +34,19 @@ from tests.wire.openai.openai_cases import HELLO
 @pytest.mark.parametrize(
     "parts", [(TextPart("Hi"),), (CALL,), (ReasoningPart("Hm.", "sig"), TextPart("a"), CALL)]
 )
-def test_the_official_client_reads_every_dialect(name: str, parts: tuple[AnswerPart, ...]) -> None:
-    body = whole(name, *parts)
-    found = chunks(name, *parts, stream_options={"include_usage": True})
+def test_official_types_accept_every_dialect(name: str, parts: tuple[AnswerPart, ...]) -> None:
+    body = render_body(name, *parts)
+    chunks = stream_chunks(name, *parts, stream_options={"include_usage": True})
     if name == "mistral":
-        # Its own client reads thoughts inside the content, and calls without a type.
+        # Mistral's client reads reasoning inside the content, and calls without a type.
         body["choices"][0]["message"] |= {"content": "", "tool_calls": None}
-        found = [c for c in found if isinstance(c["choices"][0]["delta"].get("content", ""), str)]
+        chunks = [c for c in chunks if isinstance(c["choices"][0]["delta"].get("content", ""), str)]
     if name == "groq":
-        # Its tier is none of OpenAI's.
+        # OpenAI's types do not have Groq's tier.
         assert body.pop("service_tier") == "on_demand"
     if name != "vllm":
         validate_type(type_=ChatCompletion, value=body)
-    for chunk in found:
+    for chunk in chunks:
         if chunk["id"]:
             validate_type(type_=ChatCompletionChunk, value=chunk)
 
@@ -60,30 +60,32 @@ def test_the_official_client_reads_every_dialect(name: str, parts: tuple[AnswerP
         (ReasoningPart("I think."), TextPart("So:"), CALL),
     ],
 )
-def test_a_stream_says_what_the_whole_answer_says(name: str, parts: tuple[AnswerPart, ...]) -> None:
-    text, thought, calls = "", "", {}
-    for delta in deltas(name, *parts):
+def test_stream_adds_up_to_the_message_of_its_dialect(
+    name: str, parts: tuple[AnswerPart, ...]
+) -> None:
+    text, reasoning, calls = "", "", {}
+    for delta in stream_deltas(name, *parts):
         content = delta.get("content") or ""
         for piece in content if isinstance(content, list) else []:
-            thought += piece["thinking"][0]["text"]
+            reasoning += piece["thinking"][0]["text"]
         text += content if isinstance(content, str) else ""
-        thought += delta.get("reasoning") or delta.get("reasoning_content") or ""
+        reasoning += delta.get("reasoning") or delta.get("reasoning_content") or ""
         for call in delta.get("tool_calls") or []:
             slot = calls.setdefault(call["index"], {"name": "", "arguments": ""})
             for key, value in call["function"].items():
                 slot[key] += value
-    said = message(name, *parts)
-    if isinstance(said.get("content"), list):
-        assert "".join(p["text"] for p in said["content"] if p["type"] == "text") == text
-        assert thought == said["content"][0]["thinking"][0]["text"]
+    message = render_message(name, *parts)
+    if isinstance(message.get("content"), list):
+        assert "".join(p["text"] for p in message["content"] if p["type"] == "text") == text
+        assert reasoning == message["content"][0]["thinking"][0]["text"]
     else:
-        assert (said.get("content") or "") == text
-        assert (said.get("reasoning") or said.get("reasoning_content") or "") == thought
-    assert [call["function"] for call in said.get("tool_calls") or []] == list(calls.values())
+        assert (message.get("content") or "") == text
+        assert (message.get("reasoning") or message.get("reasoning_content") or "") == reasoning
+    assert [call["function"] for call in message.get("tool_calls") or []] == list(calls.values())
 
 
 @pytest.mark.parametrize(
-    ("name", "made"),
+    ("name", "expected_id"),
     [
         ("openai", f"chatcmpl-{HEX}"),
         ("openrouter", f"gen-1735689600-{HEX[:20]}"),
@@ -95,13 +97,13 @@ def test_a_stream_says_what_the_whole_answer_says(name: str, parts: tuple[Answer
         ("ollama", f"chatcmpl-{int(HEX[:8], 16) % 1000}"),
     ],
 )
-def test_ids_are_the_dialects_own(name: str, made: str) -> None:
-    assert whole(name, TextPart("Hi"))["id"] == made
-    assert chunks(name, TextPart("Hi"))[0]["id"] == made
+def test_ids_follow_the_dialect(name: str, expected_id: str) -> None:
+    assert render_body(name, TextPart("Hi"))["id"] == expected_id
+    assert stream_chunks(name, TextPart("Hi"))[0]["id"] == expected_id
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("openai", {"reasoning": "Hm."}),
         ("azure", {"reasoning": "Hm."}),
@@ -112,20 +114,24 @@ def test_ids_are_the_dialects_own(name: str, made: str) -> None:
         ("ollama", {"reasoning": "Hm."}),
     ],
 )
-def test_thinking_stands_in_one_field(name: str, told: dict[str, str]) -> None:
-    said = message(name, ReasoningPart("Hm."), TextPart("Hi"))
+def test_reasoning_is_in_one_field_of_its_dialect(name: str, expected: dict[str, str]) -> None:
+    message = render_message(name, ReasoningPart("Hm."), TextPart("Hi"))
     names = ("reasoning", "reasoning_content", "reasoning_details")
-    assert {key: said[key] for key in names if said.get(key)} == told
-    flown = [delta for delta in deltas(name, ReasoningPart("Hm.")) if told.items() <= delta.items()]
-    assert len(flown) == 1
+    assert {key: message[key] for key in names if message.get(key)} == expected
+    matching_deltas = [
+        delta
+        for delta in stream_deltas(name, ReasoningPart("Hm."))
+        if expected.items() <= delta.items()
+    ]
+    assert len(matching_deltas) == 1
 
 
-def test_thinking_of_mistrals_is_a_part_of_the_content() -> None:
-    said = message("mistral", ReasoningPart("Hm."), TextPart("Hi"))
+def test_mistral_reasoning_is_a_content_part() -> None:
+    message = render_message("mistral", ReasoningPart("Hm."), TextPart("Hi"))
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    assert said["content"] == [thinking, {"type": "text", "text": "Hi"}]
-    assert message("mistral", ReasoningPart("Hm."), CALL)["content"] == [thinking]
-    assert {"content": [thinking]} in deltas("mistral", ReasoningPart("Hm."))
+    assert message["content"] == [thinking, {"type": "text", "text": "Hi"}]
+    assert render_message("mistral", ReasoningPart("Hm."), CALL)["content"] == [thinking]
+    assert {"content": [thinking]} in stream_deltas("mistral", ReasoningPart("Hm."))
 
 
 @pytest.mark.parametrize(
@@ -143,57 +149,61 @@ def test_thinking_of_mistrals_is_a_part_of_the_content() -> None:
         ("x-ai/grok", ReasoningPart("", "sig"), [("reasoning.encrypted", "data", "sig")]),
     ],
 )
-def test_thinking_of_openrouters_has_details_that_come_back_unharmed(
+def test_openrouter_reasoning_details_are_read_back_unchanged(
     model: str, part: ReasoningPart, kinds: list[tuple[str, str, str]]
 ) -> None:
-    said = message("openrouter", part, TextPart("Hi"), model=model)
-    found = said["reasoning_details"]
-    assert [(d["type"], key, d[key]) for d, (_, key, _) in zip(found, kinds, strict=True)] == kinds
-    assert {detail["format"] for detail in found} == {vendor_of(model).form}
-    assert said["reasoning"] == (part.text or None)
-    flown = [
+    message = render_message("openrouter", part, TextPart("Hi"), model=model)
+    details = message["reasoning_details"]
+    assert [
+        (d["type"], key, d[key]) for d, (_, key, _) in zip(details, kinds, strict=True)
+    ] == kinds
+    assert {detail["format"] for detail in details} == {vendor_of(model).form}
+    assert message["reasoning"] == (part.text or None)
+    streamed_details = [
         d
-        for delta in deltas("openrouter", part, model=model)
+        for delta in stream_deltas("openrouter", part, model=model)
         for d in delta.get("reasoning_details", [])
     ]
-    assert {d["type"] for d in flown} == {kind for kind, _, _ in kinds}
-    (_, back) = read("openrouter", HELLO, said).messages
-    thoughts = [p for p in back.parts if isinstance(p, ReasoningPart)]
-    assert [t.text for t in thoughts if t.text] == [part.text] * bool(part.text)
-    sealed = {t.signature or t.redacted for t in thoughts} - {None}
-    assert sealed == {part.signature or part.redacted} - {None}
+    assert {d["type"] for d in streamed_details} == {kind for kind, _, _ in kinds}
+    (_, parsed_message) = read_request("openrouter", HELLO, message).messages
+    reasoning_parts = [p for p in parsed_message.parts if isinstance(p, ReasoningPart)]
+    assert [t.text for t in reasoning_parts if t.text] == [part.text] * bool(part.text)
+    signatures = {t.signature or t.redacted for t in reasoning_parts} - {None}
+    assert signatures == {part.signature or part.redacted} - {None}
 
 
 @pytest.mark.parametrize("model", ["anthropic/c", "openai/gpt-5"])
-def test_streamed_reasoning_blocks_of_openrouter_have_their_numbers(model: str) -> None:
+def test_streamed_reasoning_details_of_openrouter_are_numbered(model: str) -> None:
     parts = (ReasoningPart("a", "s"), TextPart("b"), ReasoningPart("c", "t"))
-    sent_whole = message("openrouter", *parts, model=model)["reasoning_details"]
+    details = render_message("openrouter", *parts, model=model)["reasoning_details"]
     streamed = [
         detail
-        for delta in deltas("openrouter", *parts, model=model)
+        for delta in stream_deltas("openrouter", *parts, model=model)
         for detail in delta.get("reasoning_details", [])
     ]
     assert [detail["index"] for detail in streamed] == [0, 0, 1, 1]
-    ids = [detail.get("id") for detail in sent_whole if "id" in detail]
+    ids = [detail.get("id") for detail in details if "id" in detail]
     assert [detail["id"] for detail in streamed if "id" in detail] == ids
 
 
 def test_unscripted_encrypted_reasoning_is_equal_in_a_stream() -> None:
     part, model = ReasoningPart("Hm."), "openai/gpt-5"
-    (_, encrypted) = message("openrouter", part, model=model)["reasoning_details"]
-    streamed = [delta.get("reasoning_details") for delta in deltas("openrouter", part, model=model)]
+    (_, encrypted) = render_message("openrouter", part, model=model)["reasoning_details"]
+    streamed = [
+        delta.get("reasoning_details") for delta in stream_deltas("openrouter", part, model=model)
+    ]
     assert [encrypted] in streamed
 
 
 def test_unscripted_openai_reasoning_is_encrypted() -> None:
-    (_, sealed) = message("openrouter", ReasoningPart("Hm."), model="openai/o3")[
+    (_, encrypted) = render_message("openrouter", ReasoningPart("Hm."), model="openai/o3")[
         "reasoning_details"
     ]
-    assert sealed["data"].startswith("gAAAAAB")
+    assert encrypted["data"].startswith("gAAAAAB")
 
 
 @pytest.mark.parametrize(
-    ("name", "silent"),
+    ("name", "expected"),
     [
         ("openai", {"content": None}),
         ("openrouter", {"content": None}),
@@ -203,88 +213,92 @@ def test_unscripted_openai_reasoning_is_encrypted() -> None:
         ("ollama", {"content": ""}),
     ],
 )
-def test_a_message_of_calls_has_the_content_of_its_dialect(
-    name: str, silent: dict[str, Any]
+def test_message_of_calls_has_the_content_of_its_dialect(
+    name: str, expected: dict[str, Any]
 ) -> None:
-    said = message(name, CALL)
-    assert {key: said[key] for key in said.keys() & {"content"}} == silent
+    message = render_message(name, CALL)
+    assert {key: message[key] for key in message.keys() & {"content"}} == expected
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_refusal_is_told_in_every_dialect(name: str) -> None:
-    assert message(name, RefusalPart("No."))["refusal"] == "No."
-    assert "".join(d.get("refusal") or "" for d in deltas(name, RefusalPart("No."))) == "No."
+def test_refusal_is_sent_in_every_dialect(name: str) -> None:
+    assert render_message(name, RefusalPart("No."))["refusal"] == "No."
+    assert "".join(d.get("refusal") or "" for d in stream_deltas(name, RefusalPart("No."))) == "No."
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_usage_adds_up(name: str) -> None:
-    made = DIALECTS[name].usage(Usage(9, 7, reasoning_tokens=5, cached_tokens=3))
-    out = made["completion_tokens"]
-    assert isinstance(out, int)
-    beside = 5 if name == "xai" else 0
-    assert (made["prompt_tokens"], out + beside, made["total_tokens"]) == (9, 7, 16)
+    usage = DIALECTS[name].usage(Usage(9, 7, reasoning_tokens=5, cached_tokens=3))
+    completion_tokens = usage["completion_tokens"]
+    assert isinstance(completion_tokens, int)
+    reasoning_tokens = 5 if name == "xai" else 0
+    assert (
+        usage["prompt_tokens"],
+        completion_tokens + reasoning_tokens,
+        usage["total_tokens"],
+    ) == (9, 7, 16)
 
 
-def test_usage_has_what_only_its_dialect_counts() -> None:
+def test_usage_has_the_fields_of_its_dialect() -> None:
     usage = Usage(10, 4, cached_tokens=3)
-    router: Any = DIALECTS["openrouter"].usage(usage)
-    assert router["cost"] == router["cost_details"]["upstream_inference_cost"] > 0
-    seek = DIALECTS["deepseek"].usage(usage)
-    assert (seek["prompt_cache_hit_tokens"], seek["prompt_cache_miss_tokens"]) == (3, 7)
-    assert "completion_tokens_details" not in seek
+    openrouter: Any = DIALECTS["openrouter"].usage(usage)
+    assert openrouter["cost"] == openrouter["cost_details"]["upstream_inference_cost"] > 0
+    deepseek = DIALECTS["deepseek"].usage(usage)
+    assert (deepseek["prompt_cache_hit_tokens"], deepseek["prompt_cache_miss_tokens"]) == (3, 7)
+    assert "completion_tokens_details" not in deepseek
     groq: Any = DIALECTS["groq"].usage(Usage(10, 4, reasoning_tokens=2))
     assert groq["total_time"] == pytest.approx(groq["prompt_time"] + groq["completion_time"])
     assert groq["completion_tokens_details"] == {"reasoning_tokens": 2}
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("include_usage", [False, True])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_a_stream_tells_usage_where_its_dialect_does(name: str, asked: bool) -> None:
-    options = {"stream_options": {"include_usage": asked}}
-    found = chunks(name, TextPart("Hi"), **options)
-    told = [chunk for chunk in found if chunk.get("usage")]
+def test_usage_is_streamed_in_the_chunks_of_its_dialect(name: str, include_usage: bool) -> None:
+    options = {"stream_options": {"include_usage": include_usage}}
+    chunks = stream_chunks(name, TextPart("Hi"), **options)
+    usage_chunks = [chunk for chunk in chunks if chunk.get("usage")]
     match DIALECTS[name].usage_chunk:
         case "always":
-            assert [chunk["choices"] for chunk in told] == [[]]
+            assert [chunk["choices"] for chunk in usage_chunks] == [[]]
         case "asked":
-            assert [chunk["choices"] for chunk in told] == [[]] * asked
+            assert [chunk["choices"] for chunk in usage_chunks] == [[]] * include_usage
         case "never":
-            (last,) = told
+            (last,) = usage_chunks
             assert last["choices"][0]["finish_reason"] == "stop"
 
 
 @pytest.mark.parametrize("name", [n for n, d in DIALECTS.items() if d.whole_calls])
-def test_calls_come_in_one_piece_where_their_provider_sends_them_so(name: str) -> None:
-    calls = [d["tool_calls"] for d in deltas(name, CALL, CALL) if d.get("tool_calls")]
+def test_dialects_with_whole_calls_stream_each_call_in_one_chunk(name: str) -> None:
+    calls = [d["tool_calls"] for d in stream_deltas(name, CALL, CALL) if d.get("tool_calls")]
     assert [len(call) for call in calls] == [1, 1]
     assert [call["index"] for (call,) in calls] == [0, 1]
     assert {call["function"]["arguments"] for (call,) in calls} == {'{"a":1}'}
     assert ("type" in calls[0][0]) is (name != "mistral")
 
 
-def test_a_legacy_call_keeps_its_form_in_dialects_of_whole_calls() -> None:
-    found = deltas("groq", CALL, functions=[{"name": "f"}])
-    assert not any("tool_calls" in delta for delta in found)
-    flown = "".join(d["function_call"]["arguments"] for d in found if "function_call" in d)
-    assert flown == '{"a":1}'
+def test_legacy_call_is_streamed_in_dialects_with_whole_calls() -> None:
+    deltas = stream_deltas("groq", CALL, functions=[{"name": "f"}])
+    assert not any("tool_calls" in delta for delta in deltas)
+    arguments = "".join(d["function_call"]["arguments"] for d in deltas if "function_call" in d)
+    assert arguments == '{"a":1}'
 
 
-def test_openrouter_keeps_the_line_open_and_says_who_answered() -> None:
-    assert sent("openrouter", TextPart("Hi")).startswith(": OPENROUTER PROCESSING\n\ndata: ")
-    body = whole("openrouter", TextPart("Hi"), model="anthropic/claude")
+def test_openrouter_sends_a_comment_and_names_the_provider() -> None:
+    assert stream_text("openrouter", TextPart("Hi")).startswith(": OPENROUTER PROCESSING\n\ndata: ")
+    body = render_body("openrouter", TextPart("Hi"), model="anthropic/claude")
     assert body["provider"] == "Anthropic"
     assert body["choices"][0]["native_finish_reason"] == "end_turn"
-    found = chunks("openrouter", TextPart("Hi"), model="google/gemini")
-    assert {chunk["provider"] for chunk in found} == {"Google"}
-    ended = [c["choices"][0]["native_finish_reason"] for c in found if c["choices"]]
-    assert (ended[0], ended[-1]) == (None, "STOP")
+    chunks = stream_chunks("openrouter", TextPart("Hi"), model="google/gemini")
+    assert {chunk["provider"] for chunk in chunks} == {"Google"}
+    finish_reasons = [c["choices"][0]["native_finish_reason"] for c in chunks if c["choices"]]
+    assert (finish_reasons[0], finish_reasons[-1]) == (None, "STOP")
 
 
-def test_azure_tells_what_it_filtered() -> None:
-    first, *rest = chunks("azure", TextPart("Hi"))
+def test_azure_sends_content_filter_results() -> None:
+    first, *rest = stream_chunks("azure", TextPart("Hi"))
     assert (first["choices"], len(first["prompt_filter_results"])) == ([], 1)
     assert all("content_filter_results" in chunk["choices"][0] for chunk in rest)
-    body = whole("azure", TextPart("Hi"))
+    body = render_body("azure", TextPart("Hi"))
     assert body["prompt_filter_results"] == first["prompt_filter_results"]
     assert body["choices"][0]["content_filter_results"]["hate"] == {
         "filtered": False,
@@ -292,15 +306,15 @@ def test_azure_tells_what_it_filtered() -> None:
     }
 
 
-def test_groq_names_its_request_at_the_beginning_and_the_end() -> None:
-    first, *_, last = chunks("groq", TextPart("Hi"), model="openai/gpt-oss-20b")
+def test_groq_sends_its_request_id_in_the_first_and_last_chunk() -> None:
+    first, *_, last = stream_chunks("groq", TextPart("Hi"), model="openai/gpt-oss-20b")
     assert first["x_groq"]["id"] == last["x_groq"]["id"]
     assert last["x_groq"]["usage"] == last["usage"]
-    flown = deltas("groq", ReasoningPart("Hm."), model="openai/gpt-oss-20b")
-    assert {"reasoning": "Hm.", "channel": "analysis"} in flown
+    deltas = stream_deltas("groq", ReasoningPart("Hm."), model="openai/gpt-oss-20b")
+    assert {"reasoning": "Hm.", "channel": "analysis"} in deltas
 
 
-def test_vllm_leaves_nothing_out() -> None:
-    body = whole("vllm", TextPart("Hi"))
+def test_vllm_sends_empty_fields() -> None:
+    body = render_body("vllm", TextPart("Hi"))
     assert body["prompt_logprobs"] is None and body["choices"][0]["stop_reason"] is None
     assert body["choices"][0]["message"]["tool_calls"] == []

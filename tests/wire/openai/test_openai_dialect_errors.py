@@ -130,13 +130,13 @@ def test_an_error_has_the_dialects_envelope(
 
 def test_openrouter_puts_other_error_fields_into_metadata() -> None:
     error = ErrorAnswer(429, "M", code="c", limited=True)
-    told = json.loads(WIRES_BY_DIALECT["openrouter"].error(error, request_id="r"))
-    assert told["error"]["metadata"] == {"raw": "M", "provider_name": "mockllm", "code": "c"}
-    assert told["user_id"] == "user_mockllm"
+    body = json.loads(WIRES_BY_DIALECT["openrouter"].error(error, request_id="r"))
+    assert body["error"]["metadata"] == {"raw": "M", "provider_name": "mockllm", "code": "c"}
+    assert body["user_id"] == "user_mockllm"
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_headers_tell_when_to_come_again(name: str) -> None:
+def test_rate_limit_error_has_retry_after(name: str) -> None:
     error = ErrorAnswer(429, "M", limited=True, retry_after_ms=1500)
     headers = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=error))
     assert headers["retry-after"] == "2"
@@ -147,7 +147,7 @@ def test_headers_tell_when_to_come_again(name: str) -> None:
     )
 
 
-def test_headers_name_the_request() -> None:
+def test_headers_have_the_request_id() -> None:
     headers = dict(WIRES_BY_DIALECT["groq"].headers(request_id="abc", created=0, error=None))
     assert headers["x-request-id"] == "req_abc"
     azure = dict(WIRES_BY_DIALECT["azure"].headers(request_id="abc", created=0, error=None))

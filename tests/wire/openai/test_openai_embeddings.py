@@ -23,9 +23,9 @@ from scenarios_app.wire.openai.models import compute_embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
 from scenarios_app.wire.registry import find_target
 from tests.support.hypothesis_profiles import often
+from tests.wire.json_strategies import relaxed, values_of
 from tests.wire.openai.openai_cases import make_call
-from tests.wire.openai.test_openai_extras import CONTEXT
-from tests.wire.typed import relaxed, values_of
+from tests.wire.openai.test_openai_computed import CONTEXT
 
 PATH = "/v1/embeddings"
 SMALL = "text-embedding-3-small"
@@ -41,24 +41,24 @@ def read(body: Any, path: str = PATH) -> CanonicalRequest:
     return target.endpoint.read(call, target.endpoint, target.params, read_body(raw, Limits()))
 
 
-def embed(given_: Any = "Hello", *, model: str = SMALL, **fields: Any) -> dict[str, Any]:
-    request = read({"model": model, "input": given_, **fields})
+def embed(input_: Any = "Hello", *, model: str = SMALL, **fields: Any) -> dict[str, Any]:
+    request = read({"model": model, "input": input_, **fields})
     route = next(route for route in WIRE.endpoints if route.pattern == PATH)
     answer: dict[str, Any] = json.loads(route.compute(request, CONTEXT))
     return answer
 
 
-def vectors(*args: Any, **fields: Any) -> list[Any]:
+def embed_vectors(*args: Any, **fields: Any) -> list[Any]:
     return [item["embedding"] for item in embed(*args, **fields)["data"]]
 
 
-def refused(given_: Any = "Hello", **fields: Any) -> ErrorAnswer:
-    with pytest.raises(WireError) as error:
-        read({"model": SMALL, "input": given_, **fields})
-    return error.value.answer
+def catch_error(input_: Any = "Hello", **fields: Any) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
+        read({"model": SMALL, "input": input_, **fields})
+    return raised.value.answer
 
 
-def test_an_answer_has_an_id_in_dialects_alone() -> None:
+def test_response_has_an_id_only_in_dialects() -> None:
     assert "id" not in embed()
     request = read({"model": SMALL, "input": "Hello"}, "/mistral/v1/embeddings")
     assert json.loads(compute_embeddings(request, CONTEXT))["id"] == f"embd-{CONTEXT.request_id}"
@@ -86,30 +86,30 @@ def test_a_text_gets_a_unit_vector() -> None:
     assert answer["usage"] == {"prompt_tokens": 2, "total_tokens": 2}
 
 
-def test_each_of_several_gets_its_own() -> None:
+def test_each_input_has_its_vector() -> None:
     answer = embed(["Hello", "there"], dimensions=4)
     assert [item["index"] for item in answer["data"]] == [0, 1]
-    assert vectors(["Hello", "there"], dimensions=4) == [
-        *vectors("Hello", dimensions=4),
-        *vectors("there", dimensions=4),
+    assert embed_vectors(["Hello", "there"], dimensions=4) == [
+        *embed_vectors("Hello", dimensions=4),
+        *embed_vectors("there", dimensions=4),
     ]
     assert answer["usage"]["prompt_tokens"] == 4
 
 
-def test_tokens_are_as_good_as_text() -> None:
-    assert vectors([1, 2, 3]) == vectors([[1, 2, 3]])
-    one, other = vectors([[1, 2, 3], [4]])
-    assert one != other
+def test_token_inputs_are_embedded() -> None:
+    assert embed_vectors([1, 2, 3]) == embed_vectors([[1, 2, 3]])
+    first, second = embed_vectors([[1, 2, 3], [4]])
+    assert first != second
     assert embed([[1, 2, 3], [4]])["usage"]["total_tokens"] == 4
 
 
 def test_base64_is_the_same_vector_in_little_endian_single_precision() -> None:
-    (packed,) = vectors(dimensions=3, encoding_format="base64")
+    (packed,) = embed_vectors(dimensions=3, encoding_format="base64")
     assert isinstance(packed, str)
     unpacked = struct.unpack("<3f", base64.b64decode(packed))
-    (floats,) = vectors(dimensions=3, encoding_format="float")
+    (floats,) = embed_vectors(dimensions=3, encoding_format="float")
     assert list(unpacked) == floats
-    assert floats == vectors(dimensions=3)[0]
+    assert floats == embed_vectors(dimensions=3)[0]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ def test_base64_is_the_same_vector_in_little_endian_single_precision() -> None:
     ],
 )
 def test_a_model_has_its_dimensions(model: str, dimensions: int) -> None:
-    (vector,) = vectors(model=model)
+    (vector,) = embed_vectors(model=model)
     assert len(vector) == dimensions
     assert math.isclose(sum(value * value for value in vector), 1, rel_tol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("model", "dimensions", "taken"),
+    ("model", "dimensions", "is_valid"),
     [
         (SMALL, 1, True),
         (SMALL, 0, False),
@@ -138,11 +138,11 @@ def test_a_model_has_its_dimensions(model: str, dimensions: int) -> None:
         ("my-own", 3072, True),
     ],
 )
-def test_dimensions_have_bounds(model: str, dimensions: int, taken: bool) -> None:
-    if taken:
-        assert len(vectors(model=model, dimensions=dimensions)[0]) == dimensions
+def test_dimensions_are_limited_by_the_model(model: str, dimensions: int, is_valid: bool) -> None:
+    if is_valid:
+        assert len(embed_vectors(model=model, dimensions=dimensions)[0]) == dimensions
     else:
-        assert refused(model=model, dimensions=dimensions).param == "dimensions"
+        assert catch_error(model=model, dimensions=dimensions).param == "dimensions"
 
 
 def test_inputs_are_user_messages_to_be_matched() -> None:
@@ -159,7 +159,7 @@ def test_an_azure_deployment_is_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "place"),
+    ("input_", "place"),
     [
         (None, "input"),
         ("", "input"),
@@ -176,12 +176,12 @@ def test_an_azure_deployment_is_the_model() -> None:
         (["x" * 600_000, "x" * 600_004], "input"),
     ],
 )
-def test_an_input_that_cannot_be_is_refused(given_: Any, place: str) -> None:
-    error = refused(given_)
+def test_invalid_input_is_rejected_with_its_path(input_: Any, place: str) -> None:
+    error = catch_error(input_)
     assert (error.status, error.param) == (400, place)
 
 
-def test_as_much_as_the_real_api_takes_is_taken() -> None:
+def test_inputs_up_to_the_real_limits_are_accepted() -> None:
     assert len(read({"model": SMALL, "input": ["a"] * 2048}).messages) == 2048
     read({"model": SMALL, "input": ["x" * 600_000, "x" * 600_000]})
 
@@ -196,17 +196,17 @@ def test_as_much_as_the_real_api_takes_is_taken() -> None:
         ({"model": None}, "model"),
     ],
 )
-def test_other_fields_are_checked(fields: dict[str, Any], place: str) -> None:
-    assert refused(**fields).param == place
+def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], place: str) -> None:
+    assert catch_error(**fields).param == place
 
 
 @relaxed(max_examples=often(300))
 @given(values_of(EmbeddingCreateParams))
 def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> None:
-    given_ = body["input"]
-    if not given_ or (isinstance(given_, list) and any(item in ("", []) for item in given_)):
-        given_ = "x"
+    input_ = body["input"]
+    if not input_ or (isinstance(input_, list) and any(item in ("", []) for item in input_)):
+        input_ = "x"
     fields = {key: value for key, value in body.items() if key not in ("input", "model")}
-    answer = embed(given_, **{**fields, "dimensions": 2})
+    answer = embed(input_, **{**fields, "dimensions": 2})
     if body.get("encoding_format") != "base64":
         validate_type(type_=CreateEmbeddingResponse, value=answer)

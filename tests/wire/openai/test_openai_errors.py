@@ -1,4 +1,4 @@
-"""What OpenAI's errors alone have: scripted fields, and headers of its limits."""
+"""OpenAI's errors: scripted fields and rate limit headers."""
 
 import json
 from typing import Any
@@ -10,23 +10,23 @@ from scenarios_app.wire.openai.shared import format_duration
 from scenarios_app.wire.openai.wire import WIRE
 
 
-def envelope(error: ErrorAnswer) -> dict[str, Any]:
-    whole = json.loads(WIRE.error(error, request_id="abc"))
-    assert list(whole) == ["error"]
-    fields: dict[str, Any] = whole["error"]
+def render_error(error: ErrorAnswer) -> dict[str, Any]:
+    body = json.loads(WIRE.error(error, request_id="abc"))
+    assert list(body) == ["error"]
+    fields: dict[str, Any] = body["error"]
     assert list(fields) == ["message", "type", "param", "code"]
     return fields
 
 
-def headers(error: ErrorAnswer | None = None) -> dict[str, str]:
-    sent = WIRE.headers(request_id="abc", created=1735689600, error=error)
-    assert len(dict(sent)) == len(sent)
-    return dict(sent)
+def render_headers(error: ErrorAnswer | None = None) -> dict[str, str]:
+    pairs = WIRE.headers(request_id="abc", created=1735689600, error=error)
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
 
 
 def test_scripted_error_fields_replace_the_defaults() -> None:
     error = ErrorAnswer(429, "no", type="insufficient_quota", code="quota", param="model")
-    assert envelope(error) == {
+    assert render_error(error) == {
         "message": "no",
         "type": "insufficient_quota",
         "param": "model",
@@ -36,11 +36,11 @@ def test_scripted_error_fields_replace_the_defaults() -> None:
 
 def test_an_error_in_a_stream_is_one_event_with_the_envelope() -> None:
     error = ErrorAnswer(500, "Grüße\nby\u2028e")
-    sent = WIRE.stream_error(error, events_sent=3)
-    assert sent.startswith(b"data: ")
-    assert sent.endswith(b"\n\n")
-    assert sent.count(b"\n") == 2 and "\u2028".encode() not in sent
-    assert json.loads(sent.removeprefix(b"data: "))["error"] == {
+    event = WIRE.stream_error(error, events_sent=3)
+    assert event.startswith(b"data: ")
+    assert event.endswith(b"\n\n")
+    assert event.count(b"\n") == 2 and "\u2028".encode() not in event
+    assert json.loads(event.removeprefix(b"data: "))["error"] == {
         "message": "Grüße\nby\u2028e",
         "type": "server_error",
         "param": None,
@@ -48,8 +48,8 @@ def test_an_error_in_a_stream_is_one_event_with_the_envelope() -> None:
     }
 
 
-def test_a_good_answer_says_who_answered_and_what_is_left() -> None:
-    assert headers() == {
+def test_successful_response_has_exact_headers() -> None:
+    assert render_headers() == {
         "x-request-id": "req_abc",
         "openai-processing-ms": "12",
         "openai-version": "2020-10-01",
@@ -67,15 +67,15 @@ def test_a_good_answer_says_who_answered_and_what_is_left() -> None:
     ("retry_after_ms", "seconds", "exact", "reset"),
     [(None, "1", "1000", "1s"), (1500, "2", "1500", "1.5s"), (0, "0", "0", "0s")],
 )
-def test_an_exhausted_limit_says_when_to_come_again(
+def test_exhausted_limit_has_retry_after_and_reset_headers(
     retry_after_ms: int | None, seconds: str, exact: str, reset: str
 ) -> None:
-    sent = headers(ErrorAnswer(429, "no", limited=True, retry_after_ms=retry_after_ms))
-    assert (sent["retry-after"], sent["retry-after-ms"]) == (seconds, exact)
+    headers = render_headers(ErrorAnswer(429, "no", limited=True, retry_after_ms=retry_after_ms))
+    assert (headers["retry-after"], headers["retry-after-ms"]) == (seconds, exact)
     for kind in ("requests", "tokens"):
-        assert sent[f"x-ratelimit-remaining-{kind}"] == "0"
-        assert sent[f"x-ratelimit-reset-{kind}"] == reset
-        assert int(sent[f"x-ratelimit-limit-{kind}"]) > 0
+        assert headers[f"x-ratelimit-remaining-{kind}"] == "0"
+        assert headers[f"x-ratelimit-reset-{kind}"] == reset
+        assert int(headers[f"x-ratelimit-limit-{kind}"]) > 0
 
 
 @pytest.mark.parametrize(

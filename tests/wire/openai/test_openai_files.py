@@ -1,4 +1,4 @@
-"""OpenAI's files: uploaded in forms, listed, and read again to the byte."""
+"""OpenAI's files: uploaded in forms, listed, retrieved and deleted."""
 
 import pytest
 from hypothesis import given
@@ -18,17 +18,17 @@ from tests.wire.openai.batch_cases import (
     NOW,
     UPLOAD,
     Session,
-    form_of,
+    encode_form,
 )
 
 BATCH_FIELDS = {"endpoint": CHAT, "completion_window": "24h"}
 
 
-def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
+def test_file_is_retrieved_with_its_exact_content() -> None:
     session = Session()
     data = b"one\r\n\x00\xff--edg\r\n"
     name = session.upload(data)
-    assert session.ask(FILE, name) == {
+    assert session.compute_json(FILE, name) == {
         "id": name,
         "object": "file",
         "bytes": len(data),
@@ -39,29 +39,33 @@ def test_a_file_is_told_of_and_read_again_to_the_byte() -> None:
         "status": "processed",
         "status_details": None,
     }
-    assert session.raw(CONTENT, session.read(CONTENT, name)) == data
-    assert session.ask(DELETE_FILE, name) == {"id": name, "object": "file", "deleted": True}
+    assert session.compute(CONTENT, session.read(CONTENT, name)) == data
+    assert session.compute_json(DELETE_FILE, name) == {
+        "id": name,
+        "object": "file",
+        "deleted": True,
+    }
     with pytest.raises(WireError, match="No such File object"):
-        session.ask(FILE, name)
+        session.compute_json(FILE, name)
 
 
 @pytest.mark.parametrize("data", [b'null\n{"response":{},"items":[]}\n', b'{"id":"batch_1"}'])
 def test_names_of_other_resources_are_no_files_or_batches(data: bytes) -> None:
     session = Session()
-    session.stored |= {"resp_1": data, "batch_1": data, session.upload(b"a"): b"{}\na"}
+    session.records |= {"resp_1": data, "batch_1": data, session.upload(b"a"): b"{}\na"}
     for name in ("resp_1", "batch_1"):
         with pytest.raises(WireError, match="No such File object"):
-            session.ask(FILE, name)
+            session.compute_json(FILE, name)
         with pytest.raises(WireError, match="No such File object"):
             session.read(CREATE, body={**BATCH_FIELDS, "input_file_id": name})
     for name in ("resp_1", "file-f1"):
         with pytest.raises(WireError, match="No batch found"):
-            session.ask(BATCH, name)
+            session.compute_json(BATCH, name)
 
 
 @given(st.binary(max_size=300), st.text("abc\"'", max_size=5))
-def test_any_bytes_come_through_a_form(data: bytes, value: str) -> None:
-    headers, body = form_of(
+def test_form_keeps_any_bytes(data: bytes, value: str) -> None:
+    headers, body = encode_form(
         ('name="purpose"', value.encode()), ('name="file"; filename="x"', data.replace(b"--", b"-"))
     )
     form = read_form(Call("POST", "/", {}, headers, body))
@@ -69,14 +73,14 @@ def test_any_bytes_come_through_a_form(data: bytes, value: str) -> None:
     assert form.fields["purpose"] == value
 
 
-def test_files_are_listed_by_purpose_the_latest_first() -> None:
+def test_files_are_listed_by_purpose_with_the_latest_first() -> None:
     session = Session()
     first, second = session.upload(b"a"), session.upload(b"b")
     session.upload(b"c", "user_data")
-    page = session.ask(FILES, query={"purpose": "batch"})
+    page = session.compute_json(FILES, query={"purpose": "batch"})
     assert [each["id"] for each in page["data"]] == [second, first]
-    assert len(session.ask(FILES)["data"]) == 3
-    page = session.ask(FILES, query={"limit": "1", "order": "asc"})
+    assert len(session.compute_json(FILES)["data"]) == 3
+    page = session.compute_json(FILES, query={"limit": "1", "order": "asc"})
     assert [each["id"] for each in page["data"]] == [first] and page["has_more"] is True
 
 
@@ -84,26 +88,29 @@ def test_up_to_10_000_files_are_on_one_page() -> None:
     session = Session()
     for _ in range(101):
         session.upload(b"a")
-    assert len(session.ask(FILES)["data"]) == 101
-    assert len(session.ask(FILES, query={"limit": "10000"})["data"]) == 101
+    assert len(session.compute_json(FILES)["data"]) == 101
+    assert len(session.compute_json(FILES, query={"limit": "10000"})["data"]) == 101
     with pytest.raises(WireError, match="from 0 to 10000"):
-        session.ask(FILES, query={"limit": "10001"})
+        session.compute_json(FILES, query={"limit": "10001"})
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "message"),
     [
         (({}, b""), "multipart/form-data"),
         (({"content-type": "multipart/form-data"}, b""), "boundary"),
         (({"content-type": "multipart/form-data; boundary=edge"}, b"text"), "no form"),
-        (form_of(('name="file"; filename="x"', b"")), "'purpose'"),
-        (form_of(('name="purpose"', b"batch")), "'file'"),
-        (form_of(('name="purpose"', b"batch"), ('name="file"', b"text")), "part with a filename"),
+        (encode_form(('name="file"; filename="x"', b"")), "'purpose'"),
+        (encode_form(('name="purpose"', b"batch")), "'file'"),
+        (
+            encode_form(('name="purpose"', b"batch"), ('name="file"', b"text")),
+            "part with a filename",
+        ),
         (({"content-type": "multipart/form-data; boundary=\u20ac"}, b"text"), "no form"),
-        (form_of(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
+        (encode_form(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
     ],
 )
-def test_invalid_upload_is_rejected(form: tuple[dict[str, str], bytes], said: str) -> None:
-    with pytest.raises(WireError, match=said) as raised:
+def test_invalid_upload_is_rejected(form: tuple[dict[str, str], bytes], message: str) -> None:
+    with pytest.raises(WireError, match=message) as raised:
         Session().read(UPLOAD, form=form)
     assert raised.value.answer.status == 400

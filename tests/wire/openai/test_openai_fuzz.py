@@ -1,4 +1,4 @@
-"""The OpenAI wire against generated input: any JSON, any legal request, any answer."""
+"""Property tests of the OpenAI wire: any JSON, any valid request, any response."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, Too
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
 from tests.support.hypothesis_profiles import often
-from tests.wire.drawn_answers import answers_of
-from tests.wire.envelopes import refused_rightly
-from tests.wire.openai.openai_cases import HELLO, chunks_of, parse, parse_body, render, stream
-from tests.wire.typed import JSON, relaxed, values_of
+from tests.wire.envelopes import assert_error_envelope
+from tests.wire.json_strategies import JSON, relaxed, values_of
+from tests.wire.openai.openai_cases import HELLO, parse, parse_body, parse_chunks, render, stream
+from tests.wire.response_strategies import answers_of
 
-LEGAL = st.one_of(
+VALID_BODIES = st.one_of(
     values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)
 )
 
@@ -33,38 +33,41 @@ PARTS = st.one_of(
     st.builds(RefusalPart, TEXTS),
     st.builds(ToolCallPart, st.text(min_size=1, max_size=9), st.text(min_size=1), TEXTS),
 )
-ANSWERS = answers_of(
+RESPONSES = answers_of(
     PARTS,
     id="[0-9a-f]{8}",
     metadata=st.fixed_dictionaries(
         {}, optional={"system_fingerprint": st.text(), "x": JSON, "choices": JSON, "usage": JSON}
     ),
 )
-OFFERS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+REQUEST_FIELDS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{}, {"functions": [{"name": "f"}]}, {"stream_options": {"include_usage": True}}]
 )
 
 
 @st.composite
-def spoiled(draw: st.DrawFn) -> Any:
-    """A legal request with one value, at any depth, replaced by any JSON or left out."""
-    whole: Any = {"body": draw(LEGAL)}
-    place, key = whole, "body"
-    while (inner := place[key]) and isinstance(inner, dict | list) and draw(st.integers(0, 3)):
-        place, key = inner, draw(st.sampled_from(list(inner) if isinstance(inner, dict) else [0]))
-    if place is not whole and draw(st.booleans()):
-        del place[key]
+def corrupted_bodies(draw: st.DrawFn) -> Any:
+    """Draw a valid body with one value, at any depth, replaced by any JSON or removed."""
+    holder: Any = {"body": draw(VALID_BODIES)}
+    container, key = holder, "body"
+    while (inner := container[key]) and isinstance(inner, dict | list) and draw(st.integers(0, 3)):
+        container, key = (
+            inner,
+            draw(st.sampled_from(list(inner) if isinstance(inner, dict) else [0])),
+        )
+    if container is not holder and draw(st.booleans()):
+        del container[key]
     else:
-        place[key] = draw(JSON)
-    return whole["body"]
+        container[key] = draw(JSON)
+    return holder["body"]
 
 
-def read(body: Any) -> CanonicalRequest | None:
-    """The request that a body is, None for one refused as it should be."""
+def read_or_reject(body: Any) -> CanonicalRequest | None:
+    """Parse a body; return None if it is rejected with a valid error."""
     try:
         request = parse_body(body)
     except WireError as error:
-        refused_rightly(WIRE, error, 400)
+        assert_error_envelope(WIRE, error, 400)
         return None
     assert isinstance(request, CanonicalRequest)
     return request
@@ -75,55 +78,64 @@ def read(body: Any) -> CanonicalRequest | None:
 def test_any_message_is_a_request_or_a_400(
     message: dict[str, Any], content: Any, calls: Any
 ) -> None:
-    sent = {**message, "content": content, "tool_calls": calls, "tool_call_id": "c"}
-    read({"model": "gpt-4o", "messages": [HELLO, sent]})
+    full_message = {**message, "content": content, "tool_calls": calls, "tool_call_id": "c"}
+    read_or_reject({"model": "gpt-4o", "messages": [HELLO, full_message]})
 
 
 @relaxed(max_examples=often(1500))
-@given(spoiled())
-def test_a_spoiled_request_is_a_request_or_a_400(body: Any) -> None:
-    read(body)
+@given(corrupted_bodies())
+def test_corrupted_body_is_a_request_or_a_400(body: Any) -> None:
+    read_or_reject(body)
 
 
 @relaxed(max_examples=often(500))
 @given(
-    LEGAL,
+    VALID_BODIES,
     st.none() | st.integers(1, 128),
     st.text(min_size=1, max_size=8),
     st.none() | st.integers(0, 20),
 )
 def test_every_request_that_the_official_types_allow_is_accepted(
-    body: dict[str, Any], n: int | None, model: str, top: int | None
+    body: dict[str, Any], n: int | None, model: str, top_logprobs: int | None
 ) -> None:
-    """Numbers of choices and of likely tokens have bounds that no type tells."""
-    likely = {"logprobs": top is not None or body.get("logprobs"), "top_logprobs": top}
-    sent = {**body, **likely, "n": n, "model": model, "messages": body["messages"] or [HELLO]}
-    request = parse_body(sent)
+    # The types do not limit `n` and `top_logprobs`, so these are drawn separately.
+    logprob_fields = {
+        "logprobs": top_logprobs is not None or body.get("logprobs"),
+        "top_logprobs": top_logprobs,
+    }
+    full_body = {
+        **body,
+        **logprob_fields,
+        "n": n,
+        "model": model,
+        "messages": body["messages"] or [HELLO],
+    }
+    request = parse_body(full_body)
     assert (request.model, request.n) == (model, n or 1)
-    assert len(request.messages) == len(sent["messages"])
-    assert request.stream is bool(sent.get("stream"))
+    assert len(request.messages) == len(full_body["messages"])
+    assert request.stream is bool(full_body.get("stream"))
 
 
 @relaxed(max_examples=often(300))
-@given(ANSWERS, OFFERS)
+@given(RESPONSES, REQUEST_FIELDS)
 def test_every_answer_passes_strict_validation(
-    response: CanonicalResponse, offer: dict[str, Any]
+    response: CanonicalResponse, fields: dict[str, Any]
 ) -> None:
-    validate_type(type_=ChatCompletion, value=render(parse(**offer), response))
-    for chunk in chunks_of(stream(parse(**offer), response)):
+    validate_type(type_=ChatCompletion, value=render(parse(**fields), response))
+    for chunk in parse_chunks(stream(parse(**fields), response)):
         validate_type(type_=ChatCompletionChunk, value=chunk)
 
 
-def essence(choice: dict[str, Any]) -> dict[str, Any]:
-    """What both forms of an answer say of a choice."""
+def comparable_choice(choice: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a choice that a stream and a body must share."""
     message = choice["message"]
     calls = [
         (call["id"], call["type"], call["function"]["name"], call["function"]["arguments"])
         for call in message.get("tool_calls") or []
     ]
-    named = ("role", "content", "refusal", "reasoning", "reasoning_content")
+    message_fields = ("role", "content", "refusal", "reasoning", "reasoning_content")
     return {
-        **{name: message.get(name) for name in named},
+        **{name: message.get(name) for name in message_fields},
         "index": choice["index"],
         "finish_reason": choice["finish_reason"],
         "function_call": message.get("function_call"),
@@ -132,19 +144,21 @@ def essence(choice: dict[str, Any]) -> dict[str, Any]:
 
 
 @relaxed(max_examples=often(500))
-@given(ANSWERS, OFFERS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
-def test_a_stream_adds_up_to_the_whole_answer(
-    response: CanonicalResponse, offer: dict[str, Any], sizes: list[int]
+@given(RESPONSES, REQUEST_FIELDS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_stream_adds_up_to_the_body(
+    response: CanonicalResponse, fields: dict[str, Any], sizes: list[int]
 ) -> None:
     state: ChatCompletionStreamState[None] = ChatCompletionStreamState()
-    for chunk in chunks_of(stream(parse(**offer), response, sizes)):
+    for chunk in parse_chunks(stream(parse(**fields), response, sizes)):
         state.handle_chunk(ChatCompletionChunk.model_validate(chunk))
     streamed = state.current_completion_snapshot.model_dump()
-    whole = render(parse(**offer), response)
-    assert [essence(c) for c in streamed["choices"]] == [essence(c) for c in whole["choices"]]
+    body = render(parse(**fields), response)
+    assert [comparable_choice(c) for c in streamed["choices"]] == [
+        comparable_choice(c) for c in body["choices"]
+    ]
     for name in ("id", "created", "model", "system_fingerprint"):
-        assert streamed[name] == whole[name]
-    expected = whole["usage"] if "stream_options" in offer else None
+        assert streamed[name] == body[name]
+    expected = body["usage"] if "stream_options" in fields else None
     assert (streamed["usage"] and _without_nulls(streamed["usage"])) == expected
 
 

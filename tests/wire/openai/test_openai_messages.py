@@ -1,4 +1,4 @@
-"""Every form of message that an OpenAI client may send."""
+"""Parsing of the messages of an OpenAI chat request."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.errors import WireError
-from tests.wire.openai.openai_cases import HELLO, parse, parse_body, refusal_of
+from tests.wire.openai.openai_cases import HELLO, catch_error, parse, parse_body
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
 CUSTOM = {"id": "call_2", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}
@@ -27,7 +27,7 @@ def assistant(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("role", "canonical"), [("system", "system"), ("developer", "system"), ("user", "user")]
 )
-def test_text_messages(role: str, canonical: str) -> None:
+def test_text_message_has_its_canonical_role(role: str, canonical: str) -> None:
     (message,) = parse({"role": role, "content": "Hi"}).messages
     assert message == Message(canonical, (TextPart("Hi"),))  # type: ignore[arg-type]
 
@@ -74,12 +74,12 @@ def test_an_assistant_message_keeps_everything_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-def test_reasoning_comes_back_under_either_name(name: str) -> None:
+def test_reasoning_is_read_from_either_field(name: str) -> None:
     (_, message) = parse(HELLO, assistant(content="Hi", **{name: "Hm."})).messages
     assert message.parts == (ReasoningPart("Hm."), TextPart("Hi"))
 
 
-def test_an_answer_sent_back_as_the_sdk_dumps_it_is_taken() -> None:
+def test_message_dumped_by_the_sdk_with_nulls_is_empty() -> None:
     dumped = assistant(
         content=None,
         refusal=None,
@@ -115,7 +115,7 @@ def test_a_tool_result_of_parts_is_their_text() -> None:
     assert request.tool_results[0].content == "a\nb"
 
 
-def test_legacy_function_calls_and_results_meet_by_name() -> None:
+def test_legacy_results_are_assigned_to_calls_by_name() -> None:
     request = parse(
         HELLO,
         assistant(content=None, function_call={"name": "f", "arguments": "{}"}),
@@ -209,20 +209,20 @@ def test_legacy_function_calls_and_results_meet_by_name() -> None:
     ],
 )
 def test_a_wrong_message_is_refused_at_its_place(message: Any, param: str, code: str) -> None:
-    error = refusal_of(HELLO, message)
+    error = catch_error(HELLO, message)
     assert (error.param, error.code) == (param, code)
     assert f"'{param}'" in error.message
 
 
-def test_an_unknown_role_is_told_the_known_ones() -> None:
-    assert refusal_of({"role": "robot", "content": ""}).message == (
+def test_error_of_an_unknown_role_lists_the_known_ones() -> None:
+    assert catch_error({"role": "robot", "content": ""}).message == (
         "Invalid value for 'messages[0].role': 'robot'. Supported values are "
         "'system', 'developer', 'user', 'assistant', 'tool' and 'function'."
     )
 
 
 def test_a_conversation_needs_a_message() -> None:
-    with pytest.raises(WireError) as refused:
+    with pytest.raises(WireError) as raised:
         parse_body({"model": "gpt-4o", "messages": []})
-    error = refused.value.answer
+    error = raised.value.answer
     assert (error.status, error.param, error.code) == (400, "messages", "empty_array")

@@ -1,4 +1,4 @@
-"""OpenAI's moderations: every category, in one result per input."""
+"""OpenAI's moderations: categories, scores and one result for each input."""
 
 import json
 from typing import Any
@@ -16,9 +16,9 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.moderations import CATEGORIES
 from scenarios_app.wire.openai.wire import WIRE
 from tests.support.hypothesis_profiles import often
+from tests.wire.json_strategies import relaxed, values_of
 from tests.wire.openai.openai_cases import make_call
-from tests.wire.openai.test_openai_extras import CONTEXT
-from tests.wire.typed import relaxed, values_of
+from tests.wire.openai.test_openai_computed import CONTEXT
 
 PATH = "/v1/moderations"
 ROUTE = next(route for route in WIRE.endpoints if route.pattern == PATH)
@@ -30,26 +30,26 @@ def read(body: Any) -> CanonicalRequest:
     return ROUTE.read(make_call(path=PATH, body=raw), ROUTE, {}, read_body(raw, Limits()))
 
 
-def moderate(given_: Any, **fields: Any) -> dict[str, Any]:
-    request = read({"input": given_, **fields})
+def moderate(input_: Any, **fields: Any) -> dict[str, Any]:
+    request = read({"input": input_, **fields})
     answer: dict[str, Any] = json.loads(ROUTE.compute(request, CONTEXT))
     validate_type(type_=ModerationCreateResponse, value=answer)
     return answer
 
 
-def flagged(text: str) -> set[str]:
+def flagged_categories(text: str) -> set[str]:
     (result,) = moderate(text)["results"]
-    found = {name for name, flag in result["categories"].items() if flag}
-    assert result["flagged"] is bool(found)
-    high = {name for name, score in result["category_scores"].items() if score > 0.5}
-    assert high == found
-    return found
+    categories = {name for name, flag in result["categories"].items() if flag}
+    assert result["flagged"] is bool(categories)
+    high_scores = {name for name, score in result["category_scores"].items() if score > 0.5}
+    assert high_scores == categories
+    return categories
 
 
-def refused(**body: Any) -> ErrorAnswer:
-    with pytest.raises(WireError) as error:
+def catch_error(**body: Any) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
         read(body)
-    return error.value.answer
+    return raised.value.answer
 
 
 def test_a_harmless_text_has_every_category_and_none_flagged() -> None:
@@ -77,20 +77,20 @@ def test_a_harmless_text_has_every_category_and_none_flagged() -> None:
         ("skill, killer, idiotic, Mordor", set()),
     ],
 )
-def test_a_category_is_flagged_for_its_words(text: str, names: set[str]) -> None:
-    assert flagged(text) == names
+def test_category_is_flagged_for_its_words(text: str, names: set[str]) -> None:
+    assert flagged_categories(text) == names
 
 
 @pytest.mark.parametrize("name", CATEGORIES)
-def test_each_category_can_be_asked_for(name: str) -> None:
+def test_each_word_flags_its_category_and_the_parent(name: str) -> None:
     for words in CATEGORIES[name].split("|"):
-        assert {name, name.partition("/")[0]} <= flagged(f"… {words}.")
+        assert {name, name.partition("/")[0]} <= flagged_categories(f"… {words}.")
 
 
 def test_scores_are_the_same_every_time_and_differ_between_texts() -> None:
-    one, same, other = moderate(["a", "a", "b"])["results"]
-    assert one == same
-    assert one["category_scores"] != other["category_scores"]
+    first, repeated, other = moderate(["a", "a", "b"])["results"]
+    assert first == repeated
+    assert first["category_scores"] != other["category_scores"]
 
 
 def test_each_text_has_its_own_result() -> None:
@@ -98,7 +98,7 @@ def test_each_text_has_its_own_result() -> None:
     assert [result["flagged"] for result in results] == [False, True]
 
 
-def test_parts_are_one_input() -> None:
+def test_content_parts_are_one_input() -> None:
     parts = [{"type": "text", "text": "kill"}, IMAGE]
     (result,) = moderate(parts, model="text-moderation-latest")["results"]
     assert result["flagged"] is True
@@ -108,13 +108,13 @@ def test_parts_are_one_input() -> None:
     assert applied["hate"] == ["text"]
 
 
-def test_an_image_alone_is_judged_by_what_can_be_seen() -> None:
+def test_image_has_only_visual_categories() -> None:
     (result,) = moderate([IMAGE])["results"]
     applied = result["category_applied_input_types"]
     assert (applied["violence/graphic"], applied["hate"]) == (["image"], [])
 
 
-def test_the_model_is_the_one_that_was_asked() -> None:
+def test_response_has_the_requested_model() -> None:
     assert moderate("x", model="omni-moderation-2024-09-26")["model"].endswith("09-26")
 
 
@@ -137,7 +137,7 @@ def test_inputs_are_user_messages_to_be_matched() -> None:
     ],
 )
 def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
-    error = refused(**body)
+    error = catch_error(**body)
     assert (error.status, error.param) == (400, place)
 
 

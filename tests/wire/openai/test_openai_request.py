@@ -1,4 +1,4 @@
-"""The fields of an OpenAI chat request beside its messages."""
+"""Parsing of an OpenAI chat request's fields, without its messages."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.canonical import Json, Tool
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import ChatFields
-from tests.wire.openai.openai_cases import HELLO, parse, parse_body, refusal_of
+from tests.wire.openai.openai_cases import HELLO, catch_error, parse, parse_body
 
 SCHEMA: Json = {"type": "object", "properties": {"city": {"type": "string"}}}
 
@@ -21,7 +21,7 @@ def test_a_bare_request_has_the_defaults() -> None:
     assert (request.metadata, request.own) == ({}, ChatFields())
 
 
-def test_null_is_as_good_as_nothing() -> None:
+def test_null_equals_an_absent_field() -> None:
     names = ["tools", "functions", "tool_choice", "function_call", "stream", "stream_options"]
     names += ["temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "n", "seed"]
     names += ["reasoning", "reasoning_effort", "response_format", "metadata", "user", "modalities"]
@@ -30,7 +30,7 @@ def test_null_is_as_good_as_nothing() -> None:
     assert (request.metadata, request.reasoning, request.response_format) == ({}, False, None)
 
 
-def test_sampling_fields() -> None:
+def test_sampling_fields_are_read() -> None:
     request = parse(stream=True, temperature=0, top_p=0.5, n=3, metadata={"team": "qa"})
     assert (request.stream, request.temperature, request.top_p) == (True, 0.0, 0.5)
     assert (request.n, request.metadata) == (3, {"team": "qa"})
@@ -46,13 +46,15 @@ def test_sampling_fields() -> None:
         ({"max_tokens": 5, "max_completion_tokens": 0}, 0),
     ],
 )
-def test_the_newer_limit_wins(fields: dict[str, int], limit: int) -> None:
+def test_newer_token_limit_takes_precedence(fields: dict[str, int], limit: int) -> None:
     assert parse(**fields).max_tokens == limit
 
 
-@pytest.mark.parametrize(("stop", "read"), [("\n", ("\n",)), (["a", "b"], ("a", "b")), ([], ())])
-def test_stop_is_a_string_or_several(stop: Any, read: tuple[str, ...]) -> None:
-    assert parse(stop=stop).stop == read
+@pytest.mark.parametrize(
+    ("stop", "expected"), [("\n", ("\n",)), (["a", "b"], ("a", "b")), ([], ())]
+)
+def test_stop_is_a_string_or_several(stop: Any, expected: tuple[str, ...]) -> None:
+    assert parse(stop=stop).stop == expected
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_stop_is_a_string_or_several(stop: Any, read: tuple[str, ...]) -> None:
         ({"reasoning_effort": "none", "reasoning": {"effort": "high"}}, True),
     ],
 )
-def test_reasoning_is_on_unless_it_says_none(fields: dict[str, Any], enabled: bool) -> None:
+def test_reasoning_fields_switch_reasoning(fields: dict[str, Any], enabled: bool) -> None:
     assert parse(**fields).reasoning is enabled
 
 
@@ -173,18 +175,22 @@ def test_fields_that_affect_only_the_response_are_read() -> None:
         ({"frequency_penalty": "0"}, "frequency_penalty"),
     ],
 )
-def test_a_field_of_the_wrong_type_is_refused_by_name(fields: dict[str, Any], param: str) -> None:
-    error = refusal_of(**fields)
+def test_field_of_the_wrong_type_is_rejected_with_its_path(
+    fields: dict[str, Any], param: str
+) -> None:
+    error = catch_error(**fields)
     assert (error.param, error.code) == (param, "invalid_type")
     assert f"'{param}'" in error.message
 
 
-def test_of_several_wrong_fields_the_first_in_the_body_is_named() -> None:
-    """As a set would order them, another one would be named in another process."""
-    wrong = dict.fromkeys(["seed", "user", "logit_bias", "top_p", "modalities", "audio"], True)
-    for name in wrong:
-        fields = {name: True, **wrong}
-        assert refusal_of(**fields).param == name
+def test_first_invalid_field_of_the_body_is_reported() -> None:
+    # In the order of a set the reported field would differ between processes.
+    invalid_fields = dict.fromkeys(
+        ["seed", "user", "logit_bias", "top_p", "modalities", "audio"], True
+    )
+    for name in invalid_fields:
+        fields = {name: True, **invalid_fields}
+        assert catch_error(**fields).param == name
 
 
 @pytest.mark.parametrize(
@@ -199,26 +205,26 @@ def test_of_several_wrong_fields_the_first_in_the_body_is_named() -> None:
         ({"response_format": {}}, "response_format.type"),
     ],
 )
-def test_missing_required_field_is_named(fields: dict[str, Any], param: str) -> None:
-    with pytest.raises(WireError) as refused:
+def test_missing_field_is_rejected_with_its_path(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(WireError) as raised:
         parse_body({"model": "gpt-4o", "messages": [HELLO], **fields})
-    error = refused.value.answer
+    error = raised.value.answer
     assert (error.status, error.param) == (400, param)
     assert error.code == "missing_required_parameter"
 
 
-def test_an_empty_body_asks_for_the_model_first() -> None:
-    with pytest.raises(WireError) as refused:
+def test_empty_body_is_rejected_for_its_missing_model() -> None:
+    with pytest.raises(WireError) as raised:
         parse_body({})
-    assert refused.value.answer.message == "Missing required parameter: 'model'."
+    assert raised.value.answer.message == "Missing required parameter: 'model'."
 
 
 def test_a_model_must_have_a_name() -> None:
-    assert refusal_of(model="").param == "model"
+    assert catch_error(model="").param == "model"
 
 
 @pytest.mark.parametrize("n", [1, 128])
-def test_as_many_choices_as_openai_allows(n: int) -> None:
+def test_choices_up_to_the_limit_are_accepted(n: int) -> None:
     assert parse(n=n).n == n
 
 
@@ -231,13 +237,13 @@ def test_as_many_choices_as_openai_allows(n: int) -> None:
         (10**30, "integer_above_max_value"),
     ],
 )
-def test_too_few_and_too_many_choices(n: int, code: str) -> None:
-    error = refusal_of(n=n)
+def test_number_of_choices_out_of_range_is_rejected(n: int, code: str) -> None:
+    error = catch_error(n=n)
     assert (error.param, error.code) == ("n", code)
     assert error.message == f"Invalid 'n': expected 1 to 128 choices, but got {n}."
 
 
-def test_a_tool_of_an_unknown_type_is_told_the_known_ones() -> None:
-    error = refusal_of(tools=[{"type": "web_search"}])
+def test_error_of_an_unknown_tool_type_lists_the_known_ones() -> None:
+    error = catch_error(tools=[{"type": "web_search"}])
     assert (error.param, error.code) == ("tools[0].type", "invalid_value")
     assert error.message.endswith("'web_search'. Supported values are 'function' and 'custom'.")

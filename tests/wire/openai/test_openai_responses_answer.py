@@ -1,4 +1,4 @@
-"""A whole answer as OpenAI's `response`: what it repeats of its question, and how it ended."""
+"""Unstreamed `response` objects: repeated request fields, status and metadata."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.wire.openai.responses_answers import CALL, HEX, answer
 from tests.wire.openai.responses_cases import parse, render
 
 
-def test_a_text_is_all_of_this() -> None:
+def test_text_response_has_exact_fields() -> None:
     assert render(parse(input="Hello"), answer((TextPart("Hi"),))) == {
         "id": f"resp_{HEX}",
         "object": "response",
@@ -81,8 +81,8 @@ def test_a_text_is_all_of_this() -> None:
     }
 
 
-def test_it_repeats_what_was_asked() -> None:
-    asked: dict[str, Any] = {
+def test_response_repeats_the_fields_of_its_request() -> None:
+    fields: dict[str, Any] = {
         "background": True,
         "instructions": "Be brief.",
         "frequency_penalty": 0.5,
@@ -108,65 +108,69 @@ def test_it_repeats_what_was_asked() -> None:
         "truncation": "auto",
         "user": "u",
     }
-    whole = render(parse(**asked), answer((TextPart("Hi"),)))
-    validate_type(type_=Response, value=whole)
-    for key in asked.keys() - {"reasoning", "text", "model", "tools"}:
-        assert whole[key] == asked[key], key
-    assert whole["reasoning"] == {
+    body = render(parse(**fields), answer((TextPart("Hi"),)))
+    validate_type(type_=Response, value=body)
+    for key in fields.keys() - {"reasoning", "text", "model", "tools"}:
+        assert body[key] == fields[key], key
+    assert body["reasoning"] == {
         "context": "current_turn",
         "effort": "low",
         "mode": "standard",
         "summary": None,
     }
-    (tool,) = asked["tools"]
-    assert whole["tools"] == [{**tool, "description": None, "output_schema": None}]
-    assert whole["text"] == {"format": {"type": "text"}, "verbosity": "low"}
-    assert "conversation" not in whole
+    (tool,) = fields["tools"]
+    assert body["tools"] == [{**tool, "description": None, "output_schema": None}]
+    assert body["text"] == {"format": {"type": "text"}, "verbosity": "low"}
+    assert "conversation" not in body
 
 
-@pytest.mark.parametrize("given", ["conv_1", {"id": "conv_1"}])
-def test_a_conversation_is_named_as_an_object(given: Any) -> None:
-    whole = render(parse(conversation=given), answer(()))
-    assert whole["conversation"] == {"id": "conv_1"}
+@pytest.mark.parametrize("conversation", ["conv_1", {"id": "conv_1"}])
+def test_conversation_is_an_object_with_its_id(conversation: Any) -> None:
+    body = render(parse(conversation=conversation), answer(()))
+    assert body["conversation"] == {"id": "conv_1"}
 
 
 def test_a_deferred_tool_is_repeated_in_its_namespace() -> None:
     deferred = {"type": "function", "name": "f", "parameters": {}, "defer_loading": True}
-    whole = render(parse(tools=[{"type": "tool_search"}, deferred]), answer((CALL,)))
-    search, namespace = whole["tools"]
+    body = render(parse(tools=[{"type": "tool_search"}, deferred]), answer((CALL,)))
+    search, namespace = body["tools"]
     assert search == {"type": "tool_search", "description": None, "parameters": None}
     assert (namespace["type"], namespace["name"]) == ("namespace", "f")
     assert "defer_loading" not in namespace["tools"][0]
 
 
 @pytest.mark.parametrize(
-    ("place", "country"),
+    ("location", "country"),
     [(None, "US"), ({"type": "approximate", "city": "Rome"}, None)],
 )
-def test_a_search_says_where_it_is_made(place: dict[str, str] | None, country: str | None) -> None:
-    given = (
-        {"type": "web_search"} if place is None else {"type": "web_search", "user_location": place}
+def test_search_tool_has_a_default_location(
+    location: dict[str, str] | None, country: str | None
+) -> None:
+    requested_tool = (
+        {"type": "web_search"}
+        if location is None
+        else {"type": "web_search", "user_location": location}
     )
-    (tool,) = render(parse(tools=[given]), answer(()))["tools"]
+    (tool,) = render(parse(tools=[requested_tool]), answer(()))["tools"]
     assert (tool["search_context_size"], tool["filters"]) == ("medium", None)
     assert tool["user_location"]["country"] == country
-    assert tool["user_location"]["city"] == (place and "Rome")
+    assert tool["user_location"]["city"] == (location and "Rome")
 
 
-def test_other_tools_are_said_again_as_they_came() -> None:
-    given = {"type": "code_interpreter", "container": {"type": "auto"}}
-    assert render(parse(tools=[given]), answer(()))["tools"] == [given]
+def test_other_tools_are_repeated_unchanged() -> None:
+    requested_tool = {"type": "code_interpreter", "container": {"type": "auto"}}
+    assert render(parse(tools=[requested_tool]), answer(()))["tools"] == [requested_tool]
 
 
-def test_a_schema_is_strict_and_described_by_nothing_unless_it_says_so() -> None:
+def test_schema_is_strict_without_description_by_default() -> None:
     form = {"type": "json_schema", "name": "n", "schema": {}}
-    whole = render(parse(text={"format": form}), answer(()))
-    assert whole["text"]["format"] == {**form, "description": None, "strict": True}
+    body = render(parse(text={"format": form}), answer(()))
+    assert body["text"]["format"] == {**form, "description": None, "strict": True}
 
 
-@pytest.mark.parametrize(("asked", "tier"), [("auto", "default"), ("flex", "flex")])
-def test_the_tier_is_the_one_that_was_worked_in(asked: str, tier: str) -> None:
-    assert render(parse(service_tier=asked), answer(()))["service_tier"] == tier
+@pytest.mark.parametrize(("requested", "tier"), [("auto", "default"), ("flex", "flex")])
+def test_service_tier_auto_becomes_default(requested: str, tier: str) -> None:
+    assert render(parse(service_tier=requested), answer(()))["service_tier"] == tier
 
 
 def test_background_response_has_no_billing_field() -> None:
@@ -177,31 +181,31 @@ def test_background_response_has_no_billing_field() -> None:
     ("finish", "reason"),
     [("length", "max_output_tokens"), ("content_filter", "content_filter")],
 )
-def test_an_answer_that_was_cut_short_says_why(finish: FinishReason, reason: str) -> None:
-    whole = render(parse(), answer((TextPart("a"), TextPart("b")), finish=finish))
-    validate_type(type_=Response, value=whole)
-    assert (whole["status"], whole["completed_at"]) == ("incomplete", None)
-    assert whole["incomplete_details"] == {"reason": reason}
-    assert [item["status"] for item in whole["output"]] == ["completed", "incomplete"]
+def test_truncated_response_is_incomplete_with_a_reason(finish: FinishReason, reason: str) -> None:
+    body = render(parse(), answer((TextPart("a"), TextPart("b")), finish=finish))
+    validate_type(type_=Response, value=body)
+    assert (body["status"], body["completed_at"]) == ("incomplete", None)
+    assert body["incomplete_details"] == {"reason": reason}
+    assert [item["status"] for item in body["output"]] == ["completed", "incomplete"]
 
 
-def test_thinking_alone_has_no_status_to_be_cut_short() -> None:
-    whole = render(parse(), answer((ReasoningPart("a"),), finish="length"))
-    assert "status" not in whole["output"][0]
+def test_reasoning_item_has_no_status() -> None:
+    body = render(parse(), answer((ReasoningPart("a"),), finish="length"))
+    assert "status" not in body["output"][0]
 
 
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "stop_sequence"])
-def test_every_other_end_is_completion(finish: FinishReason) -> None:
-    whole = render(parse(), answer((TextPart("a"),), finish=finish))
-    assert (whole["status"], whole["incomplete_details"]) == ("completed", None)
+def test_other_finish_reasons_mean_completed(finish: FinishReason) -> None:
+    body = render(parse(), answer((TextPart("a"),), finish=finish))
+    assert (body["status"], body["incomplete_details"]) == ("completed", None)
 
 
-def test_scripted_fields_add_to_it_and_may_say_how_it_ended() -> None:
+def test_metadata_adds_fields_and_replaces_id_status_and_error() -> None:
     error = {"code": "server_error", "message": "Broken."}
     scripted = answer((TextPart("a"),), id="resp_mine", status="failed", error=error, x=1)
-    whole = render(parse(), scripted)
-    validate_type(type_=Response, value=whole)
-    assert (whole["id"], whole["status"], whole["error"], whole["x"]) == (
+    body = render(parse(), scripted)
+    validate_type(type_=Response, value=body)
+    assert (body["id"], body["status"], body["error"], body["x"]) == (
         "resp_mine",
         "failed",
         error,
@@ -210,5 +214,5 @@ def test_scripted_fields_add_to_it_and_may_say_how_it_ended() -> None:
 
 
 def test_metadata_cannot_replace_reserved_fields() -> None:
-    whole = render(parse(), answer((TextPart("a"),), output=[], usage=None, object="x"))
-    assert whole["output"] and whole["usage"] and whole["object"] == "response"
+    body = render(parse(), answer((TextPart("a"),), output=[], usage=None, object="x"))
+    assert body["output"] and body["usage"] and body["object"] == "response"

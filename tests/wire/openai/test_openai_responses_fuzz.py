@@ -1,4 +1,4 @@
-"""OpenAI's Responses against generated input: any JSON, any legal request, any answer."""
+"""Property tests of the Responses API: any JSON, any valid request, any response."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of
 from scenarios_app.wire.openai.responses.wire import WIRE
 from tests.support.hypothesis_profiles import often
-from tests.wire.drawn_answers import answers_of
-from tests.wire.envelopes import refused_rightly
-from tests.wire.openai.responses_cases import CREATE, Session, events_in, parse, render, stream
-from tests.wire.typed import JSON, relaxed, values_of
+from tests.wire.envelopes import assert_error_envelope
+from tests.wire.json_strategies import JSON, relaxed, values_of
+from tests.wire.openai.responses_cases import CREATE, Session, parse, parse_events, render, stream
+from tests.wire.response_strategies import answers_of
 
-LEGAL = st.one_of(
+VALID_BODIES = st.one_of(
     values_of(ResponseCreateParamsNonStreaming), values_of(ResponseCreateParamsStreaming)
 )
 TEXTS = st.text(max_size=20)
@@ -46,28 +46,36 @@ PARTS = st.one_of(
     st.builds(ServerToolUsePart, TEXTS, st.sampled_from(["web_search", "x"]), st.just("{}")),
     st.builds(ServerToolResultPart, TEXTS, TEXTS, st.just("null")),
 )
-ANSWERS = answers_of(
+RESPONSES = answers_of(
     PARTS,
     id="[0-9a-f]{32}",
     metadata=st.fixed_dictionaries({}, optional={"x": JSON, "output": JSON, "usage": JSON}),
 )
-OFFERS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+REQUEST_FIELDS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{}, {"tools": [{"type": "custom", "name": "c"}]}, {"instructions": "x", "store": False}]
 )
 
 
-def read(body: Any) -> CanonicalRequest | None:
-    """The request that a body is, None for one refused as it should be."""
+def read_or_reject(body: Any) -> CanonicalRequest | None:
+    """Parse a body; return None if it is rejected with a valid error."""
     try:
         request = Session().read(body)
     except WireError as error:
-        refused_rightly(WIRE, error, 400, 404)
+        assert_error_envelope(WIRE, error, 400, 404)
         return None
     assert isinstance(request, CanonicalRequest)
     return request
 
 
-KINDS = ["message", "reasoning", "function_call", "item_reference", "compaction", "x_output", "x"]
+ITEM_TYPES = [
+    "message",
+    "reasoning",
+    "function_call",
+    "item_reference",
+    "compaction",
+    "x_output",
+    "x",
+]
 
 
 @relaxed(max_examples=often(300))
@@ -76,24 +84,24 @@ KINDS = ["message", "reasoning", "function_call", "item_reference", "compaction"
         st.fixed_dictionaries(
             {},
             optional={
-                "type": st.sampled_from(KINDS) | JSON,
+                "type": st.sampled_from(ITEM_TYPES) | JSON,
                 **dict.fromkeys(["role", "content", "id", "output", "summary", "call_id"], JSON),
             },
         ),
         max_size=3,
     )
 )
-def test_any_items_are_a_request_or_refused(items: list[Any]) -> None:
-    read({"input": items})
+def test_any_items_are_a_request_or_rejected(items: list[Any]) -> None:
+    read_or_reject({"input": items})
 
 
 @relaxed(max_examples=often(300))
-@given(LEGAL, st.none() | st.integers(0, 20))
+@given(VALID_BODIES, st.none() | st.integers(0, 20))
 def test_every_request_that_the_official_types_allow_is_accepted(
-    body: dict[str, Any], top: int | None
+    body: dict[str, Any], top_logprobs: int | None
 ) -> None:
     session = Session()
-    body["top_logprobs"] = top
+    body["top_logprobs"] = top_logprobs
     body.pop("previous_response_id", None)
     if isinstance(body.get("input"), list):
         body["input"] = [item for item in body["input"] if kind_of(Node(item)) != REFERENCE]
@@ -107,37 +115,37 @@ def test_every_request_that_the_official_types_allow_is_accepted(
 
 
 @relaxed(max_examples=often(300))
-@given(ANSWERS, OFFERS)
+@given(RESPONSES, REQUEST_FIELDS)
 def test_every_answer_passes_strict_validation(
-    response: CanonicalResponse, offer: dict[str, Any]
+    response: CanonicalResponse, fields: dict[str, Any]
 ) -> None:
-    validate_type(type_=Response, value=render(parse(**offer), response))
-    for event in events_in(stream(parse(**offer), response)):
+    validate_type(type_=Response, value=render(parse(**fields), response))
+    for event in parse_events(stream(parse(**fields), response)):
         validate_type(type_=ResponseStreamEvent, value=event)  # type: ignore[arg-type]
 
 
 @relaxed(max_examples=often(250))
-@given(ANSWERS, OFFERS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
-def test_a_stream_adds_up_to_the_whole_answer(
-    response: CanonicalResponse, offer: dict[str, Any], sizes: list[int]
+@given(RESPONSES, REQUEST_FIELDS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_stream_adds_up_to_the_body(
+    response: CanonicalResponse, fields: dict[str, Any], sizes: list[int]
 ) -> None:
-    request = parse(**offer)
+    request = parse(**fields)
     state: ResponseStreamState[None] = ResponseStreamState(input_tools=omit, text_format=omit)
     deltas: dict[str, str] = {}
     last: dict[str, Any] = {}
-    for last in events_in(stream(request, response, sizes)):
+    for last in parse_events(stream(request, response, sizes)):
         state.handle_event(validate_type(type_=ResponseStreamEvent, value=last))  # type: ignore[arg-type]
         if last["type"].endswith(".delta"):
             deltas[last["item_id"]] = deltas.get(last["item_id"], "") + last["delta"]
-    whole = render(request, response)
-    whole.pop("billing", None)
-    assert last["response"] == whole
-    assert last["type"] == f"response.{whole['status']}"
-    assert deltas == {item["id"]: text for item in whole["output"] if (text := told(item))}
+    body = render(request, response)
+    body.pop("billing", None)
+    assert last["response"] == body
+    assert last["type"] == f"response.{body['status']}"
+    assert deltas == {item["id"]: text for item in body["output"] if (text := streamed_text(item))}
 
 
-def told(item: dict[str, Any]) -> str:
-    """What the deltas of an item say."""
+def streamed_text(item: dict[str, Any]) -> str:
+    """Return the text that an item's deltas must add up to."""
     match item:
         case {"type": "message", "content": [{"type": "output_text", "text": str(text)}]}:
             return text

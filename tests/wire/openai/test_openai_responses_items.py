@@ -1,4 +1,4 @@
-"""The items of OpenAI's `response`: thoughts, messages, calls and searches, each with its own."""
+"""Output items of a `response`: reasoning, messages, calls and searches."""
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from tests.wire.openai.responses_answers import CALL, HEX, answer, output
 from tests.wire.openai.responses_cases import parse, render
 
 
-def test_each_part_is_an_item_with_an_id_of_its_own() -> None:
+def test_each_part_is_an_item_with_its_id() -> None:
     items = output(ReasoningPart("Hm."), TextPart("a"), CALL, RefusalPart("No."))
     assert [(item["type"], item["id"]) for item in items] == [
         ("reasoning", f"rs_{HEX}00"),
@@ -27,7 +27,7 @@ def test_each_part_is_an_item_with_an_id_of_its_own() -> None:
     assert items[3]["content"] == [{"type": "refusal", "refusal": "No."}]
 
 
-def test_a_call_has_its_own_id_beside_the_items() -> None:
+def test_function_call_has_call_id_and_item_id() -> None:
     (item,) = output(CALL)
     assert item == {
         "type": "function_call",
@@ -39,15 +39,15 @@ def test_a_call_has_its_own_id_beside_the_items() -> None:
     }
 
 
-def test_a_custom_tools_call_has_text() -> None:
+def test_custom_tool_call_has_its_input() -> None:
     (item,) = output(replace(CALL, custom=True))
     assert (item["type"], item["id"]) == ("custom_tool_call", f"ctc_{HEX}00")
     assert item["input"] == '{"a":1}' and "arguments" not in item
 
 
-def test_calls_of_one_id_are_told_apart() -> None:
-    whole = render(parse(), answer((CALL, CALL), (ToolCallPart("call_1_2", "g", ""), CALL)))
-    ids = [item["call_id"] for item in whole["output"]]
+def test_repeated_call_ids_become_unique() -> None:
+    body = render(parse(), answer((CALL, CALL), (ToolCallPart("call_1_2", "g", ""), CALL)))
+    ids = [item["call_id"] for item in body["output"]]
     assert ids == ["call_1", "call_1_2", "call_1_2_2", "call_1_3"]
 
 
@@ -58,7 +58,7 @@ def test_calls_of_one_id_are_told_apart() -> None:
         (ReasoningPart("", redacted="sealed"), [], "sealed"),
     ],
 )
-def test_thinking_is_a_summary_and_what_is_sealed(
+def test_reasoning_has_a_summary_and_encrypted_content(
     part: ReasoningPart, summary: list[str], encrypted: str
 ) -> None:
     (item,) = output(part)
@@ -66,7 +66,7 @@ def test_thinking_is_a_summary_and_what_is_sealed(
     assert (item["encrypted_content"], item["content"]) == (encrypted, [])
 
 
-def test_thinking_that_no_script_seals_is_sealed_by_its_id() -> None:
+def test_unscripted_encrypted_content_depends_on_the_item_id() -> None:
     (item,), (again,) = output(ReasoningPart("Hm.")), output(ReasoningPart("Well."))
     assert item["encrypted_content"].startswith("gAAAAAB")
     assert len(item["encrypted_content"]) > 200
@@ -74,7 +74,7 @@ def test_thinking_that_no_script_seals_is_sealed_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "reasoning", "thinks"),
+    ("model", "reasoning", "has_reasoning"),
     [
         ("gpt-4o", None, False),
         ("gpt-4o", {"effort": "high"}, False),
@@ -87,35 +87,35 @@ def test_thinking_that_no_script_seals_is_sealed_by_its_id() -> None:
         ("gpt-5.6", {"summary": "auto"}, True),
     ],
 )
-def test_models_that_think_begin_with_it_where_nothing_was_scripted(
-    model: str, reasoning: dict[str, str] | None, thinks: bool
+def test_reasoning_models_start_with_an_unscripted_reasoning_item(
+    model: str, reasoning: dict[str, str] | None, has_reasoning: bool
 ) -> None:
     items = output(TextPart("Hi"), model=model, reasoning=reasoning)
-    assert [item["type"] for item in items] == ["reasoning"] * thinks + ["message"]
-    if thinks:
+    assert [item["type"] for item in items] == ["reasoning"] * has_reasoning + ["message"]
+    if has_reasoning:
         assert (items[0]["id"], items[0]["summary"]) == (f"rs_{HEX}00", [])
         assert items[1]["id"] == f"msg_{HEX}01"
 
 
-def test_an_answer_that_says_nothing_thinks_nothing() -> None:
+def test_empty_response_has_no_reasoning_item() -> None:
     assert output(model="o3") == []
 
 
-def test_thinking_that_is_scripted_stays_alone() -> None:
+def test_scripted_reasoning_is_the_only_reasoning_item() -> None:
     items = output(ReasoningPart("Hm."), TextPart("Hi"), model="gpt-5")
     assert [item["type"] for item in items] == ["reasoning", "message"]
 
 
 @pytest.mark.parametrize(("model", "first"), [("gpt-5.4", "commentary"), ("gpt-5", None)])
-def test_messages_of_some_models_are_comment_or_answer(model: str, first: str | None) -> None:
+def test_messages_of_some_models_have_a_phase(model: str, first: str | None) -> None:
     text = TextPart("a")
-    comment, answered = (output(text, CALL, model=model), output(CALL, text, model=model))
-    assert comment[-2].get("phase") == first
-    assert answered[-1].get("phase") == (first and "final_answer")
-    assert "phase" not in comment[-1]
+    with_comment, with_answer = (output(text, CALL, model=model), output(CALL, text, model=model))
+    assert with_comment[-2].get("phase") == first
+    assert with_answer[-1].get("phase") == (first and "final_answer")
+    assert "phase" not in with_comment[-1]
 
 
-def test_sources_are_annotations() -> None:
+def test_citations_are_annotations() -> None:
     part = TextPart("It rains.", (Citation("https://a", "A", "rains"), Citation("https://b")))
     (item,) = output(part, TextPart("x"))[:1]
     assert item["content"][0]["annotations"] == [
@@ -130,17 +130,17 @@ def test_sources_are_annotations() -> None:
     ]
 
 
-def test_words_that_are_not_in_the_text_cite_all_of_it() -> None:
+def test_citation_of_missing_words_spans_the_text() -> None:
     (item,) = output(TextPart("It rains.", (Citation("https://a", "A", "snow"),)))
     (annotation,) = item["content"][0]["annotations"]
     assert (annotation["start_index"], annotation["end_index"]) == (0, 9)
 
 
 @pytest.mark.parametrize(
-    ("given", "query", "queries"), [('{"query":"rain"}', "rain", ["rain"]), ("{}", "", [])]
+    ("arguments", "query", "queries"), [('{"query":"rain"}', "rain", ["rain"]), ("{}", "", [])]
 )
-def test_a_web_search_is_an_item_of_its_own(given: str, query: str, queries: list[str]) -> None:
-    (item,) = output(ServerToolUsePart("srv_1", "web_search", given))
+def test_web_search_is_an_item(arguments: str, query: str, queries: list[str]) -> None:
+    (item,) = output(ServerToolUsePart("srv_1", "web_search", arguments))
     assert item == {
         "type": "web_search_call",
         "id": f"ws_{HEX}00",
@@ -149,7 +149,7 @@ def test_a_web_search_is_an_item_of_its_own(given: str, query: str, queries: lis
     }
 
 
-def test_other_tools_of_a_provider_are_left_out() -> None:
+def test_other_server_tools_are_left_out() -> None:
     parts = (
         ServerToolUsePart("srv_1", "bash_code_execution", "{}"),
         ServerToolResultPart("srv_1", "web_search", "[]"),
@@ -158,7 +158,7 @@ def test_other_tools_of_a_provider_are_left_out() -> None:
     assert [item["id"] for item in output(*parts)] == [f"msg_{HEX}00"]
 
 
-def test_choices_are_items_one_after_another() -> None:
-    whole = render(parse(), answer((TextPart("a"),), (), (TextPart("b"), CALL)))
-    ids = [item["id"][-2:] for item in whole["output"]]
+def test_items_of_choices_are_numbered_consecutively() -> None:
+    body = render(parse(), answer((TextPart("a"),), (), (TextPart("b"), CALL)))
+    ids = [item["id"][-2:] for item in body["output"]]
     assert ids == ["00", "01", "02"]

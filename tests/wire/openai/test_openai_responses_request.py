@@ -1,4 +1,4 @@
-"""Requests for OpenAI's Responses, read field by field and item by item."""
+"""Parsing of requests to the Responses API: fields and input items."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from tests.wire.openai.responses_cases import CALL_1, RESULT_1, parse, refusal_of, said
+from tests.wire.openai.responses_cases import CALL_1, RESULT_1, catch_error, parse, read_messages
 
 USER = {"role": "user", "content": "Hello"}
 ANSWER = {
@@ -31,7 +31,7 @@ REASONING = {
 }
 
 
-def test_an_empty_request_is_one() -> None:
+def test_empty_request_has_the_defaults() -> None:
     request = parse()
     assert (request.provider, request.route, request.model) == ("openai", "/v1/responses", "gpt-4o")
     assert (request.messages, request.tools, request.stream) == ((), (), False)
@@ -39,7 +39,7 @@ def test_an_empty_request_is_one() -> None:
     assert (request.turn, request.n, request.reasoning) == (1, 1, False)
 
 
-def test_the_fields_of_a_request() -> None:
+def test_fields_of_a_request_are_read() -> None:
     request = parse(
         model="o3",
         stream=True,
@@ -58,12 +58,12 @@ def test_the_fields_of_a_request() -> None:
 
 
 @pytest.mark.parametrize("text", [None, {}, {"format": None}, {"verbosity": "low"}])
-def test_without_a_format_there_is_none(text: Any) -> None:
+def test_text_without_a_format_has_no_response_format(text: Any) -> None:
     assert parse(text=text).response_format is None
 
 
 @pytest.mark.parametrize(
-    ("reasoning", "thinks"),
+    ("reasoning", "expected"),
     [
         (None, False),
         ({}, False),
@@ -75,13 +75,13 @@ def test_without_a_format_there_is_none(text: Any) -> None:
         ({"generate_summary": "concise"}, True),
     ],
 )
-def test_thinking_is_asked_for_by_effort_or_summary(reasoning: Any, thinks: bool) -> None:
-    assert parse(reasoning=reasoning).reasoning is thinks
+def test_effort_or_summary_switches_reasoning(reasoning: Any, expected: bool) -> None:
+    assert parse(reasoning=reasoning).reasoning is expected
 
 
-def test_a_text_is_a_user_message_and_instructions_stand_before_it() -> None:
-    assert said(input="Hello") == [("user", "Hello")]
-    assert said(input="Hello", instructions="Be brief.") == [
+def test_input_text_is_a_user_message_after_the_instructions() -> None:
+    assert read_messages(input="Hello") == [("user", "Hello")]
+    assert read_messages(input="Hello", instructions="Be brief.") == [
         ("system", "Be brief."),
         ("user", "Hello"),
     ]
@@ -89,17 +89,17 @@ def test_a_text_is_a_user_message_and_instructions_stand_before_it() -> None:
 
 @pytest.mark.parametrize("content", ["Hello", [{"type": "input_text", "text": "Hello"}]])
 @pytest.mark.parametrize("kind", [{}, {"type": "message"}])
-def test_a_message_is_given_in_several_forms(content: Any, kind: dict[str, str]) -> None:
+def test_message_item_is_read_in_each_form(content: Any, kind: dict[str, str]) -> None:
     item = {**kind, "role": "user", "content": content}
-    assert said(input=[item]) == [("user", "Hello")]
+    assert read_messages(input=[item]) == [("user", "Hello")]
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-def test_system_and_developer_are_one(role: str) -> None:
-    assert said(input=[{"role": role, "content": "x"}]) == [("system", "x")]
+def test_developer_role_means_system(role: str) -> None:
+    assert read_messages(input=[{"role": role, "content": "x"}]) == [("system", "x")]
 
 
-def test_parts_that_are_no_text_are_carried() -> None:
+def test_parts_without_text_become_opaque_parts() -> None:
     content = [
         {"type": "input_text", "text": "See"},
         {"type": "input_image", "image_url": "data:"},
@@ -109,7 +109,7 @@ def test_parts_that_are_no_text_are_carried() -> None:
     assert message.parts == (TextPart("See"), OpaquePart("input_image"), OpaquePart("input_file"))
 
 
-def test_the_items_of_one_answer_are_one_message() -> None:
+def test_consecutive_output_items_are_one_message() -> None:
     items = [USER, REASONING, ANSWER, CALL_1, RESULT_1, {"role": "user", "content": "And?"}]
     request = parse(input=items)
     assert [message.role for message in request.messages] == ["user", "assistant", "tool", "user"]
@@ -122,22 +122,22 @@ def test_the_items_of_one_answer_are_one_message() -> None:
     assert request.turn == 2
 
 
-def test_a_result_between_them_makes_two_answers() -> None:
+def test_result_between_calls_separates_the_turns() -> None:
     assert parse(input=[USER, CALL_1, RESULT_1, CALL_1, RESULT_1]).turn == 3
 
 
-def test_an_answer_is_given_back_in_the_short_form_too() -> None:
+def test_short_assistant_messages_are_joined() -> None:
     items = [{"role": "assistant", "content": "Hi"}, {"role": "assistant", "content": "there"}]
-    assert said(input=items) == [("assistant", "Hi\nthere")]
+    assert read_messages(input=items) == [("assistant", "Hi\nthere")]
 
 
-def test_a_refusal_comes_back() -> None:
+def test_refusal_is_read() -> None:
     content = [{"type": "refusal", "refusal": "No."}]
     (message,) = parse(input=[{"role": "assistant", "content": content}]).messages
     assert message.parts == (RefusalPart("No."),)
 
 
-def test_thinking_comes_back_by_its_summary_or_else_its_text() -> None:
+def test_reasoning_is_read_from_the_summary_or_the_content() -> None:
     content = [{"type": "reasoning_text", "text": "long"}]
     items = [{"type": "reasoning", "id": "r", "summary": [], "content": content}]
     (message,) = parse(input=items).messages
@@ -146,7 +146,7 @@ def test_thinking_comes_back_by_its_summary_or_else_its_text() -> None:
     assert message.parts == (ReasoningPart("a\nb", signature="sealed"),)
 
 
-def test_custom_tools_are_called_with_text() -> None:
+def test_custom_tool_calls_and_results_are_read() -> None:
     items = [
         {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "select 1"},
         {"type": "custom_tool_call_output", "call_id": "c", "output": "1"},
@@ -156,7 +156,7 @@ def test_custom_tools_are_called_with_text() -> None:
     assert request.tool_results == (ToolResultPart("c", "sql", "1"),)
 
 
-def test_a_result_may_be_parts_and_may_name_no_call() -> None:
+def test_result_of_parts_without_a_call_id_is_read() -> None:
     output = [
         {"type": "input_text", "text": "a"},
         {"type": "input_image", "image_url": "x"},
@@ -181,16 +181,16 @@ def test_output_for_a_hosted_tool_is_a_tool_message(kind: str) -> None:
     assert message == Message("tool", (OpaquePart(kind),))
 
 
-def test_items_that_steer_the_api_are_passed_over() -> None:
+def test_compaction_items_are_ignored() -> None:
     items = [{"type": "compaction_trigger"}, USER, {"type": "compaction", "encrypted_content": "x"}]
-    assert said(input=items) == [("user", "Hello")]
+    assert read_messages(input=items) == [("user", "Hello")]
 
 
-def test_they_do_not_part_an_answer() -> None:
+def test_ignored_items_do_not_separate_a_turn() -> None:
     assert parse(input=[REASONING, {"type": "compaction_trigger"}, ANSWER]).turn == 2
 
 
-def test_tools_of_every_kind_are_offered() -> None:
+def test_tools_of_every_type_are_read() -> None:
     form: Json = {"type": "grammar", "syntax": "lark", "definition": "x"}
     inner = [
         {"type": "function", "name": "near", "parameters": []},
@@ -215,7 +215,7 @@ def test_tools_of_every_kind_are_offered() -> None:
     )
 
 
-def test_an_item_may_bring_tools_along() -> None:
+def test_additional_tools_item_adds_tools() -> None:
     added = {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]}
     request = parse(input=[USER, added], tools=[{"type": "function", "name": "f"}])
     assert [tool.name for tool in request.tools] == ["f", "web_search"]
@@ -263,5 +263,5 @@ def test_an_item_may_bring_tools_along() -> None:
     ],
 )
 def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
-    refused = refusal_of(**body)
-    assert (refused.status, refused.param) == (400, place)
+    error = catch_error(**body)
+    assert (error.status, error.param) == (400, place)

@@ -1,4 +1,4 @@
-"""OpenAI's Responses that are kept: asked for again, listed, cancelled, deleted."""
+"""Stored responses of the Responses API: retrieve, stream again, cancel, delete and list input."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS, record_replayed
 from scenarios_app.wire.registry import find_target
 from tests.wire.openai.openai_cases import make_call
-from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream
-from tests.wire.openai.test_openai_responses_history import numbered
+from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, parse_events, stream
+from tests.wire.openai.test_openai_responses_history import numbered_response
 
-ONE = f"{PATH}/resp_{1:032x}"
-ANSWER = numbered(1, TextPart("Hello"))
+RESPONSE_PATH = f"{PATH}/resp_{1:032x}"
+ANSWER = numbered_response(1, TextPart("Hello"))
 
 
-def refused(session: Session, method: str, path: str, **query: str) -> ErrorAnswer:
-    with pytest.raises(WireError) as error:
+def catch_error(session: Session, method: str, path: str, **query: str) -> ErrorAnswer:
+    with pytest.raises(WireError) as raised:
         session.compute(method, path, **query)
-    return error.value.answer
+    return raised.value.answer
 
 
 @pytest.fixture
@@ -40,25 +40,25 @@ def session() -> Session:
     return Session()
 
 
-def test_an_answer_is_had_again(session: Session) -> None:
-    whole = session.ask(ANSWER, input="q", metadata={"a": "b"})
-    again = session.computed("GET", ONE)
-    validate_type(type_=Response, value=again)
-    assert again == whole
+def test_response_is_retrieved_unchanged(session: Session) -> None:
+    body = session.respond(ANSWER, input="q", metadata={"a": "b"})
+    retrieved = session.compute_json("GET", RESPONSE_PATH)
+    validate_type(type_=Response, value=retrieved)
+    assert retrieved == body
 
 
-def test_a_stream_is_had_again_byte_by_byte(session: Session) -> None:
-    session.ask(ANSWER, input="q", stream=True)
-    sent = stream(session.read({"input": "q", "stream": True}), ANSWER)
-    assert session.compute("GET", ONE, stream="true") == sent
-    assert session.computed("GET", ONE, stream="false")["id"] == f"resp_{1:032x}"
+def test_stream_is_retrieved_byte_by_byte(session: Session) -> None:
+    session.respond(ANSWER, input="q", stream=True)
+    stream_bytes = stream(session.read({"input": "q", "stream": True}), ANSWER)
+    assert session.compute("GET", RESPONSE_PATH, stream="true") == stream_bytes
+    assert session.compute_json("GET", RESPONSE_PATH, stream="false")["id"] == f"resp_{1:032x}"
 
 
 @pytest.mark.parametrize("after", [0, 3, 8, 999])
-def test_a_stream_goes_on_after_an_event(session: Session, after: int) -> None:
-    session.ask(ANSWER, input="q", stream=True)
-    events = events_in(session.compute("GET", ONE, stream="true"))
-    rest = session.compute("GET", ONE, stream="true", starting_after=str(after))
+def test_stream_continues_after_an_event(session: Session, after: int) -> None:
+    session.respond(ANSWER, input="q", stream=True)
+    events = parse_events(session.compute("GET", RESPONSE_PATH, stream="true"))
+    rest = session.compute("GET", RESPONSE_PATH, stream="true", starting_after=str(after))
     assert rest.count(b"\n\n") == max(len(events) - after - 1, 0)
     if rest:
         assert f'"sequence_number":{after + 1},'.encode() in rest.split(b"\n\n")[0]
@@ -68,49 +68,51 @@ def test_recorded_stream_with_other_line_ends_is_streamed_again(session: Session
     events = [b'data: {"n": 0}', b'data: {"n": 1, "response": {"id": "resp_r"}}']
     data = b"".join(event + b"\r\n\r\n" for event in events)
     for write in record_replayed(session.read({"input": "q", "stream": True}), data):
-        session.kept[write.name] = write.data or b""
+        session.records[write.name] = write.data or b""
     rest = session.compute("GET", f"{PATH}/resp_r", stream="true", starting_after="0")
     assert rest == events[1] + b"\n\n"
 
 
 def test_response_that_was_not_streamed_cannot_be_streamed(session: Session) -> None:
-    session.ask(ANSWER, input="q")
-    error = refused(session, "GET", ONE, stream="true")
+    session.respond(ANSWER, input="q")
+    error = catch_error(session, "GET", RESPONSE_PATH, stream="true")
     assert (error.status, error.param) == (400, "stream")
     assert "stream: true" in error.message
 
 
-@pytest.mark.parametrize("path", [ONE, f"{ONE}/input_items"])
+@pytest.mark.parametrize("path", [RESPONSE_PATH, f"{RESPONSE_PATH}/input_items"])
 @pytest.mark.parametrize("method", ["GET"])
 def test_missing_response_is_a_404(session: Session, method: str, path: str) -> None:
-    error = refused(session, method, path)
+    error = catch_error(session, method, path)
     assert (error.status, error.code) == (404, "response_not_found")
     assert error.message == f"Response with id 'resp_{1:032x}' not found."
 
 
-@pytest.mark.parametrize(("method", "path"), [("DELETE", ONE), ("POST", f"{ONE}/cancel")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("DELETE", RESPONSE_PATH), ("POST", f"{RESPONSE_PATH}/cancel")]
+)
 def test_missing_response_cannot_be_cancelled_or_deleted(
     session: Session, method: str, path: str
 ) -> None:
-    assert refused(session, method, path).status == 404
+    assert catch_error(session, method, path).status == 404
 
 
-def test_a_deleted_answer_is_gone(session: Session) -> None:
-    session.ask(ANSWER, input="q")
-    deleted = session.computed("DELETE", ONE)
+def test_deleted_response_is_not_found(session: Session) -> None:
+    session.respond(ANSWER, input="q")
+    deleted = session.compute_json("DELETE", RESPONSE_PATH)
     assert deleted == {"id": f"resp_{1:032x}", "object": "response", "deleted": True}
-    assert refused(session, "GET", ONE).status == 404
+    assert catch_error(session, "GET", RESPONSE_PATH).status == 404
 
 
-def test_only_what_runs_in_the_background_is_cancelled(session: Session) -> None:
-    whole = session.ask(ANSWER, input="q", background=True)
-    assert session.computed("POST", f"{ONE}/cancel") == whole
-    session.ask(ANSWER, input="q")
-    error = refused(session, "POST", f"{ONE}/cancel")
+def test_only_background_responses_can_be_cancelled(session: Session) -> None:
+    body = session.respond(ANSWER, input="q", background=True)
+    assert session.compute_json("POST", f"{RESPONSE_PATH}/cancel") == body
+    session.respond(ANSWER, input="q")
+    error = catch_error(session, "POST", f"{RESPONSE_PATH}/cancel")
     assert (error.status, error.message) == (400, "Cannot cancel a synchronous response.")
 
 
-def test_the_input_is_listed_with_ids_the_last_first(session: Session) -> None:
+def test_input_items_are_listed_with_ids_from_the_last(session: Session) -> None:
     items: list[Any] = [
         {"role": "user", "content": "q"},
         {"role": "assistant", "content": "a"},
@@ -118,21 +120,21 @@ def test_the_input_is_listed_with_ids_the_last_first(session: Session) -> None:
         CALL_1,
         {**RESULT_1, "id": "mine", "status": None},
     ]
-    session.ask(ANSWER, input=items)
-    page = session.computed("GET", f"{ONE}/input_items")
+    session.respond(ANSWER, input=items)
+    page = session.compute_json("GET", f"{RESPONSE_PATH}/input_items")
     validate_type(type_=SyncCursorPage[ResponseItem], value=page)
-    made = f"{1:032x}in"
+    id_prefix = f"{1:032x}in"
     assert [item["id"] for item in page["data"]] == [
         "mine",
-        f"fc_{made}3",
-        f"msg_{made}2",
-        f"msg_{made}1",
-        f"msg_{made}0",
+        f"fc_{id_prefix}3",
+        f"msg_{id_prefix}2",
+        f"msg_{id_prefix}1",
+        f"msg_{id_prefix}0",
     ]
     assert page["data"][0] == {**RESULT_1, "id": "mine", "status": "completed"}
     assert page["data"][3]["content"] == [{"type": "output_text", "text": "a", "annotations": []}]
     assert page["data"][4]["content"] == [{"type": "input_text", "text": "q"}]
-    assert (page["first_id"], page["last_id"]) == ("mine", f"msg_{made}0")
+    assert (page["first_id"], page["last_id"]) == ("mine", f"msg_{id_prefix}0")
     assert page["has_more"] is False
 
 
@@ -147,12 +149,12 @@ def test_the_input_is_listed_with_ids_the_last_first(session: Session) -> None:
         ({"limit": "0"}, [], True),
     ],
 )
-def test_the_input_comes_in_pages(
+def test_input_items_are_listed_in_pages(
     session: Session, query: dict[str, str], texts: list[str], more: bool
 ) -> None:
     items = [{"role": "user", "content": f"q{i}", "id": f"i{i}"} for i in range(3)]
-    session.ask(ANSWER, input=items)
-    page = session.computed("GET", f"{ONE}/input_items", **query)
+    session.respond(ANSWER, input=items)
+    page = session.compute_json("GET", f"{RESPONSE_PATH}/input_items", **query)
     assert [item["content"][0]["text"] for item in page["data"]] == texts
     assert page["has_more"] is more
 
@@ -169,39 +171,39 @@ def test_the_input_comes_in_pages(
         ({"starting_after": "x"}, "starting_after"),
     ],
 )
-def test_a_page_that_cannot_be_is_refused(
+def test_invalid_page_is_rejected_with_its_field(
     session: Session, query: dict[str, str], place: str
 ) -> None:
-    session.ask(ANSWER, input="q")
-    error = refused(session, "GET", f"{ONE}/input_items", **query)
+    session.respond(ANSWER, input="q")
+    error = catch_error(session, "GET", f"{RESPONSE_PATH}/input_items", **query)
     assert (error.status, error.param) == (400, place)
 
 
 @pytest.mark.parametrize("name", EXAMPLE_IDS)
-def test_the_examples_can_be_asked_for_in_every_way(session: Session, name: str) -> None:
+def test_example_responses_are_retrieved_cancelled_and_listed(session: Session, name: str) -> None:
     path = f"{PATH}/{name}"
-    whole = session.computed("GET", path)
-    validate_type(type_=Response, value=whole)
-    assert whole["id"] == name
-    assert session.computed("POST", f"{path}/cancel") == whole
-    page = session.computed("GET", f"{path}/input_items")
+    body = session.compute_json("GET", path)
+    validate_type(type_=Response, value=body)
+    assert body["id"] == name
+    assert session.compute_json("POST", f"{path}/cancel") == body
+    page = session.compute_json("GET", f"{path}/input_items")
     validate_type(type_=SyncCursorPage[ResponseItem], value=page)
-    events = events_in(session.compute("GET", path, stream="true"))
-    assert events[-1]["response"] == whole
+    events = parse_events(session.compute("GET", path, stream="true"))
+    assert events[-1]["response"] == body
 
 
 def test_input_tokens_include_the_previous_response(session: Session) -> None:
     path = f"{PATH}/input_tokens"
-    first = session.ask(ANSWER, input="12345678")
-    count = session.computed("POST", path, {"input": "12345678"})
+    first = session.respond(ANSWER, input="12345678")
+    count = session.compute_json("POST", path, {"input": "12345678"})
     validate_type(type_=InputTokenCountResponse, value=count)
     assert count == {"object": "response.input_tokens", "input_tokens": 2}
     body = {"input": "1234567", "previous_response_id": first["id"]}
-    assert session.computed("POST", path, body)["input_tokens"] == 5
+    assert session.compute_json("POST", path, body)["input_tokens"] == 5
 
 
-def test_a_compaction_has_the_type_that_the_sdk_knows(session: Session) -> None:
-    compacted = session.computed("POST", f"{PATH}/compact", {"model": None, "input": "q"})
+def test_compaction_has_the_type_of_the_sdk(session: Session) -> None:
+    compacted = session.compute_json("POST", f"{PATH}/compact", {"model": None, "input": "q"})
     validate_type(type_=CompactedResponse, value=compacted)
     assert (compacted["id"], compacted["created_at"]) == (
         f"resp_{0xABC:032x}",
@@ -214,20 +216,22 @@ def test_a_compaction_has_the_type_that_the_sdk_knows(session: Session) -> None:
     ("method", "path", "allowed"),
     [
         ("GET", PATH, "POST"),
-        ("PUT", ONE, "DELETE, GET"),
-        ("GET", f"{ONE}/cancel/x", None),
-        ("POST", f"{ONE}/input_items", "GET"),
+        ("PUT", RESPONSE_PATH, "DELETE, GET"),
+        ("GET", f"{RESPONSE_PATH}/cancel/x", None),
+        ("POST", f"{RESPONSE_PATH}/input_items", "GET"),
     ],
 )
-def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str | None) -> None:
-    found = find_target(make_call(method, path))
-    assert found is not None
+def test_wrong_method_is_405_with_the_allowed_ones(
+    method: str, path: str, allowed: str | None
+) -> None:
+    target = find_target(make_call(method, path))
+    assert target is not None
     if allowed is None:
         # The last part of a path can be any text: this is an unknown id.
-        assert found.params["response_id"].endswith("/cancel/x")
+        assert target.params["response_id"].endswith("/cancel/x")
     else:
-        assert found.error is not None
-        assert (found.error.answer.status, dict(found.error.answer.headers)["allow"]) == (
+        assert target.error is not None
+        assert (target.error.answer.status, dict(target.error.answer.headers)["allow"]) == (
             405,
             allowed,
         )
@@ -246,8 +250,8 @@ def test_recorded_items_are_those_of_the_request_or_the_sample_part() -> None:
     archival = target.endpoint.archival
     assert archival is not None and archival.request_part and archival.with_sample_part
     body = read_body(call.body, Limits())
-    sent = archival.resolve(target.endpoint.read(call, target.endpoint, {}, body), {})
-    part = archival.request_part(sent, "abc")
+    request = archival.resolve(target.endpoint.read(call, target.endpoint, {}, body), {})
+    part = archival.request_part(request, "abc")
     assert msgspec.json.decode(part) == [
         {
             "role": "user",
@@ -260,15 +264,15 @@ def test_recorded_items_are_those_of_the_request_or_the_sample_part() -> None:
     response = CanonicalResponse(
         "abc", 1, "gpt-4o", (Choice((TextPart("Hi"),), "stop"),), Usage(1, 1)
     )
-    (recorded,) = archival.record(sent, response, b"")
-    (sample,) = archival.record(archival.with_sample_part(sent), response, b"")
+    (recorded,) = archival.record(request, response, b"")
+    (sample,) = archival.record(archival.with_sample_part(request), response, b"")
     assert recorded.data is not None and sample.data is not None
     assert sample.data == recorded.data.replace(part, SAMPLE_PART)
     key = target.endpoint.cache_key
     assert key is not None
     other = call.body.replace(b"Hello", b"Something else")
     same = target.endpoint.read(call, target.endpoint, {}, read_body(other, Limits()))
-    assert key(same) == key(sent)
+    assert key(same) == key(request)
     brief = call.body.replace(b"brief", b"long")
     differs = target.endpoint.read(call, target.endpoint, {}, read_body(brief, Limits()))
-    assert key(differs) != key(sent)
+    assert key(differs) != key(request)

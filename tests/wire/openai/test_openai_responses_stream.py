@@ -1,4 +1,4 @@
-"""OpenAI's Responses as streams, event by event."""
+"""Streams of the Responses API, event by event."""
 
 import json
 from typing import Any
@@ -21,17 +21,17 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.openai.responses.wire import WIRE
 from tests.wire.openai.responses_answers import CALL, HEX, answer
-from tests.wire.openai.responses_cases import CREATE, events_in, parse, render, stream
+from tests.wire.openai.responses_cases import CREATE, parse, parse_events, render, stream
 
 
-def played(*parts: AnswerPart, size: int = 3, **body: Any) -> list[dict[str, Any]]:
-    """The events between the opening ones and the last, which the whole answer must equal."""
+def stream_item_events(*parts: AnswerPart, size: int = 3, **body: Any) -> list[dict[str, Any]]:
+    """Return the events between opening and last; check the last against the unstreamed body."""
     request, response = parse(**body), answer(parts)
-    created, in_progress, *between, last = events_in(stream(request, response, [size]))
+    created, in_progress, *between, last = parse_events(stream(request, response, [size]))
     assert (created["type"], in_progress["type"]) == ("response.created", "response.in_progress")
-    whole = render(request, response)
-    assert whole.pop("billing") == {"payer": "developer"}
-    assert last["response"] == whole
+    response_body = render(request, response)
+    assert response_body.pop("billing") == {"payer": "developer"}
+    assert last["response"] == response_body
     for event in between:
         del event["sequence_number"]
         if event["type"].endswith(".delta"):
@@ -39,26 +39,26 @@ def played(*parts: AnswerPart, size: int = 3, **body: Any) -> list[dict[str, Any
     return between
 
 
-def types(*parts: AnswerPart, **body: Any) -> list[str]:
-    return [event["type"].removeprefix("response.") for event in played(*parts, **body)]
+def stream_event_types(*parts: AnswerPart, **body: Any) -> list[str]:
+    return [event["type"].removeprefix("response.") for event in stream_item_events(*parts, **body)]
 
 
-def test_a_text_is_these_events() -> None:
+def test_text_stream_has_exact_events() -> None:
     empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     item = {"type": "message", "id": f"msg_{HEX}00", "role": "assistant"}
-    place = {"output_index": 0, "item_id": f"msg_{HEX}00", "content_index": 0}
+    position = {"output_index": 0, "item_id": f"msg_{HEX}00", "content_index": 0}
     part = {**empty, "text": "Hello"}
-    assert played(TextPart("Hello")) == [
+    assert stream_item_events(TextPart("Hello")) == [
         {
             "type": "response.output_item.added",
             "output_index": 0,
             "item": {**item, "status": "in_progress", "content": []},
         },
-        {"type": "response.content_part.added", **place, "part": empty},
-        {"type": "response.output_text.delta", **place, "delta": "Hel", "logprobs": []},
-        {"type": "response.output_text.delta", **place, "delta": "lo", "logprobs": []},
-        {"type": "response.output_text.done", **place, "text": "Hello", "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": part},
+        {"type": "response.content_part.added", **position, "part": empty},
+        {"type": "response.output_text.delta", **position, "delta": "Hel", "logprobs": []},
+        {"type": "response.output_text.delta", **position, "delta": "lo", "logprobs": []},
+        {"type": "response.output_text.done", **position, "text": "Hello", "logprobs": []},
+        {"type": "response.content_part.done", **position, "part": part},
         {
             "type": "response.output_item.done",
             "output_index": 0,
@@ -67,27 +67,27 @@ def test_a_text_is_these_events() -> None:
     ]
 
 
-def test_a_stream_begins_with_an_answer_that_says_nothing_yet() -> None:
-    created, in_progress, *_ = events_in(stream(parse(), answer((TextPart("Hi"),), x=1)))
-    begun = created["response"]
-    assert begun == in_progress["response"]
-    assert (begun["status"], begun["output"], begun["usage"]) == ("in_progress", [], None)
-    assert (begun["error"], begun["completed_at"], begun["x"]) == (None, None, 1)
+def test_stream_begins_with_a_response_in_progress() -> None:
+    created, in_progress, *_ = parse_events(stream(parse(), answer((TextPart("Hi"),), x=1)))
+    initial = created["response"]
+    assert initial == in_progress["response"]
+    assert (initial["status"], initial["output"], initial["usage"]) == ("in_progress", [], None)
+    assert (initial["error"], initial["completed_at"], initial["x"]) == (None, None, 1)
 
 
-def test_a_stream_in_the_background_waits_for_its_turn() -> None:
+def test_background_stream_is_queued_first() -> None:
     request = parse(background=True)
-    created, queued, begun, *_, delta, _, _, _, _ = events_in(
+    created, queued, in_progress, *_, delta, _, _, _, _ = parse_events(
         stream(request, answer((TextPart("Hi"),)))
     )
-    states = [event["response"]["status"] for event in (created, queued, begun)]
+    states = [event["response"]["status"] for event in (created, queued, in_progress)]
     assert states == ["queued", "queued", "in_progress"]
-    assert (queued["type"], begun["type"]) == ("response.queued", "response.in_progress")
+    assert (queued["type"], in_progress["type"]) == ("response.queued", "response.in_progress")
     assert "obfuscation" not in delta and delta["delta"] == "Hi"
 
 
-def test_thinking_that_nobody_scripted_comes_first_and_at_once() -> None:
-    added, done, text, *_ = played(TextPart("Hi"), model="o3")
+def test_unscripted_reasoning_item_is_added_and_done_immediately() -> None:
+    added, done, text, *_ = stream_item_events(TextPart("Hi"), model="o3")
     assert [event["type"] for event in (added, done)] == [
         "response.output_item.added",
         "response.output_item.done",
@@ -96,14 +96,14 @@ def test_thinking_that_nobody_scripted_comes_first_and_at_once() -> None:
     assert (added["output_index"], text["output_index"]) == (0, 1)
 
 
-def test_deltas_hide_nothing_where_that_is_asked_for() -> None:
+def test_obfuscation_can_be_switched_off() -> None:
     request = parse(stream_options={"include_obfuscation": False})
-    events = events_in(stream(request, answer((TextPart("Hi"),))))
+    events = parse_events(stream(request, answer((TextPart("Hi"),))))
     assert not any("obfuscation" in event for event in events)
 
 
-def test_a_call_flows_as_arguments() -> None:
-    added, *deltas, done, ended = played(CALL, size=4)
+def test_function_call_is_streamed_as_arguments() -> None:
+    added, *deltas, done, item_done = stream_item_events(CALL, size=4)
     assert (added["item"]["arguments"], added["item"]["status"]) == ("", "in_progress")
     assert [event["delta"] for event in deltas] == ['{"a"', ":1}"]
     assert {event["type"] for event in deltas} == {"response.function_call_arguments.delta"}
@@ -114,18 +114,18 @@ def test_a_call_flows_as_arguments() -> None:
         "name": "f",
         "arguments": '{"a":1}',
     }
-    assert ended["item"]["arguments"] == '{"a":1}'
+    assert item_done["item"]["arguments"] == '{"a":1}'
 
 
-def test_a_custom_tools_call_flows_as_input() -> None:
-    _, *deltas, done, _ = played(replace(CALL, custom=True))
+def test_custom_tool_call_is_streamed_as_input() -> None:
+    _, *deltas, done, _ = stream_item_events(replace(CALL, custom=True))
     assert "".join(event["delta"] for event in deltas) == '{"a":1}'
     assert {event["type"] for event in deltas} == {"response.custom_tool_call_input.delta"}
     assert (done["type"], done["input"]) == ("response.custom_tool_call_input.done", '{"a":1}')
 
 
-def test_thinking_flows_as_a_summary() -> None:
-    assert types(ReasoningPart("Hm.", signature="sig")) == [
+def test_reasoning_is_streamed_as_a_summary() -> None:
+    assert stream_event_types(ReasoningPart("Hm.", signature="sig")) == [
         "output_item.added",
         "reasoning_summary_part.added",
         "reasoning_summary_text.delta",
@@ -133,44 +133,51 @@ def test_thinking_flows_as_a_summary() -> None:
         "reasoning_summary_part.done",
         "output_item.done",
     ]
-    added, part, delta, text, done, ended = played(ReasoningPart("Hm.", signature="sig"))
+    added, part, delta, text, done, item_done = stream_item_events(
+        ReasoningPart("Hm.", signature="sig")
+    )
     assert (added["item"]["summary"], added["item"]["encrypted_content"]) == ([], "sig")
     assert part["part"] == {"type": "summary_text", "text": ""}
     assert (delta["delta"], delta["summary_index"]) == ("Hm.", 0)
     assert (text["text"], done["part"]["text"]) == ("Hm.", "Hm.")
-    assert ended["item"]["encrypted_content"] == "sig"
+    assert item_done["item"]["encrypted_content"] == "sig"
 
 
-def test_thinking_that_is_sealed_has_no_summary() -> None:
-    assert types(ReasoningPart("", redacted="sealed")) == ["output_item.added", "output_item.done"]
+def test_encrypted_reasoning_has_no_summary_events() -> None:
+    assert stream_event_types(ReasoningPart("", redacted="sealed")) == [
+        "output_item.added",
+        "output_item.done",
+    ]
 
 
 def test_a_refusal_flows_as_refusal() -> None:
-    added, part, *deltas, done, whole, _ = played(RefusalPart("Nope"))
+    added, part, *deltas, done, part_done, _ = stream_item_events(RefusalPart("Nope"))
     assert part["part"] == {"type": "refusal", "refusal": ""}
     assert [event["delta"] for event in deltas] == ["Nop", "e"]
     assert {event["type"] for event in deltas} == {"response.refusal.delta"}
     assert "logprobs" not in deltas[0]
     assert (done["type"], done["refusal"]) == ("response.refusal.done", "Nope")
-    assert whole["part"] == {"type": "refusal", "refusal": "Nope"}
+    assert part_done["part"] == {"type": "refusal", "refusal": "Nope"}
     assert added["item"]["content"] == []
 
 
-def test_sources_follow_the_text() -> None:
+def test_annotations_follow_the_text() -> None:
     part = TextPart("Hi", (Citation("https://a"), Citation("https://b")))
-    added = [e for e in played(part) if e["type"] == "response.output_text.annotation.added"]
+    added = [
+        e for e in stream_item_events(part) if e["type"] == "response.output_text.annotation.added"
+    ]
     assert [(e["annotation_index"], e["annotation"]["url"]) for e in added] == [
         (0, "https://a"),
         (1, "https://b"),
     ]
-    assert types(part)[2:5] == [
+    assert stream_event_types(part)[2:5] == [
         "output_text.delta",
         *["output_text.annotation.added"] * 2,
     ]
 
 
-def test_a_web_search_goes_through_its_states() -> None:
-    assert types(ServerToolUsePart("srv", "web_search_20250305", '{"query":"x"}')) == [
+def test_web_search_has_an_event_for_each_state() -> None:
+    assert stream_event_types(ServerToolUsePart("srv", "web_search_20250305", '{"query":"x"}')) == [
         "output_item.added",
         "web_search_call.in_progress",
         "web_search_call.searching",
@@ -184,26 +191,26 @@ def test_parts_without_an_output_item_send_nothing() -> None:
         ServerToolUsePart("srv", "bash_code_execution", '{"code":"1"}'),
         ServerToolResultPart("srv", "bash_code_execution", "1"),
     )
-    assert played(*parts) == []
+    assert stream_item_events(*parts) == []
 
 
-def test_nothing_flows_under_the_item_before_it() -> None:
-    sent = played(TextPart("a"), ServerToolUsePart("srv", "x", '{"code":"1"}'))
-    assert [event["delta"] for event in sent if "delta" in event] == ["a"]
+def test_left_out_part_adds_no_deltas_to_the_previous_item() -> None:
+    events = stream_item_events(TextPart("a"), ServerToolUsePart("srv", "x", '{"code":"1"}'))
+    assert [event["delta"] for event in events if "delta" in event] == ["a"]
 
 
-def test_a_delta_of_an_empty_part_is_nothing() -> None:
+def test_delta_of_an_empty_part_sends_nothing() -> None:
     part = TextPart("")
     encoder = CREATE.encode(parse(), answer((part,)))
     encoder.opening()
     assert encoder.event(PartDelta(0, 0, part, "")) == b""
 
 
-def test_items_are_numbered_over_all_choices() -> None:
+def test_items_are_numbered_across_choices() -> None:
     response = answer((TextPart("a"), CALL), (TextPart("b"),))
     added = [
         event["output_index"]
-        for event in events_in(stream(parse(), response))
+        for event in parse_events(stream(parse(), response))
         if event["type"] == "response.output_item.added"
     ]
     assert added == [0, 1, 2]
@@ -219,20 +226,20 @@ def test_items_are_numbered_over_all_choices() -> None:
         ("stop", {"status": "cancelled"}, "response.completed"),
     ],
 )
-def test_the_last_event_says_how_it_ended(
+def test_last_event_has_the_type_of_the_status(
     finish: FinishReason, metadata: dict[str, Any], last: str
 ) -> None:
-    events = events_in(stream(parse(), answer((TextPart("a"),), finish=finish, **metadata)))
+    events = parse_events(stream(parse(), answer((TextPart("a"),), finish=finish, **metadata)))
     assert events[-1]["type"] == last
     assert events[0]["response"]["status"] == "in_progress"
 
 
-def test_an_error_inside_is_flat_and_numbered() -> None:
+def test_error_event_is_flat_and_numbered() -> None:
     error = ErrorAnswer(500, "Bro\u2028ken.", code="fell_over", param="input")
-    sent = WIRE.stream_error(error, events_sent=7)
-    assert "\u2028".encode() not in sent
-    assert sent.startswith(b"event: error\ndata: {") and sent.endswith(b"}\n\n")
-    (event,) = _decoded(sent)
+    stream_bytes = WIRE.stream_error(error, events_sent=7)
+    assert "\u2028".encode() not in stream_bytes
+    assert stream_bytes.startswith(b"event: error\ndata: {") and stream_bytes.endswith(b"}\n\n")
+    (event,) = _parse_data_lines(stream_bytes)
     assert event == {
         "type": "error",
         "sequence_number": 7,
@@ -251,20 +258,24 @@ def test_an_error_inside_is_flat_and_numbered() -> None:
         (ErrorAnswer(400, "x"), "invalid_request_error"),
     ],
 )
-def test_an_error_inside_always_has_a_code(error: ErrorAnswer, code: str) -> None:
-    (event,) = _decoded(WIRE.stream_error(error, events_sent=0))
+def test_error_event_always_has_a_code(error: ErrorAnswer, code: str) -> None:
+    (event,) = _parse_data_lines(WIRE.stream_error(error, events_sent=0))
     assert event["code"] == code
 
 
 def test_line_separators_are_escaped() -> None:
-    sent = stream(parse(), answer((TextPart("a\u2028b"), ToolCallPart("c", "f\u2029", "{}"))))
-    assert "\u2028" not in sent.decode() and "\u2029" not in sent.decode()
+    stream_bytes = stream(
+        parse(), answer((TextPart("a\u2028b"), ToolCallPart("c", "f\u2029", "{}")))
+    )
+    assert "\u2028" not in stream_bytes.decode() and "\u2029" not in stream_bytes.decode()
 
 
-def _decoded(sent: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in sent.split(b"\n") if line.startswith(b"data: ")]
+def _parse_data_lines(stream_bytes: bytes) -> list[dict[str, Any]]:
+    return [
+        json.loads(line[6:]) for line in stream_bytes.split(b"\n") if line.startswith(b"data: ")
+    ]
 
 
-def test_an_error_has_the_envelope_of_all_of_openais() -> None:
-    told = json.loads(WIRE.error(ErrorAnswer(400, "M", param="p"), request_id="r"))["error"]
-    assert told == {"message": "M", "type": "invalid_request_error", "param": "p", "code": None}
+def test_error_has_openais_envelope() -> None:
+    error = json.loads(WIRE.error(ErrorAnswer(400, "M", param="p"), request_id="r"))["error"]
+    assert error == {"message": "M", "type": "invalid_request_error", "param": "p", "code": None}

@@ -1,4 +1,4 @@
-"""What OpenAI's wire makes of a provider's own tools, which it leaves out, and of citations."""
+"""Server tools are left out of chat completions; citations become annotations."""
 
 from typing import Any
 
@@ -13,25 +13,35 @@ from scenarios_app.engine.parts import (
     ServerToolUsePart,
     TextPart,
 )
-from tests.wire.openai.openai_cases import answer, chunks_of, parse, render, stream
+from tests.wire.openai.openai_cases import answer, parse, parse_chunks, render, stream
 
 USE = ServerToolUsePart("srvtoolu_1", "web_search", '{"query":"quantum"}')
 RESULT = ServerToolResultPart("srvtoolu_1", "web_search", "[]")
 CITED = TextPart("It is so.", (Citation("https://a.example", "A", "so"), Citation("u")))
 
 
-def cited(start: int, end: int, url: str = "https://a.example", title: str = "A") -> dict[str, Any]:
+def annotation(
+    start: int, end: int, url: str = "https://a.example", title: str = "A"
+) -> dict[str, Any]:
     source = {"start_index": start, "end_index": end, "title": title, "url": url}
     return {"type": "url_citation", "url_citation": source}
 
 
-def deltas(*choices: tuple[AnswerPart, ...]) -> list[tuple[int, dict[str, Any], str | None]]:
-    """What a stream says beside the roles: index, delta and finish reason of each chunk."""
-    found = [chunk["choices"][0] for chunk in chunks_of(stream(parse(), answer(*choices), (9,)))]
-    return [(c["index"], c["delta"], c["finish_reason"]) for c in found if "role" not in c["delta"]]
+def stream_choices(
+    *choices: tuple[AnswerPart, ...],
+) -> list[tuple[int, dict[str, Any], str | None]]:
+    """Return index, delta and finish reason of each chunk of a stream without a role."""
+    choices_of_chunks = [
+        chunk["choices"][0] for chunk in parse_chunks(stream(parse(), answer(*choices), (9,)))
+    ]
+    return [
+        (c["index"], c["delta"], c["finish_reason"])
+        for c in choices_of_chunks
+        if "role" not in c["delta"]
+    ]
 
 
-def test_server_tools_are_left_out_of_a_whole_answer_and_keep_their_index() -> None:
+def test_server_tools_are_left_out_but_their_choices_keep_the_index() -> None:
     body = render(parse(), answer((USE,), (RESULT,), (ReasoningPart("Hm."), USE, TextPart("x"))))
     assert [choice["index"] for choice in body["choices"]] == [0, 1, 2]
     assert [choice["finish_reason"] for choice in body["choices"]] == ["stop"] * 3
@@ -39,8 +49,8 @@ def test_server_tools_are_left_out_of_a_whole_answer_and_keep_their_index() -> N
     assert body["choices"][2]["message"]["reasoning"] == "Hm."
 
 
-def test_server_tools_are_left_out_of_a_stream_that_ends_each_index_once() -> None:
-    assert deltas((USE,), (RESULT,), (USE, RESULT, TextPart("x"))) == [
+def test_server_tools_are_left_out_of_a_stream() -> None:
+    assert stream_choices((USE,), (RESULT,), (USE, RESULT, TextPart("x"))) == [
         (0, {}, "stop"),
         (1, {}, "stop"),
         (2, {"content": "x"}, None),
@@ -52,14 +62,14 @@ def test_citations_are_annotations_of_the_message() -> None:
     body = render(parse(), answer((TextPart("Well. "), CITED)))
     (choice,) = body["choices"]
     assert choice["message"]["content"] == "Well. It is so."
-    assert choice["message"]["annotations"] == [cited(12, 14), cited(6, 15, "u", "")]
+    assert choice["message"]["annotations"] == [annotation(12, 14), annotation(6, 15, "u", "")]
 
 
-def test_citations_follow_the_text_that_they_are_of_in_a_stream() -> None:
-    assert deltas((TextPart("Well. "), CITED)) == [
+def test_citations_follow_their_text_in_a_stream() -> None:
+    assert stream_choices((TextPart("Well. "), CITED)) == [
         (0, {"content": "Well. "}, None),
         (0, {"content": "It is so."}, None),
-        (0, {"annotations": [cited(12, 14), cited(6, 15, "u", "")]}, None),
+        (0, {"annotations": [annotation(12, 14), annotation(6, 15, "u", "")]}, None),
         (0, {}, "stop"),
     ]
 
@@ -70,21 +80,21 @@ def test_citations_follow_the_text_that_they_are_of_in_a_stream() -> None:
 def test_a_citation_spans_its_words_or_the_whole_text(words: str, span: tuple[int, int]) -> None:
     part = TextPart("It is so.", (Citation("https://a.example", "A", words),))
     (choice,) = render(parse(), answer((part,)))["choices"]
-    assert choice["message"]["annotations"] == [cited(*span)]
+    assert choice["message"]["annotations"] == [annotation(*span)]
 
 
-def test_the_sdks_types_accept_it() -> None:
+def test_sdk_types_accept_server_tools_and_citations() -> None:
     choices = ((USE,), (RESULT,), (CITED,))
     ChatCompletion.model_validate(render(parse(), answer(*choices)), strict=True)
-    for chunk in chunks_of(stream(parse(), answer(*choices))):
+    for chunk in parse_chunks(stream(parse(), answer(*choices))):
         ChatCompletionChunk.model_validate(chunk, strict=True)
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\x85"])
-def test_citations_are_one_line_for_every_reader(separator: str) -> None:
+def test_line_separators_in_citations_are_escaped(separator: str) -> None:
     part = TextPart("x", (Citation(f"u{separator}", f"t{separator}"),))
-    sent = stream(parse(), answer((part,)))
-    assert separator not in sent.decode()
-    assert [d["annotations"] for _, d, _ in deltas((part,)) if "annotations" in d] == [
-        [cited(0, 1, f"u{separator}", f"t{separator}")]
+    stream_bytes = stream(parse(), answer((part,)))
+    assert separator not in stream_bytes.decode()
+    assert [d["annotations"] for _, d, _ in stream_choices((part,)) if "annotations" in d] == [
+        [annotation(0, 1, f"u{separator}", f"t{separator}")]
     ]

@@ -1,4 +1,4 @@
-"""OpenAI streams, event by event as they leave."""
+"""OpenAI chat streams, event by event."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.wire.openai.openai_cases import CHAT, answer, chunks_of, parse, stream
+from tests.wire.openai.openai_cases import CHAT, answer, parse, parse_chunks, stream
 from tests.wire.openai.test_openai_answer import USAGE
 
 CALL = ToolCallPart("call_1", "f", '{"a":1}')
@@ -30,14 +30,14 @@ HEAD = {
 }
 
 
-def deltas(*parts: AnswerPart, size: int = 3, **fields: Any) -> list[dict[str, Any]]:
-    """What the chunks of a one-choice stream carry, without the finish."""
-    *chunks, last = chunks_of(stream(parse(**fields), answer(parts), [size]))
+def stream_deltas(*parts: AnswerPart, size: int = 3, **fields: Any) -> list[dict[str, Any]]:
+    """Return the deltas of a stream of one choice, without the last, empty one."""
+    *chunks, last = parse_chunks(stream(parse(**fields), answer(parts), [size]))
     assert last["choices"][0]["delta"] == {}
     return [chunk["choices"][0]["delta"] for chunk in chunks]
 
 
-def test_a_text_stream_is_these_bytes() -> None:
+def test_text_stream_has_exact_bytes() -> None:
     head = (
         '"id":"chatcmpl-f00d","object":"chat.completion.chunk","created":1735689600,'
         '"model":"gpt-4o","service_tier":"default","system_fingerprint":"fp_a2a69af70d"'
@@ -58,7 +58,7 @@ def test_a_text_stream_is_these_bytes() -> None:
 
 def test_every_chunk_has_the_same_head() -> None:
     options = {"include_usage": True}
-    chunks = chunks_of(stream(parse(stream_options=options), answer([TextPart("Hello"), CALL])))
+    chunks = parse_chunks(stream(parse(stream_options=options), answer([TextPart("Hello"), CALL])))
     for chunk in chunks:
         assert {key: chunk[key] for key in HEAD} == HEAD
 
@@ -66,43 +66,43 @@ def test_every_chunk_has_the_same_head() -> None:
 @pytest.mark.parametrize(
     "options", [None, {}, {"include_usage": False}, {"include_obfuscation": True}]
 )
-def test_without_asking_no_chunk_speaks_of_usage(options: dict[str, bool] | None) -> None:
-    chunks = chunks_of(stream(parse(stream_options=options), answer([TextPart("Hi")])))
+def test_chunks_have_no_usage_unless_requested(options: dict[str, bool] | None) -> None:
+    chunks = parse_chunks(stream(parse(stream_options=options), answer([TextPart("Hi")])))
     assert not any("usage" in chunk for chunk in chunks)
     assert all(chunk["choices"] for chunk in chunks)
 
 
-def test_asked_for_usage_comes_once_in_a_last_chunk_and_is_null_before() -> None:
+def test_requested_usage_is_in_the_last_chunk_and_null_before() -> None:
     request = parse(stream_options={"include_usage": True})
-    *chunks, last = chunks_of(stream(request, answer([TextPart("Hi"), CALL])))
-    hidden = {"obfuscation": "kT3vQxZ8mYw1Lr5D"}
-    assert last == {**HEAD, "choices": [], "usage": USAGE, **hidden}
+    *chunks, last = parse_chunks(stream(request, answer([TextPart("Hi"), CALL])))
+    obfuscation = {"obfuscation": "kT3vQxZ8mYw1Lr5D"}
+    assert last == {**HEAD, "choices": [], "usage": USAGE, **obfuscation}
     assert [chunk["usage"] for chunk in chunks] == [None] * len(chunks)
 
 
-def test_a_tool_call_is_named_once_and_then_only_its_arguments_flow() -> None:
-    begun = {
+def test_tool_call_has_its_name_in_the_first_chunk_only() -> None:
+    first_call = {
         "index": 0,
         "id": "call_1",
         "type": "function",
         "function": {"name": "f", "arguments": ""},
     }
-    assert deltas(CALL, size=4) == [
-        {"role": "assistant", "content": None, "tool_calls": [begun], "refusal": None},
+    assert stream_deltas(CALL, size=4) == [
+        {"role": "assistant", "content": None, "tool_calls": [first_call], "refusal": None},
         {"tool_calls": [{"index": 0, "function": {"arguments": '{"a"'}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]},
     ]
 
 
-def test_parallel_calls_are_numbered_whatever_stands_between_them() -> None:
+def test_parallel_calls_are_numbered_despite_text_between_them() -> None:
     parts = (TextPart("a"), CALL, TextPart("b"), ToolCallPart("call_2", "g", "{}"))
-    calls = [delta["tool_calls"][0] for delta in deltas(*parts) if "tool_calls" in delta]
+    calls = [delta["tool_calls"][0] for delta in stream_deltas(*parts) if "tool_calls" in delta]
     assert [call["index"] for call in calls] == [0, 0, 0, 0, 1, 1]
     assert [call["id"] for call in calls if "id" in call] == ["call_1", "call_2"]
 
 
 def test_tool_calls_are_numbered_from_0_in_every_choice() -> None:
-    chunks = chunks_of(stream(parse(n=2), answer([CALL], [CALL])))
+    chunks = parse_chunks(stream(parse(n=2), answer([CALL], [CALL])))
     calls = [
         (chunk["choices"][0]["index"], call["index"])
         for chunk in chunks
@@ -111,39 +111,41 @@ def test_tool_calls_are_numbered_from_0_in_every_choice() -> None:
     assert sorted(set(calls)) == [(0, 0), (1, 0)]
 
 
-def test_several_calls_each_begin_in_a_chunk_of_their_own() -> None:
-    first, *rest = deltas(CALL, ToolCallPart("call_2", "g", "{}"), size=7)
+def test_several_calls_start_in_separate_chunks() -> None:
+    first, *rest = stream_deltas(CALL, ToolCallPart("call_2", "g", "{}"), size=7)
     assert first == {"role": "assistant", "content": None}
-    named = [(c["index"], c.get("id")) for delta in rest for c in delta["tool_calls"]]
-    assert named == [(0, "call_1"), (0, None), (1, "call_2"), (1, None)]
+    calls = [(c["index"], c.get("id")) for delta in rest for c in delta["tool_calls"]]
+    assert calls == [(0, "call_1"), (0, None), (1, "call_2"), (1, None)]
 
 
-def test_nothing_is_sent_before_a_call_that_a_message_begins_with() -> None:
+def test_opening_is_empty_if_a_message_begins_with_a_call() -> None:
     assert CHAT.encode(parse(), answer([CALL])).opening() == b""
     assert CHAT.encode(parse(), answer([TextPart("a"), CALL])).opening() != b""
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 40])
-def test_a_delta_hides_how_long_it_is(length: int) -> None:
-    sent = stream(parse(), answer([TextPart("a" * length)]), [max(length, 1)])
-    hidden = {
-        len(c["obfuscation"]) for c in chunks_of(sent) if c["choices"][0]["delta"].get("content")
+def test_obfuscation_pads_deltas_to_sixteen_characters(length: int) -> None:
+    stream_bytes = stream(parse(), answer([TextPart("a" * length)]), [max(length, 1)])
+    lengths = {
+        len(c["obfuscation"])
+        for c in parse_chunks(stream_bytes)
+        if c["choices"][0]["delta"].get("content")
     }
-    assert hidden == ({16 - length % 16} if length else set())
+    assert lengths == ({16 - length % 16} if length else set())
     plain = stream(parse(stream_options={"include_obfuscation": False}), answer([TextPart("a")]))
-    assert not any("obfuscation" in chunk for chunk in chunks_of(plain))
+    assert not any("obfuscation" in chunk for chunk in parse_chunks(plain))
 
 
-def test_reasoning_flows_under_its_name_before_the_text() -> None:
-    assert deltas(ReasoningPart("Hm."), TextPart("Hi")) == [
+def test_reasoning_is_streamed_before_the_text() -> None:
+    assert stream_deltas(ReasoningPart("Hm."), TextPart("Hi")) == [
         {"role": "assistant", "content": "", "refusal": None},
         {"reasoning": "Hm."},
         {"content": "Hi"},
     ]
 
 
-def test_a_refusal_flows_as_refusal() -> None:
-    assert deltas(RefusalPart("Nope")) == [
+def test_refusal_is_streamed_as_refusal() -> None:
+    assert stream_deltas(RefusalPart("Nope")) == [
         {"role": "assistant", "content": None, "refusal": None},
         {"refusal": "Nop"},
         {"refusal": "e"},
@@ -164,13 +166,13 @@ def test_a_refusal_flows_as_refusal() -> None:
 def test_the_role_chunk_has_empty_content_or_none(
     parts: tuple[AnswerPart, ...], content: str | None
 ) -> None:
-    assert deltas(*parts)[0]["content"] == content
+    assert stream_deltas(*parts)[0]["content"] == content
 
 
-def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
+def test_legacy_function_call_is_streamed() -> None:
     request = parse(functions=[{"name": "f"}])
-    sent = stream(request, answer([CALL], finish="tool_calls"), [4])
-    choices = [chunk["choices"][0] for chunk in chunks_of(sent)]
+    stream_bytes = stream(request, answer([CALL], finish="tool_calls"), [4])
+    choices = [chunk["choices"][0] for chunk in parse_chunks(stream_bytes)]
     assert [choice["delta"] for choice in choices[1:]] == [
         {"function_call": {"name": "f", "arguments": ""}},
         {"function_call": {"arguments": '{"a"'}},
@@ -180,14 +182,14 @@ def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
     assert choices[-1]["finish_reason"] == "function_call"
 
 
-def test_each_choice_begins_with_its_role_and_ends_once() -> None:
-    chunks = chunks_of(stream(parse(n=3), answer([TextPart("a")], [], [CALL], finish="length")))
-    seen: dict[int, list[Any]] = {}
+def test_each_choice_has_one_role_and_one_finish_reason() -> None:
+    chunks = parse_chunks(stream(parse(n=3), answer([TextPart("a")], [], [CALL], finish="length")))
+    choices_by_index: dict[int, list[Any]] = {}
     for chunk in chunks:
         (choice,) = chunk["choices"]
-        seen.setdefault(choice["index"], []).append(choice)
-    assert list(seen) == [0, 1, 2]
-    for choices in seen.values():
+        choices_by_index.setdefault(choice["index"], []).append(choice)
+    assert list(choices_by_index) == [0, 1, 2]
+    for choices in choices_by_index.values():
         roles = [choice["delta"].get("role") for choice in choices]
         reasons = [choice["finish_reason"] for choice in choices]
         assert roles == ["assistant"] + [None] * (len(choices) - 1)
@@ -195,13 +197,14 @@ def test_each_choice_begins_with_its_role_and_ends_once() -> None:
         assert choices[-1]["delta"] == {}
 
 
-def test_choices_follow_one_another() -> None:
-    chunks = chunks_of(stream(parse(n=2), answer([TextPart("abcdef")], [TextPart("ghi")])))
+def test_choices_are_streamed_in_order() -> None:
+    chunks = parse_chunks(stream(parse(n=2), answer([TextPart("abcdef")], [TextPart("ghi")])))
     indexes = [chunk["choices"][0]["index"] for chunk in chunks]
     assert indexes == sorted(indexes)
+    assert set(indexes) == {0, 1}
 
 
-def test_deltas_of_parts_that_interleave_keep_to_their_part() -> None:
+def test_interleaved_deltas_are_assigned_to_their_parts() -> None:
     text, call = TextPart("ab"), CALL
     encoder = CHAT.encode(parse(), answer([text, call]))
     events: list[StreamEvent] = [
@@ -216,12 +219,12 @@ def test_deltas_of_parts_that_interleave_keep_to_their_part() -> None:
         Finish(0, "tool_calls"),
     ]
     middle = b"".join(encoder.event(event) for event in events)
-    chunks = chunks_of(encoder.opening() + middle + encoder.closing())
-    sent = [chunk["choices"][0]["delta"] for chunk in chunks]
-    assert "".join(delta.get("content") or "" for delta in sent) == "ab"
+    chunks = parse_chunks(encoder.opening() + middle + encoder.closing())
+    streamed_deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert "".join(delta.get("content") or "" for delta in streamed_deltas) == "ab"
     pieces = [
         delta["tool_calls"][0]["function"]["arguments"]
-        for delta in sent[2:]
+        for delta in streamed_deltas[2:]
         if "tool" in str(delta)
     ]
     assert "".join(pieces) == '{"a":1}'
@@ -230,12 +233,12 @@ def test_deltas_of_parts_that_interleave_keep_to_their_part() -> None:
 def test_scripted_metadata_is_in_every_chunk() -> None:
     metadata: dict[str, Any] = {"system_fingerprint": "fp_1", "object": "no", "usage": {}}
     request = parse(stream_options={"include_usage": True})
-    chunks = chunks_of(stream(request, answer([TextPart("Hi")], metadata=metadata)))
+    chunks = parse_chunks(stream(request, answer([TextPart("Hi")], metadata=metadata)))
     assert {chunk["system_fingerprint"] for chunk in chunks} == {"fp_1"}
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     assert chunks[-1]["usage"] == USAGE
 
 
-def test_streams_of_one_answer_are_the_same_bytes() -> None:
+def test_repeated_streams_of_a_response_are_equal() -> None:
     response = answer([ReasoningPart("Hm."), TextPart("Hello"), CALL])
     assert stream(parse(), response) == stream(parse(), response)

@@ -1,4 +1,4 @@
-"""The rules of one connection with what a transport would do."""
+"""Run the rules of a WebSocket connection and collect their actions."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from scenarios_app.wire.sockets import CloseSocket, RefuseTurn, SendEvent, Socke
 
 
 class Rules:
-    """Rules whose actions are collected. `started` holds the requests that are being answered."""
+    """Collects the actions of a connection's rules; `started` holds requests without a response."""
 
     def __init__(self, query: Mapping[str, str] | None = None) -> None:
         self.rules = ResponsesSocket(query or {})
         self.started: list[Any] = []
-        self.refused: list[RefuseTurn] = []
+        self.refusals: list[RefuseTurn] = []
         self.sent: list[dict[str, Any]] = []
         self.closed: CloseSocket | None = None
 
@@ -59,7 +59,7 @@ class Rules:
     @property
     def code(self) -> str | None:
         """Return the code of the latest refusal."""
-        return self.refused[-1].error.code
+        return self.refusals[-1].error.code
 
     def _end(self, turn: Any, status: int) -> None:
         for action in self.rules.end(turn, status=status):
@@ -70,7 +70,7 @@ class Rules:
             case StartTurn(turn):
                 self.started.append(turn)
             case RefuseTurn():
-                self.refused.append(action)
+                self.refusals.append(action)
             case SendEvent(data):
                 self.sent.append(json.loads(data))
             case CloseSocket():

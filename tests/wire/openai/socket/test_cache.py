@@ -39,7 +39,7 @@ def test_stored_response_is_not_cached() -> None:
     assert recall(rules, "resp_1") is None
 
 
-def test_request_that_names_no_response_does_not_use_the_cache() -> None:
+def test_request_without_a_previous_response_does_not_use_the_cache() -> None:
     rules = Rules()
     rules.create(store=False)
     rules.complete()
@@ -105,7 +105,7 @@ def test_oldest_responses_are_evicted_beyond_a_limit_of_bytes(
     assert recall(rules, "resp_2", stream_id="u") is not None
 
 
-def test_response_with_an_id_that_comes_again_replaces_the_earlier_one() -> None:
+def test_response_with_a_repeated_id_replaces_the_earlier_one() -> None:
     rules = Rules()
     for text in ("first", "second"):
         rules.create(store=False, input=text)

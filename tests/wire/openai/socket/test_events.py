@@ -45,7 +45,7 @@ def test_error_of_http_is_an_event_with_its_headers() -> None:
     }
 
 
-def test_body_without_an_error_is_the_message_of_one() -> None:
+def test_body_without_an_error_becomes_the_error_message() -> None:
     for body in (b"<html>", b"[]", b'{"error":"text"}', b"[" * 100_000, b'"\xff"'):
         event = json.loads(RULES.encode_error(Turn(b""), 502, (), body))
         assert event["error"]["message"] == body.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Lanes of a connection: order, limits, and requests that are refused."""
+"""Lanes of a connection: order, limits, and rejected requests."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ def test_body_is_that_of_the_same_request_over_http() -> None:
     assert turn.stream_id == "a"
 
 
-def test_body_of_a_warm_up_says_that_nothing_is_generated() -> None:
+def test_body_of_a_warm_up_keeps_generate_false() -> None:
     rules = Rules()
     rules.create(model="m", generate=False)
     assert json.loads(rules.started[0].body)["generate"] is False
@@ -32,7 +32,7 @@ def test_model_of_the_url_is_a_default() -> None:
     assert [json.loads(turn.body)["model"] for turn in rules.started] == ["url", "own"]
 
 
-def test_requests_of_one_lane_start_one_after_another() -> None:
+def test_requests_of_one_lane_start_in_sequence() -> None:
     rules = Rules()
     rules.create(model="first")
     rules.create(model="second")
@@ -42,7 +42,7 @@ def test_requests_of_one_lane_start_one_after_another() -> None:
     assert [json.loads(turn.body)["model"] for turn in rules.started] == ["other", "second"]
 
 
-def test_sixteen_requests_are_answered_at_the_same_time_and_others_wait() -> None:
+def test_sixteen_requests_are_active_and_others_wait() -> None:
     rules = Rules()
     for number in range(20):
         rules.create(stream_id=f"lane-{number}")
@@ -58,64 +58,64 @@ def test_connection_has_32_names_and_the_default_lane() -> None:
         rules.create(stream_id=str(number))
     rules.create()
     rules.create(stream_id="0")
-    assert rules.refused == []
+    assert rules.refusals == []
     rules.create(stream_id="32")
     assert rules.code == "websocket_stream_limit_reached"
-    assert rules.refused[-1].turn.stream_id == "32"
+    assert rules.refusals[-1].turn.stream_id == "32"
 
 
 @pytest.mark.parametrize("stream_id", ["", "a b", "ä", "x" * 257, "x" * 10_000, 1, [], True])
-def test_invalid_stream_id_is_refused_without_a_lane(stream_id: Any) -> None:
+def test_invalid_stream_id_is_rejected_without_a_lane(stream_id: Any) -> None:
     rules = Rules()
     rules.create(stream_id=stream_id)
-    assert (rules.code, rules.refused[-1].error.param) == ("invalid_stream_id", "stream_id")
-    assert rules.refused[-1].turn.stream_id is None
+    assert (rules.code, rules.refusals[-1].error.param) == ("invalid_stream_id", "stream_id")
+    assert rules.refusals[-1].turn.stream_id is None
     assert rules.started == []
 
 
-def test_background_response_is_refused_on_its_lane() -> None:
+def test_background_response_is_rejected_on_its_lane() -> None:
     rules = Rules()
     rules.create(background=True, stream_id="a")
-    assert rules.refused[-1].error.param == "background"
-    assert rules.refused[-1].turn.stream_id == "a"
+    assert rules.refusals[-1].error.param == "background"
+    assert rules.refusals[-1].turn.stream_id == "a"
 
 
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"[]", b"null", b'"text"', b"[" * 100_000, b"\xff", b'{"type": "\xff"}'],
 )
-def test_message_that_is_no_json_object_is_refused(data: bytes) -> None:
+def test_message_that_is_no_json_object_is_rejected(data: bytes) -> None:
     rules = Rules()
     rules.receive(data)
     assert rules.code == "invalid_json"
 
 
 @pytest.mark.parametrize("event", [{}, {"type": None}, {"type": 1}, {"type": "response.cancel"}])
-def test_unknown_event_is_refused(event: Any) -> None:
+def test_unknown_event_is_rejected(event: Any) -> None:
     rules = Rules()
     rules.receive(event)
-    assert rules.refused[-1].error.param == "type"
+    assert rules.refusals[-1].error.param == "type"
 
 
 def test_report_of_a_handled_response_is_ignored() -> None:
     rules = Rules()
     rules.receive({"type": "response.processed", "response_id": "resp_1"})
-    assert (rules.refused, rules.started, rules.sent) == ([], [], [])
+    assert (rules.refusals, rules.started, rules.sent) == ([], [], [])
 
 
-def test_requests_that_wait_have_a_limit_of_bytes() -> None:
+def test_bytes_of_waiting_requests_are_limited() -> None:
     rules = Rules()
     half = "x" * (socket.MAX_WAITING_BYTES // 2)
     rules.create(input=half)
     rules.create(input="short")
     rules.create(input=half)
-    assert (rules.code, rules.refused[-1].error.status) == ("too_many_waiting_requests", 429)
+    assert (rules.code, rules.refusals[-1].error.status) == ("too_many_waiting_requests", 429)
     rules.complete()
     rules.create(input=half)
-    assert len(rules.refused) == 1
+    assert len(rules.refusals) == 1
 
 
-def test_old_connection_answers_nothing_new_and_closes_when_it_is_idle() -> None:
+def test_expired_connection_rejects_requests_and_closes_when_idle() -> None:
     rules = Rules()
     rules.create(model="m")
     rules.expire(socket.MAX_SECONDS - 1)
@@ -131,7 +131,7 @@ def test_old_connection_answers_nothing_new_and_closes_when_it_is_idle() -> None
     assert rules.closed is not None
 
 
-def test_old_idle_connection_closes() -> None:
+def test_expired_idle_connection_closes() -> None:
     rules = Rules()
     rules.expire(socket.MAX_SECONDS)
     assert rules.closed is not None and rules.closed.code == 1000

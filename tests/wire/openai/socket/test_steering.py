@@ -15,7 +15,7 @@ CALLS = [
 ]
 
 
-def active(**fields: Any) -> Rules:
+def rules_with_active_response(**fields: Any) -> Rules:
     """Return rules with one response under way."""
     rules = Rules()
     rules.create(model="m", input="Hi", **fields)
@@ -24,13 +24,13 @@ def active(**fields: Any) -> Rules:
 
 
 def test_input_is_accepted_and_continues_the_response_with_its_settings() -> None:
-    rules = active(stream_id="a", store=False, temperature=0)
+    rules = rules_with_active_response(stream_id="a", store=False, temperature=0)
     event = rules.steer(value="Stop.")
     assert (event["type"], event["stream_id"]) == ("response.steer.accepted", "a")
     assert event["steer"]["previous_response_id"] == "resp_1"
-    again = rules.steer(value=[{"role": "user", "content": "Now."}])
-    assert again["steer"]["id"] != event["steer"]["id"]
-    assert again["sequence_number"] == event["sequence_number"] + 1
+    second_event = rules.steer(value=[{"role": "user", "content": "Now."}])
+    assert second_event["steer"]["id"] != event["steer"]["id"]
+    assert second_event["sequence_number"] == event["sequence_number"] + 1
     rules.create(model="later", stream_id="a")
     rules.complete()
     (successor,) = rules.started
@@ -43,12 +43,12 @@ def test_input_is_accepted_and_continues_the_response_with_its_settings() -> Non
 
 
 def test_input_waits_for_the_results_of_tools() -> None:
-    rules = active()
-    steer = rules.steer()["steer"]
+    rules = rules_with_active_response()
+    accepted_input = rules.steer()["steer"]
     rules.complete(output=CALLS)
     (event,) = rules.sent
     assert event["type"] == "response.steer.pending"
-    assert (event["steer"], event["reason"]) == (steer, "waiting_for_required_input")
+    assert (event["steer"], event["reason"]) == (accepted_input, "waiting_for_required_input")
     assert event["required_input"] == [
         {"type": "function_call_output", "call_id": "c1", "name": "f"},
         {"type": "custom_tool_call_output", "call_id": "c2"},
@@ -63,7 +63,7 @@ def test_input_waits_for_the_results_of_tools() -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"input": None}])
 def test_waiting_input_is_all_of_a_request_without_input(fields: Any) -> None:
-    rules = active()
+    rules = rules_with_active_response()
     rules.steer()
     rules.complete(output=CALLS)
     rules.create(previous_response_id="resp_1", **fields)
@@ -73,7 +73,7 @@ def test_waiting_input_is_all_of_a_request_without_input(fields: Any) -> None:
 
 def test_oldest_waiting_input_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steer, "MAX_WAITING", 1)
-    rules = active()
+    rules = rules_with_active_response()
     for name in ("resp_1", "resp_2"):
         rules.steer(name)
         rules.complete(name, output=CALLS)
@@ -83,29 +83,29 @@ def test_oldest_waiting_input_is_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "input" not in json.loads(rules.started[-1].body)
 
 
-def test_failed_response_gives_its_input_back() -> None:
-    rules = active()
-    steer = rules.steer()["steer"]
+def test_failed_response_returns_its_input() -> None:
+    rules = rules_with_active_response()
+    accepted_input = rules.steer()["steer"]
     rules.fail()
     (event,) = rules.sent
     assert (event["type"], event["error"]["code"]) == (
         "response.steer.failed",
         "successor_creation_failed",
     )
-    assert event["steer"] == {**steer, "input": "Stop."}
+    assert event["steer"] == {**accepted_input, "input": "Stop."}
 
 
-def test_failed_request_gives_the_input_back_that_waited_for_it() -> None:
-    rules = active()
-    steer = rules.steer()["steer"]
+def test_failed_request_returns_the_waiting_input() -> None:
+    rules = rules_with_active_response()
+    accepted_input = rules.steer()["steer"]
     rules.complete(output=CALLS)
     rules.create(previous_response_id="resp_1", input="result")
     rules.fail()
-    assert rules.sent[-1]["steer"] == {**steer, "input": "Stop."}
+    assert rules.sent[-1]["steer"] == {**accepted_input, "input": "Stop."}
 
 
-def test_failed_successor_gives_the_input_back_that_made_it() -> None:
-    rules = active()
+def test_failed_successor_reports_its_input() -> None:
+    rules = rules_with_active_response()
     rules.steer()
     rules.complete()
     rules.fail()
@@ -114,7 +114,7 @@ def test_failed_successor_gives_the_input_back_that_made_it() -> None:
 
 
 def test_successor_that_is_answered_sends_nothing_about_steering() -> None:
-    rules = active()
+    rules = rules_with_active_response()
     rules.steer()
     rules.complete()
     rules.complete("resp_2")
@@ -137,7 +137,7 @@ def test_response_that_is_not_under_way_cannot_be_steered(name: str, code: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "more"),
+    ("name", "value", "fields"),
     [
         ("resp_1", "", {}),
         ("resp_1", [], {}),
@@ -150,24 +150,24 @@ def test_response_that_is_not_under_way_cannot_be_steered(name: str, code: str) 
         (None, "Stop.", {}),
     ],
 )
-def test_invalid_steering_input_is_refused(name: Any, value: Any, more: Any) -> None:
-    event = active().steer(name, value, **more)
+def test_invalid_steering_input_is_rejected(name: Any, value: Any, fields: Any) -> None:
+    event = rules_with_active_response().steer(name, value, **fields)
     assert event["error"]["code"] == "invalid_input"
 
 
-def test_result_of_a_function_may_steer() -> None:
+def test_function_result_is_accepted_as_steering_input() -> None:
     result = {"type": "function_call_output", "call_id": "c", "output": "1"}
-    assert active().steer(value=[result])["type"] == "response.steer.accepted"
+    assert rules_with_active_response().steer(value=[result])["type"] == "response.steer.accepted"
 
 
 @pytest.mark.parametrize("field", ["conversation", "context_management"])
 def test_response_of_a_conversation_cannot_be_steered(field: str) -> None:
-    event = active(**{field: "any"}).steer()
+    event = rules_with_active_response(**{field: "any"}).steer()
     assert event["error"]["code"] == "steering_not_supported"
 
 
 def test_response_takes_a_limited_number_of_inputs() -> None:
-    rules = active()
+    rules = rules_with_active_response()
     for _ in range(steer.MAX_STEERS):
         assert rules.steer()["type"] == "response.steer.accepted"
     assert rules.steer()["error"]["code"] == "too_many_pending_steers"

@@ -43,7 +43,7 @@ def test_warm_up_is_a_completed_response_without_output() -> None:
 
 
 @pytest.mark.parametrize(("store", "names"), [(True, ["resp_abc"]), (False, [])])
-def test_warm_up_is_stored_unless_the_request_says_no(store: bool, names: list[str]) -> None:
+def test_warm_up_is_stored_unless_store_is_false(store: bool, names: list[str]) -> None:
     assert CREATE.archival is not None
     request = CREATE.archival.resolve(read(OVER_SOCKET, generate=False, store=store), {})
     assert CREATE.compute is not None

@@ -1,4 +1,4 @@
-"""Calls of custom tools, whole and streamed, in chat completions and Responses."""
+"""Calls of custom tools, streamed or not, in chat completions and Responses."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from msgspec.structs import replace
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.wire.openai.responses.decode import DECODER
 from tests.wire.openai import openai_cases, responses_cases
-from tests.wire.openai.openai_cases import chunks_of
+from tests.wire.openai.openai_cases import parse_chunks
 from tests.wire.openai.responses_answers import HEX, answer
-from tests.wire.openai.responses_cases import events_in
+from tests.wire.openai.responses_cases import parse_events
 
 CALL = ToolCallPart("call_1", "exec", "ls -l", custom=True, namespace="functions")
 FUNCTION = ToolCallPart("call_2", "wait", "{}", namespace="functions")
 
 
-def test_custom_call_of_responses_names_its_namespace() -> None:
-    whole = responses_cases.render(responses_cases.parse(), answer((CALL, FUNCTION)))
-    custom, function = whole["output"]
+def test_custom_call_of_responses_has_its_namespace() -> None:
+    body = responses_cases.render(responses_cases.parse(), answer((CALL, FUNCTION)))
+    custom, function = body["output"]
     assert custom == {
         "type": "custom_tool_call",
         "id": f"ctc_{HEX}00",
@@ -39,8 +39,8 @@ def test_call_without_a_namespace_has_no_such_field() -> None:
 
 
 def test_custom_call_streams_as_its_input() -> None:
-    sent = responses_cases.stream(responses_cases.parse(), answer((CALL,)), [2])
-    _, _, start, *deltas, done, end, last = events_in(sent)
+    stream_bytes = responses_cases.stream(responses_cases.parse(), answer((CALL,)), [2])
+    _, _, start, *deltas, done, end, last = parse_events(stream_bytes)
     assert start["item"] == {**end["item"], "input": "", "status": "in_progress"}
     assert {event["type"] for event in deltas} == {"response.custom_tool_call_input.delta"}
     assert "".join(event["delta"] for event in deltas) == done["input"] == "ls -l"
@@ -65,15 +65,19 @@ def test_recorded_custom_call_is_a_scripted_call(streamed: bool) -> None:
     )
 
 
-def chat_deltas(*calls: ToolCallPart, **body: Any) -> list[dict[str, Any]]:
+def stream_chat_deltas(*calls: ToolCallPart, **body: Any) -> list[dict[str, Any]]:
     request = openai_cases.parse(**body)
-    sent = openai_cases.stream(request, openai_cases.answer(calls, finish="tool_calls"), [3])
-    return [chunk["choices"][0]["delta"] for chunk in chunks_of(sent)]
+    stream_bytes = openai_cases.stream(
+        request, openai_cases.answer(calls, finish="tool_calls"), [3]
+    )
+    return [chunk["choices"][0]["delta"] for chunk in parse_chunks(stream_bytes)]
 
 
-def test_custom_call_of_chat_streams_as_whole_answers_have_it() -> None:
+def test_custom_call_of_chat_is_streamed_as_custom_input() -> None:
     plain = replace(FUNCTION, namespace="")
-    deltas = [call for delta in chat_deltas(CALL, plain) for call in delta.get("tool_calls", ())]
+    deltas = [
+        call for delta in stream_chat_deltas(CALL, plain) for call in delta.get("tool_calls", ())
+    ]
     assert deltas == [
         {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "exec", "input": ""}},
         {"index": 0, "custom": {"input": "ls "}},

@@ -1,4 +1,4 @@
-"""Tools are offered wherever a request for OpenAI's Responses lists them."""
+"""Tools are read from every place where a Responses request lists them."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.engine.canonical import Tool
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from tests.wire.openai.responses_answers import answer
-from tests.wire.openai.responses_cases import Session, parse, refusal_of
+from tests.wire.openai.responses_cases import Session, catch_error, parse
 
 CODEX = Path(__file__).resolve().parents[3] / "data" / "codex_request.json"
 USER = {"role": "user", "content": "Hello"}
@@ -17,13 +17,13 @@ FIND = {"type": "function", "name": "find"}
 DEFERRED = {**FIND, "defer_loading": True}
 
 
-def places(*items: Any, **body: Any) -> list[tuple[str, str, str]]:
-    """The namespace, name and kind of each offered tool."""
+def read_tools(*items: Any, **body: Any) -> list[tuple[str, str, str]]:
+    """Return namespace, name and kind of each tool of a parsed request."""
     tools = parse(input=[USER, *items], **body).tools
     return [(tool.namespace, tool.name, tool.kind) for tool in tools]
 
 
-def additional(*tools: Any) -> dict[str, Any]:
+def additional_tools(*tools: Any) -> dict[str, Any]:
     return {"type": "additional_tools", "role": "developer", "tools": list(tools)}
 
 
@@ -50,7 +50,7 @@ def test_request_of_codex_offers_its_tools_by_namespace() -> None:
 
 def test_tools_in_a_namespace_carry_it() -> None:
     namespace = {"type": "namespace", "name": "crm", "tools": [FIND]}
-    assert places(tools=[namespace, FIND]) == [
+    assert read_tools(tools=[namespace, FIND]) == [
         ("crm", "find", "function"),
         ("", "find", "function"),
     ]
@@ -61,19 +61,21 @@ def test_tools_in_a_namespace_carry_it() -> None:
     [
         ([], [{"type": "tool_search"}, DEFERRED]),
         ([{"type": "tool_search_output", "call_id": "c", "tools": [FIND]}], []),
-        ([additional(FIND)], []),
-        ([additional(FIND), {"type": "tool_search_output", "tools": [DEFERRED]}], [DEFERRED]),
+        ([additional_tools(FIND)], []),
+        ([additional_tools(FIND), {"type": "tool_search_output", "tools": [DEFERRED]}], [DEFERRED]),
     ],
 )
 def test_function_that_is_loaded_on_demand_is_in_a_namespace_of_its_name(
     items: list[Any], tools: list[Any]
 ) -> None:
-    named = [place for place in places(*items, tools=tools) if place[2] != "hosted"]
-    assert named == [("find", "find", "function")]
+    functions = [tool for tool in read_tools(*items, tools=tools) if tool[2] != "hosted"]
+    assert functions == [("find", "find", "function")]
 
 
 def test_custom_tool_that_is_added_has_no_namespace() -> None:
-    assert places(additional({"type": "custom", "name": "exec"})) == [("", "exec", "custom")]
+    assert read_tools(additional_tools({"type": "custom", "name": "exec"})) == [
+        ("", "exec", "custom")
+    ]
 
 
 def test_tools_of_an_mcp_server_are_hosted_below_its_label() -> None:
@@ -91,12 +93,12 @@ def test_tools_of_an_mcp_server_are_hosted_below_its_label() -> None:
 
 
 @pytest.mark.parametrize("kind", ["mcp_list_tools", "tool_search_output"])
-def test_list_that_is_cut_short_offers_nothing(kind: str) -> None:
-    assert places({"type": kind}) == []
+def test_list_without_tools_offers_nothing(kind: str) -> None:
+    assert read_tools({"type": kind}) == []
 
 
 @pytest.mark.parametrize(
-    ("tools", "place"),
+    ("tools", "path"),
     [
         (1, "input[1].tools"),
         ([{"type": "namespace", "tools": []}], "input[1].tools[0].name"),
@@ -104,29 +106,31 @@ def test_list_that_is_cut_short_offers_nothing(kind: str) -> None:
         ([{"type": "namespace", "name": "n", "tools": [{}]}], "input[1].tools[0].tools[0].name"),
     ],
 )
-def test_malformed_tools_are_refused_with_their_place(tools: Any, place: str) -> None:
+def test_invalid_tools_are_rejected_with_their_path(tools: Any, path: str) -> None:
     item = {"type": "additional_tools", "role": "developer", "tools": tools}
-    assert refusal_of(input=[USER, item]).param == place
+    assert catch_error(input=[USER, item]).param == path
 
 
 def test_tools_of_earlier_items_stay_offered_in_a_continued_response() -> None:
     session = Session()
-    first = session.ask(answer((TextPart("Hi"),)), input=[additional(FIND), USER])
-    again = session.read(
+    first = session.respond(answer((TextPart("Hi"),)), input=[additional_tools(FIND), USER])
+    request = session.read(
         {
             "input": "Find it.",
             "previous_response_id": first["id"],
             "tools": [{"type": "web_search"}],
         }
     )
-    assert [tool.name for tool in again.tools] == ["web_search", "find"]
+    assert [tool.name for tool in request.tools] == ["web_search", "find"]
 
 
 def test_calls_of_earlier_responses_keep_their_namespace() -> None:
     session = Session()
     call = ToolCallPart("c1", "exec", "ls", custom=True, namespace="functions")
-    first = session.ask(answer((call,)), input=[USER])
-    result = {"type": "custom_tool_call_output", "call_id": "c1", "output": "README.md"}
-    again = session.read({"input": [result], "previous_response_id": first["id"]})
-    assert again.tool_calls == (call,)
-    assert [(one.name, one.content) for one in again.tool_results] == [("exec", "README.md")]
+    first = session.respond(answer((call,)), input=[USER])
+    tool_result = {"type": "custom_tool_call_output", "call_id": "c1", "output": "README.md"}
+    request = session.read({"input": [tool_result], "previous_response_id": first["id"]})
+    assert request.tool_calls == (call,)
+    assert [(tool_result.name, tool_result.content) for tool_result in request.tool_results] == [
+        ("exec", "README.md")
+    ]

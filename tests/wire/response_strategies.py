@@ -1,4 +1,4 @@
-"""Answers as Hypothesis draws them, of the parts that a wire is given."""
+"""Hypothesis strategies for responses, choices and their texts."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def choices_of(
 def answers_of(
     parts: st.SearchStrategy[Any], *, id: str, metadata: st.SearchStrategy[dict[str, Any]]
 ) -> st.SearchStrategy[CanonicalResponse]:
-    """Answers of up to three choices that end in any way; `id` is a pattern of theirs."""
+    """Return a strategy for responses of up to three choices; `id` is a regular expression."""
     choices = choices_of(parts, (*REASONS, "stop_sequence"))
     return st.builds(
         CanonicalResponse,

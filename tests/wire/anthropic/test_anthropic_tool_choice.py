@@ -1,4 +1,4 @@
-"""What a tool choice and an output format mean to Anthropic, and the words in its schemas."""
+"""Parsing of Anthropic's tool choice, output format and keywords in schema descriptions."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from pydantic import BaseModel, Field
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Tool, ToolChoice
 from scenarios_app.wire.anthropic.request import with_described_keywords
-from tests.wire.anthropic.anthropic_cases import LEAST, parse
+from tests.wire.anthropic.anthropic_cases import MINIMAL_BODY, parse
 
 
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("value", "tool_choice"),
     [
         ({"type": "auto"}, ToolChoice()),
         ({"type": "any", "disable_parallel_tool_use": True}, ToolChoice("required")),
@@ -22,43 +22,43 @@ from tests.wire.anthropic.anthropic_cases import LEAST, parse
         (None, ToolChoice()),
     ],
 )
-def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
-    assert parse({**LEAST, "tool_choice": sent}).choice == meant
+def test_tool_choice_is_parsed(value: Any, tool_choice: ToolChoice) -> None:
+    assert parse({**MINIMAL_BODY, "tool_choice": value}).choice == tool_choice
 
 
 @pytest.mark.parametrize(
-    ("sent", "schema"),
+    ("value", "schema"),
     [
         ({"type": "json_schema", "schema": {"type": "null"}}, {"type": "null"}),
         ({"type": "json_schema"}, ANY_OBJECT),
     ],
 )
-def test_an_output_format_has_one_meaning(sent: Any, schema: Any) -> None:
-    wanted = JsonFormat(schema, "output_config.format")
-    assert parse({**LEAST, "output_config": {"format": sent}}).json == wanted
-    assert parse({**LEAST, "output_config": {"format": {"type": "text"}}}).json is None
+def test_output_format_is_parsed(value: Any, schema: Any) -> None:
+    json_format = JsonFormat(schema, "output_config.format")
+    assert parse({**MINIMAL_BODY, "output_config": {"format": value}}).json == json_format
+    assert parse({**MINIMAL_BODY, "output_config": {"format": {"type": "text"}}}).json is None
 
 
-def test_tools_of_anthropics_own_are_hosted() -> None:
+def test_anthropics_tools_are_hosted() -> None:
     tools = [{"name": "f"}, {"type": "custom", "name": "g"}, {"type": "web_search_1", "name": "w"}]
-    kinds = [tool.kind for tool in parse({**LEAST, "tools": tools}).tools]
+    kinds = [tool.kind for tool in parse({**MINIMAL_BODY, "tools": tools}).tools]
     assert kinds == ["function", "function", "hosted"]
-    assert parse({**LEAST, "tools": tools[:1]}).tools == (Tool("f"),)
+    assert parse({**MINIMAL_BODY, "tools": tools[:1]}).tools == (Tool("f"),)
 
 
 def test_deferred_tool_is_offered_before_and_after_a_search_refers_to_it() -> None:
     rate = {"name": "get_exchange_rate", "input_schema": {"type": "object"}, "defer_loading": True}
     search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
-    offer = {**LEAST, "tools": [rate, search]}
+    offer = {**MINIMAL_BODY, "tools": [rate, search]}
     use = {"type": "tool_use", "id": "t1", "name": "find_tools", "input": {}}
     reference = {"type": "tool_reference", "tool_name": "get_exchange_rate"}
-    found = {"type": "tool_result", "tool_use_id": "t1", "content": [reference]}
-    talk = [
+    tool_result = {"type": "tool_result", "tool_use_id": "t1", "content": [reference]}
+    messages = [
         {"role": "user", "content": "1 USD?"},
         {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [found]},
+        {"role": "user", "content": [tool_result]},
     ]
-    for request in (parse(offer), parse({**offer, "messages": talk})):
+    for request in (parse(offer), parse({**offer, "messages": messages})):
         assert [(tool.name, tool.kind) for tool in request.tools] == [
             ("get_exchange_rate", "function"),
             ("tool_search_tool_bm25", "hosted"),
@@ -72,17 +72,17 @@ class Sized(BaseModel):
 
 
 def test_schema_keywords_in_descriptions_are_read() -> None:
-    read: Any = with_described_keywords(transform_schema(Sized))
-    number, code, items = (read["properties"][name] for name in ("number", "code", "items"))
+    schema: Any = with_described_keywords(transform_schema(Sized))
+    number, code, items = (schema["properties"][name] for name in ("number", "code", "items"))
     assert (number["minimum"], number["exclusiveMaximum"]) == (2, 10)
     assert (code["pattern"], code["maxLength"]) == ("^[A-Z]{2,3}, x$", 9)
     assert (items["minItems"], items["maxItems"]) == (2, 5)
 
 
-def test_other_descriptions_are_words_alone() -> None:
-    said = "{minLength: many, maxLength: inf, uniqueItems: True, format: date, default: {}}"
-    assert with_described_keywords({"description": said}) == {
-        "description": said,
+def test_other_descriptions_are_not_read_as_keywords() -> None:
+    description = "{minLength: many, maxLength: inf, uniqueItems: True, format: date, default: {}}"
+    assert with_described_keywords({"description": description}) == {
+        "description": description,
         "uniqueItems": True,
         "format": "date",
     }

@@ -1,4 +1,4 @@
-"""Answers played as streams: part by part, their texts in pieces."""
+"""Encode a response as a stream, with texts cut into deltas of chosen sizes."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,10 @@ from scenarios_app.engine.parts import (
 )
 
 
-def events_of(response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> Iterator[StreamEvent]:
-    """The answer part by part, its texts cut into deltas of these sizes over and over."""
+def stream_events(
+    response: CanonicalResponse, sizes: Sequence[int] = (3,)
+) -> Iterator[StreamEvent]:
+    """Yield a response's stream events; delta lengths repeat `sizes`."""
     size = itertools.cycle(sizes)
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
@@ -30,8 +32,8 @@ def events_of(response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> Itera
         yield Finish(number, choice.finish_reason, choice.stop_sequence)
 
 
-def played(encoder: Any, response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> bytes:
-    """The whole stream as it leaves."""
+def encode_stream(encoder: Any, response: CanonicalResponse, sizes: Sequence[int] = (3,)) -> bytes:
+    """Return all bytes that an encoder writes for a response."""
     opening = encoder.opening()
-    middle = b"".join(encoder.event(event) for event in events_of(response, sizes))
+    middle = b"".join(encoder.event(event) for event in stream_events(response, sizes))
     return bytes(opening + middle + encoder.closing())

@@ -1,5 +1,4 @@
-"""Hypothesis strategies for JSON, and for all that an SDK's own request types allow, which take
-their time."""
+"""Hypothesis strategies for JSON and for an SDK's request types, with settings for slow draws."""
 
 import functools
 import types
@@ -45,7 +44,7 @@ PLAIN: Mapping[Any, st.SearchStrategy[Any]] = {
 
 
 def values_of(type_: Any) -> st.SearchStrategy[Any]:
-    """JSON values of a type as SDKs annotate requests: typed dicts, unions, literals, lists."""
+    """Return a strategy for JSON values of an annotation: typed dict, union, literal or list."""
     if type_ in PLAIN:
         return PLAIN[type_]
     if hasattr(type_, "__required_keys__"):
@@ -67,7 +66,7 @@ def values_of(type_: Any) -> st.SearchStrategy[Any]:
 def _objects_of(type_: Any) -> st.SearchStrategy[dict[str, Any]]:
     hints = get_type_hints(type_, include_extras=True)
     fields = {name: values_of(hint) for name, hint in hints.items()}
-    # With postponed annotations `__required_keys__` is empty, so read the marks themselves.
+    # With postponed annotations `__required_keys__` is empty, so read the markers themselves.
     needed = {name for name, hint in hints.items() if get_origin(hint) is Required}
     return st.fixed_dictionaries(
         {name: fields[name] for name in hints if name in needed},

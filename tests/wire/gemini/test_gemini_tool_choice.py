@@ -1,4 +1,4 @@
-"""What a tool configuration and a response schema mean to Google."""
+"""Parsing of Gemini's tool configuration and response schema."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import pytest
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, ToolChoice
 from scenarios_app.wire.gemini.request import json_schema
-from tests.wire.gemini.gemini_cases import LEAST, parse
+from tests.wire.gemini.gemini_cases import MINIMAL_BODY, parse
 
 PLACE = "generationConfig"
 
 
 @pytest.mark.parametrize(
-    ("calling", "meant"),
+    ("tool_config", "tool_choice"),
     [
         (None, ToolChoice()),
         ({}, ToolChoice()),
@@ -24,12 +24,12 @@ PLACE = "generationConfig"
         ),
     ],
 )
-def test_a_tool_configuration_has_one_meaning(calling: Any, meant: ToolChoice) -> None:
-    assert parse({**LEAST, "toolConfig": calling}).choice == meant
+def test_tool_config_is_parsed(tool_config: Any, tool_choice: ToolChoice) -> None:
+    assert parse({**MINIMAL_BODY, "toolConfig": tool_config}).choice == tool_choice
 
 
 @pytest.mark.parametrize(
-    ("config", "meant"),
+    ("config", "json_format"),
     [
         ({}, None),
         ({"responseMimeType": "text/plain"}, None),
@@ -51,11 +51,11 @@ def test_a_tool_configuration_has_one_meaning(calling: Any, meant: ToolChoice) -
         ),
     ],
 )
-def test_a_response_schema_has_one_meaning(config: Any, meant: JsonFormat | None) -> None:
-    assert parse({**LEAST, "generationConfig": config}).json == meant
+def test_response_schema_is_parsed(config: Any, json_format: JsonFormat | None) -> None:
+    assert parse({**MINIMAL_BODY, "generationConfig": config}).json == json_format
 
 
-def test_googles_schemas_are_json_schemas() -> None:
+def test_googles_schema_becomes_a_json_schema() -> None:
     google = {
         "type": "OBJECT",
         "properties": {

@@ -1,4 +1,4 @@
-"""A conversation as the numbers of `context`: what comes back of it, and what never does."""
+"""Conversations encoded in the numbers of `context`."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,21 +6,21 @@ from hypothesis import strategies as st
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.ollama.fields import MAX_CONTEXT_NUMBERS, decode_context, encode_context
-from tests.wire.ollama.ollama_cases import ROUTES, answer, parse_body, prompt, render
+from tests.wire.ollama.ollama_cases import ROUTES, answer, parse_body, parse_generate, render
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-SAID = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
+TURNS = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
 
 
-@given(st.lists(SAID, max_size=6))
-def test_context_decodes_to_the_same_conversation(said: list[tuple[str, str]]) -> None:
-    messages = tuple(Message(role, (TextPart(text),)) for role, text in said)  # type: ignore[arg-type]
+@given(st.lists(TURNS, max_size=6))
+def test_context_decodes_to_the_same_conversation(turns: list[tuple[str, str]]) -> None:
+    messages = tuple(Message(role, (TextPart(text),)) for role, text in turns)  # type: ignore[arg-type]
     numbers = encode_context(messages)
     assert all(0 <= number < 65_536 for number in numbers)
     assert decode_context(numbers) == messages
 
 
-def test_only_what_user_and_assistant_say_is_kept() -> None:
+def test_context_has_only_texts_of_user_and_assistant() -> None:
     messages = (
         Message("system", (TextPart("s"),)),
         Message("user", (TextPart("u"), OpaquePart("image"))),
@@ -28,7 +28,7 @@ def test_only_what_user_and_assistant_say_is_kept() -> None:
     assert decode_context(encode_context(messages)) == (Message("user", (TextPart("u"),)),)
 
 
-def test_the_oldest_is_forgotten_where_it_is_too_much() -> None:
+def test_oldest_messages_are_dropped_from_a_long_context() -> None:
     long = [Message("user", (TextPart(f"{i}" * 9_000),)) for i in range(9)]
     numbers = encode_context(long)
     assert len(numbers) <= MAX_CONTEXT_NUMBERS
@@ -37,25 +37,25 @@ def test_the_oldest_is_forgotten_where_it_is_too_much() -> None:
 
 
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(0, 65_535), max_size=20))
-def test_any_numbers_are_taken(numbers: list[int]) -> None:
+def test_any_numbers_are_decoded(numbers: list[int]) -> None:
     assert isinstance(decode_context(numbers), tuple)  # type: ignore[arg-type]
 
 
-def packed(text: str) -> list[int]:
+def pack_text(text: str) -> list[int]:
     return [int.from_bytes(text.encode()[i : i + 2], "little") for i in range(0, len(text), 2)]
 
 
-def test_json_of_another_shape_is_no_memory() -> None:
+def test_json_of_another_shape_decodes_to_no_messages() -> None:
     for text in ('{"a":1} ', "[1] ", '[["system","x"]] ', '[["user",1]]', "null"):
-        assert decode_context(packed(text)) == ()
-    assert decode_context(packed("[" * 5_000)) == ()
+        assert decode_context(pack_text(text)) == ()
+    assert decode_context(pack_text("[" * 5_000)) == ()
 
 
-def test_a_conversation_goes_on_by_its_context() -> None:
-    first = prompt("Who are you?", system="Be brief.")
-    told = render(first, answer([TextPart("A mock.")]))
+def test_context_continues_a_conversation() -> None:
+    first = parse_generate("Who are you?", system="Be brief.")
+    body = render(first, answer([TextPart("A mock.")]))
     second = parse_body(
-        {"model": "m", "prompt": "Really?", "system": "Be long.", "context": told["context"]},
+        {"model": "m", "prompt": "Really?", "system": "Be long.", "context": body["context"]},
         "generate",
     )
     assert [(m.role, m.text) for m in second.messages] == [
@@ -67,10 +67,15 @@ def test_a_conversation_goes_on_by_its_context() -> None:
     assert (second.turn, second.first_user_text) == (2, "Who are you?")
 
 
-def test_cache_key_of_a_prompt_is_short_and_tells_conversations_apart() -> None:
+def test_cache_key_of_a_prompt_is_short_and_differs_by_conversation() -> None:
     key = ROUTES["generate"].cache_key
-    assert key(prompt("a")) == key(prompt("a", options={"num_predict": 5}))
-    others = [prompt("b"), prompt("a", raw=True), prompt("a", think=True), prompt("a", system="b")]
-    others.append(prompt("a", context=encode_context([Message("user", (TextPart("b"),))])))
-    assert key(prompt("a")) not in [key(other) for other in others]
-    assert len(repr(key(prompt("a" * 1_000_000)))) < 1_000
+    assert key(parse_generate("a")) == key(parse_generate("a", options={"num_predict": 5}))
+    others = [
+        parse_generate("b"),
+        parse_generate("a", raw=True),
+        parse_generate("a", think=True),
+        parse_generate("a", system="b"),
+    ]
+    others.append(parse_generate("a", context=encode_context([Message("user", (TextPart("b"),))])))
+    assert key(parse_generate("a")) not in [key(other) for other in others]
+    assert len(repr(key(parse_generate("a" * 1_000_000)))) < 1_000

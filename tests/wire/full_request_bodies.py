@@ -1,16 +1,16 @@
-"""Legal requests with much in them, and odd values to put in place of what they hold."""
+"""Valid requests with many fields, and odd values to substitute for theirs."""
 
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
-class Rich:
-    """A body that each of these paths takes, and what is put into its places."""
+class FullRequest:
+    """A body that is valid on these paths, and values to substitute in it."""
 
     paths: tuple[str, ...]
     body: dict[str, Any]
-    odd: list[Any]
+    odd_values: list[Any]
 
 
 MESSAGES: dict[str, Any] = {
@@ -102,32 +102,32 @@ CONTENTS: dict[str, Any] = {
     "requests": [{"content": {"parts": [{"text": "embedded"}]}, "outputDimensionality": 2}],
     "generateContentRequest": {"contents": [{"parts": [{"text": "counted"}]}]},
 }
-ODD: list[Any] = [
+ODD_VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1.5, 2**80, 1e308),
     *("", "text", "\u2028\x00é"),
     *([], [[]], [None], [""], ["text"], [{}]),
     *({}, {"": {}}),
 ]
-RICH = {
-    "anthropic": Rich(
+FULL_REQUESTS = {
+    "anthropic": FullRequest(
         ("/v1/messages", "/v1/messages/count_tokens"),
         MESSAGES,
         [
-            *ODD,
+            *ODD_VALUES,
             *("tool_result", "tool_use", "thinking", "disabled", "custom"),
             *([{"type": "text"}], [{"type": "tool_result"}]),
             *({"type": None}, {"type": []}, {"type": "text", "text": {}}, {"format": 1}),
             *({"type": "tool_use", "id": [], "name": "f"}, {"role": "assistant"}, {"content": [1]}),
         ],
     ),
-    "gemini": Rich(
+    "gemini": FullRequest(
         tuple(
             f"/v1beta/models/gemini-x:{verb}"
             for verb in ("generateContent", "countTokens", "embedContent", "batchEmbedContents")
         ),
         CONTENTS,
         [
-            *ODD,
+            *ODD_VALUES,
             *("model", "user", "c2ln", "="),
             *([{"text": "x"}], [{"functionResponse": {}}]),
             *({"text": None}, {"text": {}}, {"parts": 1}, {"parts": {"text": "x"}}),

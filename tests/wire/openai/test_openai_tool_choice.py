@@ -1,4 +1,4 @@
-"""What a tool choice and a response format mean, on chat and Responses."""
+"""Parsing of tool choice and response format of chat completions and Responses."""
 
 from typing import Any
 
@@ -7,20 +7,20 @@ import pytest
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, ToolChoice
 from scenarios_app.wire.openai.fields import to_json_format, to_tool_choice
 
-NAMED: Any = {"type": "function", "function": {"name": "f"}}
-FLAT: Any = {"type": "function", "name": "g"}
+FUNCTION_CHOICE: Any = {"type": "function", "function": {"name": "f"}}
+FLAT_FUNCTION_CHOICE: Any = {"type": "function", "name": "g"}
 
 
 @pytest.mark.parametrize(
-    ("sent", "meant"),
+    ("value", "expected"),
     [
         (None, ToolChoice()),
         ("auto", ToolChoice()),
         ("none", ToolChoice("none")),
         ("required", ToolChoice("required")),
         ("any", ToolChoice("required")),
-        (NAMED, ToolChoice("required", ("f",))),
-        (FLAT, ToolChoice("required", ("g",))),
+        (FUNCTION_CHOICE, ToolChoice("required", ("f",))),
+        (FLAT_FUNCTION_CHOICE, ToolChoice("required", ("g",))),
         ({"name": "old"}, ToolChoice("required", ("old",))),
         ({"type": "custom", "custom": {"name": "c"}}, ToolChoice("required", ("c",))),
         ({"type": "mcp", "server_label": "s", "name": "t"}, ToolChoice("required", ("s",))),
@@ -29,19 +29,22 @@ FLAT: Any = {"type": "function", "name": "g"}
         (
             {
                 "type": "allowed_tools",
-                "allowed_tools": {"mode": "required", "tools": [NAMED, 5]},
+                "allowed_tools": {"mode": "required", "tools": [FUNCTION_CHOICE, 5]},
             },
             ToolChoice("required", ("f",)),
         ),
-        ({"type": "allowed_tools", "mode": "auto", "tools": [FLAT]}, ToolChoice("auto", ("g",))),
+        (
+            {"type": "allowed_tools", "mode": "auto", "tools": [FLAT_FUNCTION_CHOICE]},
+            ToolChoice("auto", ("g",)),
+        ),
     ],
 )
-def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
-    assert to_tool_choice(sent) == meant
+def test_tool_choice_is_parsed(value: Any, expected: ToolChoice) -> None:
+    assert to_tool_choice(value) == expected
 
 
 @pytest.mark.parametrize(
-    ("sent", "schema"),
+    ("value", "has_schema"),
     [
         ({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "null"}}}, True),
         ({"type": "json_schema", "name": "n", "schema": {"type": "null"}}, True),
@@ -49,11 +52,13 @@ def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
         ({"type": "json_object"}, False),
     ],
 )
-def test_a_response_format_has_one_meaning(sent: Any, schema: bool) -> None:
-    wanted = JsonFormat({"type": "null"}, "f", name="n") if schema else JsonFormat(ANY_OBJECT, "f")
-    assert to_json_format(sent, "f") == wanted
+def test_response_format_is_parsed(value: Any, has_schema: bool) -> None:
+    expected = (
+        JsonFormat({"type": "null"}, "f", name="n") if has_schema else JsonFormat(ANY_OBJECT, "f")
+    )
+    assert to_json_format(value, "f") == expected
 
 
-@pytest.mark.parametrize("sent", [None, {"type": "text"}, {"type": "grammar", "grammar": "x"}])
-def test_other_formats_want_no_json(sent: Any) -> None:
-    assert to_json_format(sent, "response_format") is None
+@pytest.mark.parametrize("value", [None, {"type": "text"}, {"type": "grammar", "grammar": "x"}])
+def test_other_formats_are_not_json(value: Any) -> None:
+    assert to_json_format(value, "response_format") is None

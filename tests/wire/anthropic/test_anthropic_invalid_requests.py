@@ -1,21 +1,24 @@
-"""What the Anthropic wire refuses in a request: each with a text that names the place."""
+"""Invalid requests to the Anthropic wire are rejected with the path of the error."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.wire.errors import WireError
-from tests.wire.anthropic.anthropic_cases import LEAST, parse
+from tests.wire.anthropic.anthropic_cases import MINIMAL_BODY, parse
 
 
 @pytest.mark.parametrize("field", ["model", "max_tokens", "messages"])
-def test_a_required_field_is_named(field: str) -> None:
-    for body in ({k: v for k, v in LEAST.items() if k != field}, {**LEAST, field: None}):
-        assert _refused(body) == f"{field}: Field required"
+def test_missing_field_is_rejected_with_its_name(field: str) -> None:
+    for body in (
+        {k: v for k, v in MINIMAL_BODY.items() if k != field},
+        {**MINIMAL_BODY, field: None},
+    ):
+        assert _catch_message(body) == f"{field}: Field required"
 
 
 @pytest.mark.parametrize(
-    ("place", "broken"),
+    ("path", "invalid_fields"),
     [
         ("model", {"model": 5}),
         ("max_tokens", {"max_tokens": "16"}),
@@ -58,13 +61,13 @@ def test_a_required_field_is_named(field: str) -> None:
         ("thread.previous_message_id", {"thread": {"type": "continue"}}),
     ],
 )
-def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, Any]) -> None:
-    message = _refused({**LEAST, **broken})
-    assert message.startswith(f"{place}:") or f"'{place}'" in message
+def test_invalid_value_is_rejected_with_its_path(path: str, invalid_fields: dict[str, Any]) -> None:
+    message = _catch_message({**MINIMAL_BODY, **invalid_fields})
+    assert message.startswith(f"{path}:") or f"'{path}'" in message
 
 
 @pytest.mark.parametrize(
-    ("place", "block"),
+    ("path", "block"),
     [
         ("type", {"text": "no type"}),
         ("type", {"type": 5}),
@@ -82,33 +85,36 @@ def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, A
         ("is_error", {"type": "tool_result", "tool_use_id": "t", "is_error": "no"}),
     ],
 )
-def test_a_broken_block_is_named_by_its_place(place: str, block: object) -> None:
-    message = _refused({**LEAST, "messages": [{"role": "user", "content": [block]}]})
-    named = f"messages[0].content[0].{place}"
-    assert message.startswith(f"{named}:") or f"'{named}'" in message
+def test_invalid_block_is_rejected_with_its_path(path: str, block: object) -> None:
+    message = _catch_message({**MINIMAL_BODY, "messages": [{"role": "user", "content": [block]}]})
+    full_path = f"messages[0].content[0].{path}"
+    assert message.startswith(f"{full_path}:") or f"'{full_path}'" in message
 
 
-def test_a_refusal_says_no_more_than_the_envelope_can() -> None:
-    with pytest.raises(WireError) as caught:
-        parse({**LEAST, "temperature": "hot"})
-    answer = caught.value.answer
-    assert (answer.status, answer.code, answer.param) == (400, None, None)
+def test_rejection_has_no_code_and_no_param() -> None:
+    with pytest.raises(WireError) as raised:
+        parse({**MINIMAL_BODY, "temperature": "hot"})
+    error = raised.value.answer
+    assert (error.status, error.code, error.param) == (400, None, None)
 
 
-def test_a_conversation_that_is_held_elsewhere_is_not_found() -> None:
+def test_continued_thread_is_not_found() -> None:
     thread = {"type": "continue", "previous_message_id": "msg_1"}
-    with pytest.raises(WireError, match="msg_1") as caught:
-        parse({**LEAST, "messages": [], "thread": thread})
-    answer = caught.value.answer
-    assert (answer.status, answer.code) == (404, "thread_not_found")
+    with pytest.raises(WireError, match="msg_1") as raised:
+        parse({**MINIMAL_BODY, "messages": [], "thread": thread})
+    error = raised.value.answer
+    assert (error.status, error.code) == (404, "thread_not_found")
 
 
-def test_a_conversation_that_begins_is_read_as_any() -> None:
-    assert parse({**LEAST, "thread": {"type": "create"}}).messages == parse(LEAST).messages
+def test_created_thread_does_not_change_the_request() -> None:
+    assert (
+        parse({**MINIMAL_BODY, "thread": {"type": "create"}}).messages
+        == parse(MINIMAL_BODY).messages
+    )
 
 
-def _refused(body: object) -> str:
-    with pytest.raises(WireError) as caught:
+def _catch_message(body: object) -> str:
+    with pytest.raises(WireError) as raised:
         parse(body)
-    assert caught.value.answer.status == 400
-    return caught.value.answer.message
+    assert raised.value.answer.status == 400
+    return raised.value.answer.message
