@@ -1,4 +1,4 @@
-"""The agents that `make test-agents` installs, and what they are run with."""
+"""The agents that `make test-agents` installs, and their commands."""
 
 import os
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 from tests.docs.places import INSTALLED, shell_path
 from tests.support.required_services import require
 
-# The folder of the packages from npm. Without it no agent is run.
+# The folder of the packages from npm. Agents are run only if it is set.
 FOLDER = os.environ.get("MOCKLLM_AGENTS", "")
 ON_DEMAND = "make test-agents runs this"
-# Of each agent: its guide in docs/agents/ and its call with a prompt.
+# The command of each agent with a prompt, and the name of its guide in docs/agents/.
 COMMANDS = {
     "claude": ("claude", "-p", "Write notes.txt", "--permission-mode", "acceptEdits"),
     "codex": ("codex", "exec", "Write notes.txt"),

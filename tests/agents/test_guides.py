@@ -23,7 +23,7 @@ def page(name: str) -> str:
 @pytest.mark.skipif(not FOLDER, reason=ON_DEMAND)
 @pytest.mark.parametrize("agent", GUIDES)
 def test_every_block_of_a_guide_works(agent: str, tmp_path: Path) -> None:
-    # The overview goes on with the cassette of the first guide.
+    # The overview continues with the cassette of the first guide.
     pages = [GUIDES[agent], "index"] if agent == "claude" else [GUIDES[agent]]
     path, python = search_path(agent), str(INSTALLED / "python")
     with Newcomer(tmp_path, path=path, python=python) as newcomer:
@@ -36,8 +36,10 @@ def test_every_block_of_a_guide_works(agent: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", GUIDES)
 def test_example_is_the_first_scenario_of_its_guide(agent: str) -> None:
-    shown = next(block for block in blocks_of(page(GUIDES[agent])) if block.file == "notes.json")
-    assert (ROOT / "examples" / "agents" / f"{agent}.json").read_text() == shown.text
+    scenario_block = next(
+        block for block in blocks_of(page(GUIDES[agent])) if block.file == "notes.json"
+    )
+    assert (ROOT / "examples" / "agents" / f"{agent}.json").read_text() == scenario_block.text
 
 
 @pytest.mark.parametrize("agent", GUIDES)
@@ -50,5 +52,5 @@ def test_guide_is_short_and_has_three_parts(agent: str) -> None:
 
 def test_overview_names_the_versions_that_are_installed() -> None:
     rows = (ROOT / page("index")).read_text().splitlines()
-    named = {row.split(" | ")[1] for row in rows if row.endswith(".md) |")}
-    assert named == set(VERSIONS.values())
+    versions = {row.split(" | ")[1] for row in rows if row.endswith(".md) |")}
+    assert versions == set(VERSIONS.values())

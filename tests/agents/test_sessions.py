@@ -13,7 +13,7 @@ from tests.docs.blocks import ROOT
 SECONDS = 120
 # Requests of a session: two turns, and side requests for a warm-up, a model or a title.
 REQUESTS = {"claude": 2, "codex": 3, "gemini": 3, "opencode": 3}
-# Wrapped in a shell, which keeps the agent's own time and the journal.
+# A shell that stores the agent's start and end times and the journal.
 SHELL = """
 begin=$(date +%s.%N)
 "$@" || exit
@@ -52,25 +52,25 @@ def test_agent_plays_its_example(
     scenario = str(ROOT / "examples" / "agents" / f"{agent}.json")
     begin = time.monotonic()
     command = ("sh", "-c", SHELL, "sh", *COMMANDS[agent])
-    done = run("mockllm", "run", "--scenario", scenario, "--strict", "--", *command)
+    result = run("mockllm", "run", "--scenario", scenario, "--strict", "--", *command)
     seconds = time.monotonic() - begin
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("notes.txt is written.\n")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("notes.txt is written.\n")
     assert (project / "notes.txt").read_text() == "Scripted.\n"
-    assert f"passed: the run, {REQUESTS[agent]} requests\n" in done.stderr
-    assert "Reconnecting" not in done.stderr
+    assert f"passed: the run, {REQUESTS[agent]} requests\n" in result.stderr
+    assert "Reconnecting" not in result.stderr
     requests = json.loads((project / "journal.json").read_text())["requests"]
     assert len(requests) == REQUESTS[agent]
-    outcomes = {(one["status"], one["matched"], one["fallback"]) for one in requests}
+    outcomes = {(row["status"], row["matched"], row["fallback"]) for row in requests}
     assert outcomes == {(200, True, False)}
-    # The user's own folders stay as they were, but for caches.
+    # The agent writes only caches into the home folder.
     assert [path.name for path in home.iterdir() if path.name not in (".cache", ".npm")] == []
 
     before, after = map(float, (project / "times").read_text().split())
-    alone = after - before
+    agent_seconds = after - before
     with capsys.disabled():
         print(
-            f"\n{agent}: {seconds:.1f} s in all, {alone:.1f} s of it the agent "
-            f"(ratio {seconds / alone:.1f}), whose --version takes {start_seconds:.1f} s"
+            f"\n{agent}: {seconds:.1f} s in all, {agent_seconds:.1f} s of it the agent "
+            f"(ratio {seconds / agent_seconds:.1f}), whose --version takes {start_seconds:.1f} s"
         )

@@ -1,1 +1,1 @@
-"""Agent frameworks, each in an environment of its own, against a server."""
+"""Agent frameworks, each in a separate environment, against a server."""

@@ -1,4 +1,4 @@
-"""Typed answers of instructor that nobody scripted, by a forced tool, by JSON and by a schema."""
+"""instructor without a script: typed answers by a forced tool, by JSON and by a schema."""
 
 import os
 from typing import Literal
@@ -9,7 +9,7 @@ import openai
 from pydantic import BaseModel, Field
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-instructor"
-ASKED = [{"role": "user", "content": "Tell me a city"}]
+MESSAGES = [{"role": "user", "content": "Tell me a city"}]
 
 
 class City(BaseModel):
@@ -26,14 +26,18 @@ for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA):
         openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0), mode=mode
     )
     city = client.chat.completions.create(
-        model="gpt-4o", messages=ASKED, response_model=City, max_retries=0
+        model="gpt-4o", messages=MESSAGES, response_model=City, max_retries=0
     )
     assert isinstance(city, City), city
     print(f"openai {mode.name}: passed")
 
 claude = instructor.from_anthropic(anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0))
 city = claude.messages.create(
-    model="claude-sonnet-4-5", max_tokens=4_000, messages=ASKED, response_model=City, max_retries=0
+    model="claude-sonnet-4-5",
+    max_tokens=4_000,
+    messages=MESSAGES,
+    response_model=City,
+    max_retries=0,
 )
 assert isinstance(city, City), city
 print("anthropic: passed")

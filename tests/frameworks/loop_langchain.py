@@ -1,4 +1,4 @@
-"""Agents of LangChain against answers that nobody scripted: each calls its tool and ends."""
+"""Agents of LangChain without a script: each calls its tool once and ends."""
 
 import os
 
@@ -14,10 +14,10 @@ from pydantic import BaseModel
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-langchain"
 QUESTION = "What is the weather in Paris?"
-ASKED = {"messages": [{"role": "user", "content": QUESTION}]}
+INPUT = {"messages": [{"role": "user", "content": QUESTION}]}
 # One turn of the model and one tool call are two steps.
-MOST = {"recursion_limit": 9}
-called: list[str] = []
+CONFIG = {"recursion_limit": 9}
+called_locations: list[str] = []
 
 
 class City(BaseModel):
@@ -29,7 +29,7 @@ class City(BaseModel):
 
 def get_weather(location: str) -> str:
     """Tells the weather."""
-    called.append(location)
+    called_locations.append(location)
     return f"sunny in {location}"
 
 
@@ -49,15 +49,17 @@ def models() -> dict[str, BaseChatModel]:
 
 
 def check(model: BaseChatModel) -> None:
-    called.clear()
-    said = create_agent(model, [get_weather]).invoke(ASKED, MOST)["messages"][-1]
-    assert isinstance(said, AIMessage) and said.text.endswith(QUESTION), said
-    assert len(called) == 1, called
+    called_locations.clear()
+    last_message = create_agent(model, [get_weather]).invoke(INPUT, CONFIG)["messages"][-1]
+    assert isinstance(last_message, AIMessage) and last_message.text.endswith(QUESTION), (
+        last_message
+    )
+    assert len(called_locations) == 1, called_locations
 
-    called.clear()
-    pieces = create_agent(model, [get_weather]).stream(ASKED, MOST, stream_mode="messages")
+    called_locations.clear()
+    pieces = create_agent(model, [get_weather]).stream(INPUT, CONFIG, stream_mode="messages")
     text = "".join(piece.text for piece, _ in pieces if piece.type.startswith("AIMessage"))
-    assert text.endswith(QUESTION) and len(called) == 1, (text, called)
+    assert text.endswith(QUESTION) and len(called_locations) == 1, (text, called_locations)
 
     if isinstance(model, ChatOllama):
         # Ollama cannot force calls, so the format alone gives the type.
@@ -66,7 +68,7 @@ def check(model: BaseChatModel) -> None:
         return
     for strategy in (ToolStrategy(City), ProviderStrategy(City)):
         agent = create_agent(model, [get_weather], response_format=strategy)
-        city = agent.invoke(ASKED, MOST)["structured_response"]
+        city = agent.invoke(INPUT, CONFIG)["structured_response"]
         assert isinstance(city, City), (strategy, city)
 
 

@@ -1,5 +1,4 @@
-"""A loop of calls through litellm against answers that nobody scripted: over each provider it
-calls its tool once and ends."""
+"""litellm without a script: a loop over each provider calls its tool once and ends."""
 
 import os
 from typing import Any
@@ -8,10 +7,10 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
 from pydantic import BaseModel
-from weather import MOST_TURNS, QUESTION, TOOL, result_of
+from weather import MAX_TURNS, QUESTION, TOOL, tool_result
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-litellm"
-WAYS = {
+BASE_URLS = {
     "openai/gpt-4o": f"{URL}/v1",
     "openai/responses/gpt-4o": f"{URL}/v1",
     "anthropic/claude-sonnet-4-5": URL,
@@ -27,33 +26,33 @@ class City(BaseModel):
     people: int
 
 
-def ask(model: str, messages: list[Any], **fields: Any) -> Any:
-    given = {"api_base": WAYS[model], "api_key": KEY, "max_retries": 0, "messages": messages}
-    return litellm.completion(model=model, **given, **fields)
+def complete(model: str, messages: list[Any], **fields: Any) -> Any:
+    options = {"api_base": BASE_URLS[model], "api_key": KEY, "max_retries": 0, "messages": messages}
+    return litellm.completion(model=model, **options, **fields)
 
 
-def loop(model: str, *, stream: bool) -> tuple[str, int]:
-    """What is said in the end, and how many calls there were before."""
+def run_loop(model: str, *, stream: bool) -> tuple[str, int]:
+    """Return the last text and the number of tool calls before it."""
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     calls = 0
-    for _ in range(MOST_TURNS):
-        answer = ask(model, messages, tools=[TOOL], stream=stream)
+    for _ in range(MAX_TURNS):
+        answer = complete(model, messages, tools=[TOOL], stream=stream)
         if stream:
             answer = litellm.stream_chunk_builder(list(answer), messages=messages)
-        said = answer.choices[0].message
-        if not said.tool_calls:
-            return said.content, calls
-        messages.append(said)
-        messages += map(result_of, said.tool_calls)
-        calls += len(said.tool_calls)
-    raise AssertionError(f"{model} called tools in each of {MOST_TURNS} turns")
+        message = answer.choices[0].message
+        if not message.tool_calls:
+            return message.content, calls
+        messages.append(message)
+        messages += map(tool_result, message.tool_calls)
+        calls += len(message.tool_calls)
+    raise AssertionError(f"{model} called tools in each of {MAX_TURNS} turns")
 
 
-for model in WAYS:
+for model in BASE_URLS:
     for stream in (False, True):
-        said, calls = loop(model, stream=stream)
-        assert said.endswith(QUESTION) and calls == 1, (model, stream, said, calls)
-    asked = [{"role": "user", "content": "Tell me a city"}]
-    typed = ask(model, asked, response_format=City).choices[0].message.content
+        text, calls = run_loop(model, stream=stream)
+        assert text.endswith(QUESTION) and calls == 1, (model, stream, text, calls)
+    messages = [{"role": "user", "content": "Tell me a city"}]
+    typed = complete(model, messages, response_format=City).choices[0].message.content
     City.model_validate_json(typed)
     print(f"{model}: passed")

@@ -1,4 +1,4 @@
-"""Agents of llama-index against answers that nobody scripted: each run calls its tool and ends."""
+"""Agents of llama-index without a script: each run calls its tool once and ends."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from llama_index.llms.ollama import Ollama
 from llama_index.llms.openai import OpenAI, OpenAIResponses
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-llama-index"
-ASKED = "What is the weather in Paris?"
+QUESTION = "What is the weather in Paris?"
 MODELS = {
     "openai": OpenAI(model="gpt-4o", api_base=f"{URL}/v1", api_key=KEY, max_retries=0),
     "responses": OpenAIResponses(model="gpt-4o", api_base=f"{URL}/v1", api_key=KEY, max_retries=0),
@@ -18,21 +18,25 @@ MODELS = {
     ),
     "ollama": Ollama(model="llama3.2", base_url=URL, request_timeout=20),
 }
-called: list[str] = []
+called_locations: list[str] = []
 
 
 def get_weather(location: str) -> str:
     """Tells the weather."""
-    called.append(location)
+    called_locations.append(location)
     return f"sunny in {location}"
 
 
 async def main() -> None:
     for name, model in MODELS.items():
-        called.clear()
+        called_locations.clear()
         agent = FunctionAgent(tools=[get_weather], llm=model)
-        said = str(await agent.run(ASKED, max_iterations=4))
-        assert said.endswith(ASKED) and len(called) == 1, (name, said, called)
+        text = str(await agent.run(QUESTION, max_iterations=4))
+        assert text.endswith(QUESTION) and len(called_locations) == 1, (
+            name,
+            text,
+            called_locations,
+        )
         print(f"{name}: passed")
 
 

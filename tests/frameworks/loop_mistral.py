@@ -1,21 +1,21 @@
-"""Mistral's SDK against answers that nobody scripted: it calls its tool once and ends."""
+"""Mistral's SDK without a script: it calls its tool once and ends."""
 
 import os
 from typing import Any
 
 from mistralai.client import Mistral
-from weather import MOST_TURNS, QUESTION, TOOL, result_of
+from weather import MAX_TURNS, QUESTION, TOOL, tool_result
 
 URL, KEY, MODEL = os.environ["MOCKLLM_URL"], "sk-mistral", "mistral-large-latest"
 client = Mistral(api_key=KEY, server_url=f"{URL}/mistral")
 messages: list[Any] = [{"role": "user", "content": QUESTION}]
 calls = 0
-for _ in range(MOST_TURNS):
-    said = client.chat.complete(model=MODEL, messages=messages, tools=[TOOL]).choices[0].message
-    if not said.tool_calls:
+for _ in range(MAX_TURNS):
+    message = client.chat.complete(model=MODEL, messages=messages, tools=[TOOL]).choices[0].message
+    if not message.tool_calls:
         break
-    messages.append(said)
-    messages += map(result_of, said.tool_calls)
-    calls += len(said.tool_calls)
-assert said.content.endswith(QUESTION) and calls == 1, (said, calls)
+    messages.append(message)
+    messages += map(tool_result, message.tool_calls)
+    calls += len(message.tool_calls)
+assert message.content.endswith(QUESTION) and calls == 1, (message, calls)
 print("chat: passed")

@@ -1,4 +1,4 @@
-"""Agents of openai-agents against answers that nobody scripted: each calls its tool and ends."""
+"""Agents of openai-agents without a script: each calls its tool once and ends."""
 
 import asyncio
 import os
@@ -15,9 +15,9 @@ from agents import (
 from pydantic import BaseModel
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-agents"
-ASKED = "What is the weather in Paris?"
+QUESTION = "What is the weather in Paris?"
 set_tracing_disabled(True)
-called: list[str] = []
+called_locations: list[str] = []
 
 
 class City(BaseModel):
@@ -30,20 +30,20 @@ class City(BaseModel):
 @function_tool
 def get_weather(location: str) -> str:
     """Tells the weather."""
-    called.append(location)
+    called_locations.append(location)
     return f"sunny in {location}"
 
 
 async def main() -> None:
     client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
     for kind in (OpenAIChatCompletionsModel, OpenAIResponsesModel):
-        called.clear()
+        called_locations.clear()
         model = kind(model="gpt-4o", openai_client=client)
         agent = Agent(name="weather", model=model, tools=[get_weather])
-        said = (await Runner.run(agent, ASKED, max_turns=4)).final_output
-        assert said.endswith(ASKED) and len(called) == 1, (said, called)
+        text = (await Runner.run(agent, QUESTION, max_turns=4)).final_output
+        assert text.endswith(QUESTION) and len(called_locations) == 1, (text, called_locations)
         typed = Agent(name="city", model=model, tools=[get_weather], output_type=City)
-        city = (await Runner.run(typed, ASKED, max_turns=4)).final_output
+        city = (await Runner.run(typed, QUESTION, max_turns=4)).final_output
         assert isinstance(city, City), city
         print(f"{kind.__name__}: passed")
 

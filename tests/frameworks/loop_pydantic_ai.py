@@ -1,4 +1,4 @@
-"""Agents of pydantic-ai against answers that nobody scripted: each run calls its tool and ends."""
+"""Agents of pydantic-ai without a script: each run calls its tool once and ends."""
 
 import os
 
@@ -14,7 +14,7 @@ from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-pydantic-ai"
-ASKED = "What is the weather in Paris?"
+QUESTION = "What is the weather in Paris?"
 
 
 class City(BaseModel):
@@ -39,16 +39,19 @@ def models() -> dict[str, Model]:
 
 
 def check(model: Model) -> None:
-    called = []
+    called_locations = []
 
     def get_weather(location: str) -> str:
         """Tells the weather."""
-        called.append(location)
+        called_locations.append(location)
         return f"sunny in {location}"
 
-    said = Agent(model, tools=[get_weather]).run_sync(ASKED)
-    assert said.output.endswith(ASKED) and len(called) == 1, (said.output, called)
-    typed = Agent(model, tools=[get_weather], output_type=City).run_sync(ASKED)
+    result = Agent(model, tools=[get_weather]).run_sync(QUESTION)
+    assert result.output.endswith(QUESTION) and len(called_locations) == 1, (
+        result.output,
+        called_locations,
+    )
+    typed = Agent(model, tools=[get_weather], output_type=City).run_sync(QUESTION)
     assert isinstance(typed.output, City), typed.output
 
 

@@ -1,4 +1,4 @@
-"""instructor: typed answers by a forced tool, by JSON and by a schema, whole and in parts."""
+"""instructor: typed answers by a forced tool, by JSON and by a schema."""
 
 import os
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 URL, KEY = os.environ["MOCKLLM_URL"], "sk-instructor"
 PARIS = {"name": "Paris", "people": 2_100_000}
-ASKED = [{"role": "user", "content": "Tell me a city"}]
+MESSAGES = [{"role": "user", "content": "Tell me a city"}]
 
 
 class City(BaseModel):
@@ -23,13 +23,13 @@ for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON, instructor.Mode.JSON_S
     client = instructor.from_openai(
         openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0), mode=mode
     )
-    city = client.chat.completions.create(model="gpt-4o", messages=ASKED, response_model=City)
+    city = client.chat.completions.create(model="gpt-4o", messages=MESSAGES, response_model=City)
     assert city.model_dump() == PARIS, city
     print(f"openai {mode.name}: passed")
 
 claude = instructor.from_anthropic(anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0))
 city = claude.messages.create(
-    model="claude-sonnet-4-5", max_tokens=99, messages=ASKED, response_model=City
+    model="claude-sonnet-4-5", max_tokens=99, messages=MESSAGES, response_model=City
 )
 assert city.model_dump() == PARIS, city
 print("anthropic: passed")

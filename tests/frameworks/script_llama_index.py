@@ -30,9 +30,9 @@ for name, model in MODELS.items():
     assert model.chat(hello).message.content == TEXT
     deltas = [piece.delta or "" for piece in model.stream_chat(hello)]
     assert "".join(deltas) == TEXT, deltas
-    asked = model.chat_with_tools([TOOL], user_msg="What is the weather in Paris?")
-    (call,) = model.get_tool_calls_from_response(asked)
+    response = model.chat_with_tools([TOOL], user_msg="What is the weather in Paris?")
+    (call,) = model.get_tool_calls_from_response(response)
     assert (call.tool_name, call.tool_kwargs) == ("get_weather", {"location": "Paris"})
-    told = model.predict_and_call([TOOL], user_msg="What is the weather in Paris?")
-    assert "sunny in Paris" in str(told), told
+    answer = model.predict_and_call([TOOL], user_msg="What is the weather in Paris?")
+    assert "sunny in Paris" in str(answer), answer
     print(f"{name}: passed")

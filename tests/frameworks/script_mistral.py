@@ -1,4 +1,4 @@
-"""Mistral's SDK, whose API is OpenAI's with some fields more: chat, tools, embeddings, models."""
+"""Mistral's SDK, whose API is OpenAI's with additional fields: chat, tools, embeddings, models."""
 
 import json
 import os
@@ -17,16 +17,16 @@ TOOL = {
     },
 }
 
-whole = client.chat.complete(model="mistral-large-latest", messages=HELLO)
-text = whole.choices[0].message.content
-assert text and whole.usage.total_tokens > 0, whole
+completion = client.chat.complete(model="mistral-large-latest", messages=HELLO)
+text = completion.choices[0].message.content
+assert text and completion.usage.total_tokens > 0, completion
 with client.chat.stream(model="mistral-large-latest", messages=HELLO) as events:
     chunks = [event.data.choices[0].delta.content or "" for event in events]
 assert "".join(chunks) == text and len(chunks) > 2, chunks
 print("chat: passed")
 
-called = client.chat.complete(model="mistral-large-latest", messages=WEATHER, tools=[TOOL])
-(call,) = called.choices[0].message.tool_calls
+tool_completion = client.chat.complete(model="mistral-large-latest", messages=WEATHER, tools=[TOOL])
+(call,) = tool_completion.choices[0].message.tool_calls
 assert call.function.name == "get_weather", call
 assert json.loads(call.function.arguments) == {"location": "Paris"}, call
 print("tools: passed")

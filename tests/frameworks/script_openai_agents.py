@@ -1,4 +1,4 @@
-"""openai-agents over chat completions and Responses: a run with a tool, streamed and whole."""
+"""openai-agents over chat completions and Responses: a run with a tool, streamed or not."""
 
 import asyncio
 import os
@@ -55,21 +55,21 @@ async def main() -> None:
             print(f"{kind.__name__}: passed")
         else:
             raise AssertionError("no error was raised")
-    await over_websocket()
+    await run_over_websocket()
 
 
-async def over_websocket() -> None:
+async def run_over_websocket() -> None:
     """Run turns with a tool on one WebSocket; the second continues the first."""
     async with responses_websocket_session(base_url=f"{URL}/v1", api_key=KEY) as session:
         agent = Agent(name="weather", model="gpt-4o", tools=[get_weather])
         first = await session.run(agent, "What is the weather in Paris?")
         assert first.final_output == "It is sunny in Paris.", first.final_output
-        again = session.run_streamed(
+        second = session.run_streamed(
             agent, "What is the weather in Paris?", previous_response_id=first.last_response_id
         )
-        events = [event.type async for event in again.stream_events()]
+        events = [event.type async for event in second.stream_events()]
         assert "raw_response_event" in events
-        assert again.final_output == "It is sunny in Paris.", again.final_output
+        assert second.final_output == "It is sunny in Paris.", second.final_output
     print("responses_websocket_session: passed")
 
 

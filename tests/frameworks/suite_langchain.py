@@ -1,6 +1,6 @@
-"""LangChain's standard chat-model suite, over each of its integrations that the server speaks to.
+"""LangChain's standard chat-model suite, with each integration whose API the server has.
 
-Run by pytest in an environment of its own; `MOCKLLM_URL` is the server.
+pytest runs it in a separate environment; `MOCKLLM_URL` is the server.
 """
 
 import os

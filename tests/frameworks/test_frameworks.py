@@ -1,6 +1,7 @@
-"""Agent frameworks against a server, each in an environment of its own below `.frameworks/`.
+"""Agent frameworks against a server, each in a separate environment below `.frameworks/`.
 
-`make test-frameworks` makes the environments; what cannot be had is skipped with its reason.
+`make test-frameworks` creates the environments; a framework that cannot be installed is skipped
+with the reason.
 """
 
 import json
@@ -23,7 +24,7 @@ INSTALL_SECONDS, RUN_SECONDS = 900, 600
 
 @dataclass(frozen=True)
 class Framework:
-    """What to install, and what to run with the Python that has it."""
+    """The packages of a framework, and the arguments of the Python that has them."""
 
     name: str
     packages: tuple[str, ...]
@@ -34,15 +35,15 @@ class Framework:
         return ENVIRONMENTS / self.name / "bin" / "python"
 
     def install(self) -> None:
-        """Make the environment unless it is there with these very packages."""
+        """Create the environment unless it exists with exactly these packages."""
         stamp, wanted = ENVIRONMENTS / self.name / ".installed", "\n".join(self.packages)
         if stamp.is_file() and stamp.read_text() == wanted:
             return
-        made = _uv("venv", "--quiet", "--clear", str(ENVIRONMENTS / self.name))
-        made = made or _uv(
+        error = _run_uv("venv", "--quiet", "--clear", str(ENVIRONMENTS / self.name))
+        error = error or _run_uv(
             "pip", "install", "--quiet", "--python", str(self.python), *self.packages
         )
-        require(not made, f"{self.name} could not be installed: {made[-300:]}")
+        require(not error, f"{self.name} could not be installed: {error[-300:]}")
         stamp.write_text(wanted)
 
 
@@ -84,7 +85,7 @@ FRAMEWORKS = [
         "llama-index-llms-openai>=0.8",
         "llama-index-llms-anthropic>=0.12",
         "llama-index-llms-ollama>=0.11",
-        # Newer versions have types of which llama-index makes values.
+        # llama-index instantiates types of it that newer versions do not let it instantiate.
         "anthropic<1",
     ),
 ]
@@ -98,16 +99,16 @@ PAGE_ONLY = [
 LOOPS = [framework for framework in FRAMEWORKS if (HERE / f"loop_{framework.name}.py").is_file()]
 
 
-def _uv(*arguments: str) -> str:
-    """Run uv; what it says where it fails."""
-    done = subprocess.run(
+def _run_uv(*arguments: str) -> str:
+    """Run uv; return its error output, or an empty string if it succeeds."""
+    result = subprocess.run(
         [sys.executable, "-m", "uv", *arguments],
         capture_output=True,
         text=True,
         timeout=INSTALL_SECONDS,
         check=False,
     )
-    return done.stderr or "failed" if done.returncode else ""
+    return result.stderr or "failed" if result.returncode else ""
 
 
 @pytest.fixture(scope="module")
@@ -122,9 +123,9 @@ def server() -> Iterator[RunningServer]:
 )
 @pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda framework: framework.name)
-def test_a_framework_gets_what_was_scripted(server: RunningServer, framework: Framework) -> None:
+def test_framework_gets_the_scripted_responses(server: RunningServer, framework: Framework) -> None:
     framework.install()
-    run(framework, framework.command, server)
+    run_framework(framework, framework.command, server)
 
 
 @pytest.mark.skipif(
@@ -132,17 +133,17 @@ def test_a_framework_gets_what_was_scripted(server: RunningServer, framework: Fr
 )
 @pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
 @pytest.mark.parametrize("framework", LOOPS, ids=lambda framework: framework.name)
-def test_agents_of_a_framework_end_without_a_script(framework: Framework) -> None:
+def test_agents_of_a_framework_end_with_generated_responses(framework: Framework) -> None:
     framework.install()
     auto = {"steps": [{"consume": False, "produce": {"generate": {"kind": "auto"}}}]}
     with running_server(
         [{"name": "auto", **auto}], settings={"MOCKLLM_WORDS_PER_SECOND": "0"}
     ) as running:
-        run(framework, (str(HERE / f"loop_{framework.name}.py"),), running)
+        run_framework(framework, (str(HERE / f"loop_{framework.name}.py"),), running)
 
 
-def run(framework: Framework, command: tuple[str, ...], server: RunningServer) -> None:
-    done = subprocess.run(
+def run_framework(framework: Framework, command: tuple[str, ...], server: RunningServer) -> None:
+    result = subprocess.run(
         [str(framework.python), *command],
         cwd=ENVIRONMENTS,
         env={**os.environ, "MOCKLLM_URL": server.base_url},
@@ -151,15 +152,15 @@ def run(framework: Framework, command: tuple[str, ...], server: RunningServer) -
         timeout=RUN_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-3_000:]
+    assert result.returncode == 0, result.stdout[-6_000:] + result.stderr[-3_000:]
 
 
 def test_every_script_is_run() -> None:
     commands = {Path(framework.command[-1]).name for framework in FRAMEWORKS}
-    there = {
+    script_names = {
         path.name for path in HERE.glob("s*.py") if path.name.startswith(("script_", "suite_"))
     }
-    assert commands == there
+    assert commands == script_names
     assert {path.name for path in HERE.glob("loop_*.py")} == {
         f"loop_{framework.name}.py" for framework in LOOPS
     }

@@ -1,4 +1,4 @@
-"""The page of agent frameworks: each program runs as it stands, with the framework installed."""
+"""The page of agent frameworks: each program runs unchanged, with the framework installed."""
 
 import os
 import re
@@ -62,8 +62,8 @@ def follow(section: str, *, folder: Path, path: str, python: str) -> None:
 @pytest.mark.timeout(INSTALL_SECONDS + RUN_SECONDS)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_program_of_a_framework_plays_the_scenario_unchanged(section: str, tmp_path: Path) -> None:
-    known = {framework.name: framework for framework in (*FRAMEWORKS, *PAGE_ONLY)}
-    framework = known[SECTIONS[section]]
+    frameworks_by_name = {framework.name: framework for framework in (*FRAMEWORKS, *PAGE_ONLY)}
+    framework = frameworks_by_name[SECTIONS[section]]
     framework.install()
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -87,12 +87,12 @@ def test_every_section_is_run_and_short() -> None:
     headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
     assert headings == [*SECTIONS, JAVASCRIPT]
     for section in headings:
-        _, program, command, shown = blocks(section)
+        _, program, command, output = blocks(section)
         assert len(program.text.splitlines()) <= MAX_PROGRAM_LINES, program.place
         python = "node" if section == JAVASCRIPT else "python"
         run = f"mockllm run --scenario weather.json --strict -- {python} {program.file}\n"
         assert command.text.endswith(run)
-        assert shown.text == "Take sunglasses.\n"
+        assert output.text == "Take sunglasses.\n"
 
 
 def test_programs_name_no_server_and_no_key() -> None:

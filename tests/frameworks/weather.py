@@ -1,4 +1,4 @@
-"""The tool that scripts of OpenAI's kind of client offer, and its result as they send it back."""
+"""The tool that scripts with OpenAI-style clients offer, and the message of its result."""
 
 import json
 from typing import Any
@@ -17,11 +17,11 @@ TOOL = {
     },
 }
 # An agent with this many tool calls does not end.
-MOST_TURNS = 4
+MAX_TURNS = 4
 
 
-def result_of(call: Any) -> dict[str, Any]:
-    """The message that brings the result of a call."""
-    place = json.loads(call.function.arguments)["location"]
-    told = {"role": "tool", "tool_call_id": call.id, "name": call.function.name}
-    return {**told, "content": f"sunny in {place}"}
+def tool_result(call: Any) -> dict[str, Any]:
+    """Return the message with the result of a call."""
+    location = json.loads(call.function.arguments)["location"]
+    message = {"role": "tool", "tool_call_id": call.id, "name": call.function.name}
+    return {**message, "content": f"sunny in {location}"}
