@@ -1,1 +1,1 @@
-"""Clients from npm, which ask a server of their own."""
+"""Clients from npm against a server."""

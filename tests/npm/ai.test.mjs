@@ -7,7 +7,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, Output, generateText, stepCountIs, streamText, tool } from "ai";
 import { createOllama } from "ollama-ai-provider-v2";
 import { z } from "zod";
-import { ARGUMENTS, RESULT, SUNNY, TEXT, key, url } from "./asked.mjs";
+import { ARGUMENTS, RESULT, SUNNY, TEXT, key, url } from "./shared.mjs";
 
 const models = {
   "openai chat": () => createOpenAI({ baseURL: `${url}/v1`, apiKey: key() }).chat("gpt-4o"),
@@ -21,13 +21,13 @@ const models = {
       headers: { Authorization: `Bearer ${key()}` },
     })("llama3.2"),
 };
-const asked = [];
+const toolInputs = [];
 const tools = {
   get_weather: tool({
     description: "Tells the weather.",
     inputSchema: z.object({ city: z.string(), days: z.array(z.number()) }),
     execute: async (args) => {
-      asked.push(args);
+      toolInputs.push(args);
       return RESULT;
     },
   }),
@@ -57,24 +57,24 @@ for (const [name, model] of Object.entries(models)) {
     assert.deepEqual(answer.output, { name: "Paris", people: 2_100_000 });
   });
 
-  test(`${name}: the tool loop goes on to the answer`, async () => {
-    asked.length = 0;
+  test(`${name}: the tool loop continues to the answer`, async () => {
+    toolInputs.length = 0;
     const options = { tools, stopWhen: stepCountIs(5), prompt: "weather" };
-    const whole = await generateText({ model: model(), ...options });
-    assert.equal(whole.text, SUNNY);
-    assert.equal(whole.steps.length, 2);
+    const completion = await generateText({ model: model(), ...options });
+    assert.equal(completion.text, SUNNY);
+    assert.equal(completion.steps.length, 2);
     const streamed = streamText({ model: model(), ...options });
     assert.equal(await streamed.steps.then((steps) => steps.at(-1).text), SUNNY);
-    assert.deepEqual(asked, [ARGUMENTS, ARGUMENTS]);
+    assert.deepEqual(toolInputs, [ARGUMENTS, ARGUMENTS]);
   });
 
   test(`${name}: errors`, async () => {
-    for (const [said, status] of [
+    for (const [prompt, status] of [
       ["limit", 429],
       ["nobody", 404],
     ]) {
-      const asking = generateText({ model: model(), prompt: said, maxRetries: 0 });
-      await assert.rejects(asking, (error) => {
+      const generation = generateText({ model: model(), prompt, maxRetries: 0 });
+      await assert.rejects(generation, (error) => {
         assert.ok(APICallError.isInstance(error), String(error));
         assert.equal(error.statusCode, status);
         return true;

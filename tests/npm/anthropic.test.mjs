@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
-import { ARGUMENTS, RESULT, SCHEMA, SUNNY, TEXT, collected, key, url, user } from "./asked.mjs";
+import { ARGUMENTS, RESULT, SCHEMA, SUNNY, TEXT, collect, key, url, user } from "./shared.mjs";
 
 const client = (options = {}) =>
   new Anthropic({ baseURL: url, apiKey: key(), maxRetries: 0, ...options });
-const asking = (content, fields = {}) => ({
+const messageRequest = (content, fields = {}) => ({
   model: "claude-sonnet-5-5",
   max_tokens: 99,
   messages: [user(content)],
@@ -19,21 +19,21 @@ const textOf = (message) =>
     .map((block) => block.text)
     .join("");
 
-test("text, whole and streamed", async () => {
-  const whole = await client().messages.create(asking("hello"));
-  assert.equal(textOf(whole), TEXT);
-  assert.equal(whole.usage.input_tokens, 64);
-  const { seen, error } = await collected(
-    client().messages.create(asking("hello", { stream: true })),
+test("text, streamed or not", async () => {
+  const completion = await client().messages.create(messageRequest("hello"));
+  assert.equal(textOf(completion), TEXT);
+  assert.equal(completion.usage.input_tokens, 64);
+  const { items, error } = await collect(
+    client().messages.create(messageRequest("hello", { stream: true })),
   );
   assert.equal(error, null);
-  const deltas = seen.filter((event) => event.type === "content_block_delta");
+  const deltas = items.filter((event) => event.type === "content_block_delta");
   assert.equal(deltas.map((event) => event.delta.text).join(""), TEXT);
-  assert.equal(seen.at(-1).type, "message_stop");
+  assert.equal(items.at(-1).type, "message_stop");
 });
 
-test("the stream helper ends with the whole message", async () => {
-  const stream = client().messages.stream(asking("think"));
+test("the stream helper returns the complete message", async () => {
+  const stream = client().messages.stream(messageRequest("think"));
   const final = await stream.finalMessage();
   assert.deepEqual(final.content[0], {
     type: "thinking",
@@ -44,9 +44,9 @@ test("the stream helper ends with the whole message", async () => {
   assert.equal(final.stop_reason, "end_turn");
 });
 
-test("a tool is called and its result told", async () => {
+test("a tool is called and its result returned", async () => {
   const api = client();
-  const first = await api.messages.stream(asking("weather", { tools })).finalMessage();
+  const first = await api.messages.stream(messageRequest("weather", { tools })).finalMessage();
   assert.equal(first.stop_reason, "tool_use");
   const use = first.content.find((block) => block.type === "tool_use");
   assert.deepEqual(use.input, ARGUMENTS);
@@ -56,38 +56,38 @@ test("a tool is called and its result told", async () => {
     { role: "assistant", content: first.content },
     user([result]),
   ];
-  const second = await api.messages.create(asking("weather", { tools, messages }));
+  const second = await api.messages.create(messageRequest("weather", { tools, messages }));
   assert.equal(textOf(second), SUNNY);
 });
 
 test("errors", async () => {
-  await assert.rejects(client().messages.create(asking("limit")), (error) => {
+  await assert.rejects(client().messages.create(messageRequest("limit")), (error) => {
     assert.ok(error instanceof Anthropic.RateLimitError);
     assert.match(error.message, /Slow down/);
     return true;
   });
-  await assert.rejects(client().messages.create(asking("nobody")), Anthropic.NotFoundError);
+  await assert.rejects(client().messages.create(messageRequest("nobody")), Anthropic.NotFoundError);
 });
 
 test("a client that retries gets its answer", async () => {
-  const answer = await client({ maxRetries: 1 }).messages.create(asking("busy"));
+  const answer = await client({ maxRetries: 1 }).messages.create(messageRequest("busy"));
   assert.equal(textOf(answer), "At last.");
 });
 
-test("what breaks in a stream is told", async () => {
-  for (const said of ["cut", "broken"]) {
-    const { seen, error } = await collected(
-      client().messages.create(asking(said, { stream: true })),
+test("a broken stream raises an error", async () => {
+  for (const prompt of ["cut", "broken"]) {
+    const { items, error } = await collect(
+      client().messages.create(messageRequest(prompt, { stream: true })),
     );
-    const deltas = seen.filter((event) => event.type === "content_block_delta");
+    const deltas = items.filter((event) => event.type === "content_block_delta");
     assert.equal(deltas.map((event) => event.delta.text).join(""), "one two");
-    assert.ok(error, said);
+    assert.ok(error, prompt);
   }
 });
 
 test("tokens are counted and models listed", async () => {
-  const { max_tokens, ...counted } = asking("hello");
-  assert.ok((await client().messages.countTokens(counted)).input_tokens > 0);
-  const { seen } = await collected(client().models.list());
-  assert.ok(seen.length > 5);
+  const { max_tokens, ...countRequest } = messageRequest("hello");
+  assert.ok((await client().messages.countTokens(countRequest)).input_tokens > 0);
+  const { items } = await collect(client().models.list());
+  assert.ok(items.length > 5);
 });

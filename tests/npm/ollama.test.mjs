@@ -2,29 +2,29 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ollama } from "ollama";
-import { ARGUMENTS, RESULT, SUNNY, TEXT, WEATHER, collected, key, url, user } from "./asked.mjs";
+import { ARGUMENTS, RESULT, SUNNY, TEXT, WEATHER, collect, key, url, user } from "./shared.mjs";
 
 const model = "llama3.2";
 const client = () => new Ollama({ host: url, headers: { Authorization: `Bearer ${key()}` } });
 const chat = (content, fields = {}) => ({ model, messages: [user(content)], ...fields });
 const tools = [{ type: "function", function: WEATHER }];
 
-test("text, whole and streamed", async () => {
-  const whole = await client().chat(chat("hello"));
-  assert.equal(whole.message.content, TEXT);
-  assert.deepEqual([whole.done_reason, whole.prompt_eval_count], ["stop", 64]);
-  const { seen, error } = await collected(client().chat(chat("hello", { stream: true })));
+test("text, streamed or not", async () => {
+  const completion = await client().chat(chat("hello"));
+  assert.equal(completion.message.content, TEXT);
+  assert.deepEqual([completion.done_reason, completion.prompt_eval_count], ["stop", 64]);
+  const { items, error } = await collect(client().chat(chat("hello", { stream: true })));
   assert.equal(error, null);
-  assert.equal(seen.map((line) => line.message.content).join(""), TEXT);
-  assert.equal(seen.at(-1).done, true);
+  assert.equal(items.map((line) => line.message.content).join(""), TEXT);
+  assert.equal(items.at(-1).done, true);
 });
 
-test("generate, whole and streamed", async () => {
-  const whole = await client().generate({ model, prompt: "hello" });
-  assert.equal(whole.response, TEXT);
-  const { seen } = await collected(client().generate({ model, prompt: "hello", stream: true }));
-  assert.equal(seen.map((line) => line.response).join(""), TEXT);
-  assert.deepEqual(seen.at(-1).context, whole.context);
+test("generate, streamed or not", async () => {
+  const completion = await client().generate({ model, prompt: "hello" });
+  assert.equal(completion.response, TEXT);
+  const { items } = await collect(client().generate({ model, prompt: "hello", stream: true }));
+  assert.equal(items.map((line) => line.response).join(""), TEXT);
+  assert.deepEqual(items.at(-1).context, completion.context);
 });
 
 test("thinking", async () => {
@@ -32,27 +32,27 @@ test("thinking", async () => {
   assert.deepEqual([message.thinking, message.content], ["First I think.", "Then I speak."]);
 });
 
-test("a tool is called and its result told", async () => {
+test("a tool is called and its result returned", async () => {
   const api = client();
-  const { seen } = await collected(api.chat(chat("weather", { tools, stream: true })));
-  const calls = seen.flatMap((line) => line.message.tool_calls ?? []);
+  const { items } = await collect(api.chat(chat("weather", { tools, stream: true })));
+  const calls = items.flatMap((line) => line.message.tool_calls ?? []);
   assert.deepEqual(calls[0].function.arguments, ARGUMENTS);
-  const content = seen.map((line) => line.message.content).join("");
+  const content = items.map((line) => line.message.content).join("");
   const messages = [
     user("weather"),
     { role: "assistant", content, tool_calls: calls },
     { role: "tool", tool_name: "get_weather", content: RESULT },
   ];
-  const told = await api.chat(chat("weather", { tools, messages }));
-  assert.equal(told.message.content, SUNNY);
+  const answer = await api.chat(chat("weather", { tools, messages }));
+  assert.equal(answer.message.content, SUNNY);
 });
 
 test("errors", async () => {
-  for (const [said, status, message] of [
+  for (const [prompt, status, message] of [
     ["limit", 429, /Slow down/],
     ["nobody", 404, /no_scenario_matched/],
   ]) {
-    await assert.rejects(client().chat(chat(said)), (error) => {
+    await assert.rejects(client().chat(chat(prompt)), (error) => {
       assert.equal(error.status_code, status);
       assert.match(error.message, message);
       return true;
@@ -60,11 +60,11 @@ test("errors", async () => {
   }
 });
 
-test("what breaks in a stream is told", async () => {
-  for (const said of ["cut", "broken"]) {
-    const { seen, error } = await collected(client().chat(chat(said, { stream: true })));
-    assert.equal(seen.map((line) => line.message.content).join(""), "one two");
-    assert.ok(error, said);
+test("a broken stream raises an error", async () => {
+  for (const prompt of ["cut", "broken"]) {
+    const { items, error } = await collect(client().chat(chat(prompt, { stream: true })));
+    assert.equal(items.map((line) => line.message.content).join(""), "one two");
+    assert.ok(error, prompt);
   }
 });
 
@@ -75,7 +75,7 @@ test("embeddings, models and version", async () => {
     [768, 768],
   );
   const { models } = await client().list();
-  assert.ok(models.some((listed) => listed.name === model));
+  assert.ok(models.some((entry) => entry.name === model));
   assert.ok((await client().show({ model })).capabilities.includes("tools"));
   assert.ok((await client().version()).version);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import OpenAI from "openai";
-import { ARGUMENTS, RESULT, SUNNY, TEXT, WEATHER, collected, key, url, user } from "./asked.mjs";
+import { ARGUMENTS, RESULT, SUNNY, TEXT, WEATHER, collect, key, url, user } from "./shared.mjs";
 
 const model = "gpt-4o";
 const client = (options = {}) =>
@@ -10,20 +10,20 @@ const client = (options = {}) =>
 const chat = (content, fields = {}) => ({ model, messages: [user(content)], ...fields });
 const tools = [{ type: "function", function: WEATHER }];
 
-test("text, whole and streamed", async () => {
-  const whole = await client().chat.completions.create(chat("hello"));
-  assert.equal(whole.choices[0].message.content, TEXT);
-  assert.equal(whole.usage.prompt_tokens, 64);
-  const { seen, error } = await collected(
+test("text, streamed or not", async () => {
+  const completion = await client().chat.completions.create(chat("hello"));
+  assert.equal(completion.choices[0].message.content, TEXT);
+  assert.equal(completion.usage.prompt_tokens, 64);
+  const { items, error } = await collect(
     client().chat.completions.create(chat("hello", { stream: true })),
   );
   assert.equal(error, null);
-  const pieces = seen.map((chunk) => chunk.choices[0]?.delta.content ?? "");
+  const pieces = items.map((chunk) => chunk.choices[0]?.delta.content ?? "");
   assert.equal(pieces.join(""), TEXT);
-  assert.equal(seen.at(-1).choices[0].finish_reason, "stop");
+  assert.equal(items.at(-1).choices[0].finish_reason, "stop");
 });
 
-test("the stream helper ends with the whole answer", async () => {
+test("the stream helper returns the complete answer", async () => {
   const stream = client().chat.completions.stream(chat("weather", { tools }));
   const final = await stream.finalChatCompletion();
   assert.equal(final.choices[0].message.content, "Let me look.");
@@ -37,8 +37,8 @@ test("reasoning", async () => {
   assert.equal(choices[0].message.content, "Then I speak.");
 });
 
-test("the tool runner calls and tells", async () => {
-  const asked = [];
+test("the tool runner calls the tool and returns its result", async () => {
+  const toolInputs = [];
   const run = client().chat.completions.runTools({
     ...chat("weather"),
     tools: [
@@ -48,7 +48,7 @@ test("the tool runner calls and tells", async () => {
           ...WEATHER,
           parse: JSON.parse,
           function: (args) => {
-            asked.push(args);
+            toolInputs.push(args);
             return RESULT;
           },
         },
@@ -56,28 +56,28 @@ test("the tool runner calls and tells", async () => {
     ],
   });
   assert.equal(await run.finalContent(), SUNNY);
-  assert.deepEqual(asked, [ARGUMENTS]);
+  assert.deepEqual(toolInputs, [ARGUMENTS]);
 });
 
-test("Responses, whole and streamed, with a tool", async () => {
-  const asked = { model, input: "hello" };
-  assert.equal((await client().responses.create(asked)).output_text, TEXT);
-  const { seen, error } = await collected(client().responses.create({ ...asked, stream: true }));
+test("Responses, streamed or not, with a tool", async () => {
+  const request = { model, input: "hello" };
+  assert.equal((await client().responses.create(request)).output_text, TEXT);
+  const { items, error } = await collect(client().responses.create({ ...request, stream: true }));
   assert.equal(error, null);
-  const pieces = seen.filter((event) => event.type === "response.output_text.delta");
+  const pieces = items.filter((event) => event.type === "response.output_text.delta");
   assert.equal(pieces.map((event) => event.delta).join(""), TEXT);
-  assert.equal(seen.at(-1).type, "response.completed");
+  assert.equal(items.at(-1).type, "response.completed");
 
   const api = client();
-  const offered = [{ type: "function", strict: false, ...WEATHER }];
-  const first = await api.responses.create({ model, input: "weather", tools: offered });
+  const responseTools = [{ type: "function", strict: false, ...WEATHER }];
+  const first = await api.responses.create({ model, input: "weather", tools: responseTools });
   const call = first.output.find((item) => item.type === "function_call");
   assert.deepEqual(JSON.parse(call.arguments), ARGUMENTS);
-  const told = { type: "function_call_output", call_id: call.call_id, output: RESULT };
+  const toolOutput = { type: "function_call_output", call_id: call.call_id, output: RESULT };
   const second = await api.responses.create({
     model,
-    input: [user("weather"), ...first.output, told],
-    tools: offered,
+    input: [user("weather"), ...first.output, toolOutput],
+    tools: responseTools,
   });
   assert.equal(second.output_text, SUNNY);
 });
@@ -100,20 +100,20 @@ test("a client that retries gets its answer", async () => {
   assert.equal(answer.choices[0].message.content, "At last.");
 });
 
-test("what breaks in a stream is told", async () => {
-  for (const said of ["cut", "broken"]) {
-    const { seen, error } = await collected(
-      client().chat.completions.create(chat(said, { stream: true })),
+test("a broken stream raises an error", async () => {
+  for (const prompt of ["cut", "broken"]) {
+    const { items, error } = await collect(
+      client().chat.completions.create(chat(prompt, { stream: true })),
     );
-    const pieces = seen.map((chunk) => chunk.choices[0]?.delta.content ?? "");
+    const pieces = items.map((chunk) => chunk.choices[0]?.delta.content ?? "");
     assert.equal(pieces.join(""), "one two");
-    assert.ok(error, said);
+    assert.ok(error, prompt);
   }
 });
 
 test("embeddings come back as numbers", async () => {
-  const asked = { model: "text-embedding-3-small", input: ["one", "two"], dimensions: 8 };
-  const { data } = await client().embeddings.create(asked);
+  const request = { model: "text-embedding-3-small", input: ["one", "two"], dimensions: 8 };
+  const { data } = await client().embeddings.create(request);
   assert.equal(data.length, 2);
   const length = Math.hypot(...data[0].embedding);
   assert.equal(data[0].embedding.length, 8);
@@ -121,6 +121,6 @@ test("embeddings come back as numbers", async () => {
 });
 
 test("models", async () => {
-  const { seen } = await collected(client().models.list());
-  assert.ok(seen.some((listed) => listed.id === model));
+  const { items } = await collect(client().models.list());
+  assert.ok(items.some((entry) => entry.id === model));
 });

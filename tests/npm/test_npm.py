@@ -1,6 +1,6 @@
-"""The JavaScript clients against a server: what each of them is asked stands in its own script.
+"""The JavaScript clients against a server: one script for each client.
 
-`make test-npm` installs them beside the scripts; where they cannot be had its tests skip.
+`make test-npm` installs them beside the scripts; without them the tests are skipped.
 """
 
 import json
@@ -30,10 +30,10 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.mark.skipif(not os.environ.get("MOCKLLM_NPM"), reason="make test-npm runs these")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name.partition(".")[0])
-def test_a_client_gets_what_was_scripted(server: RunningServer, script: Path) -> None:
-    installed = NODE is not None and (HERE / "node_modules").is_dir()
-    require(installed, "the clients from npm could not be installed beside their scripts")
-    done = subprocess.run(
+def test_client_gets_the_scripted_responses(server: RunningServer, script: Path) -> None:
+    is_installed = NODE is not None and (HERE / "node_modules").is_dir()
+    require(is_installed, "the clients from npm could not be installed beside their scripts")
+    result = subprocess.run(
         [str(NODE), "--test", "--test-reporter=spec", script.name],
         cwd=HERE,
         env={**os.environ, "MOCKLLM_URL": server.base_url, "NO_COLOR": "1"},
@@ -42,11 +42,11 @@ def test_a_client_gets_what_was_scripted(server: RunningServer, script: Path) ->
         timeout=SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_client_has_a_script() -> None:
-    asked = json.loads((HERE / "package.json").read_text())["dependencies"]
+    packages = json.loads((HERE / "package.json").read_text())["dependencies"]
     scripts = [*SCRIPTS, *HERE.glob("vitest/*/*.mjs")]
     imported = "".join(script.read_text() for script in scripts)
-    assert [name for name in asked if f'"{name}' not in imported] == []
+    assert [name for name in packages if f'"{name}' not in imported] == []

@@ -1,4 +1,4 @@
-"""The npm package mockllm-vitest, as `npm pack` builds it, in suites of vitest."""
+"""The npm package mockllm-vitest, built by `npm pack`, in suites of vitest."""
 
 import json
 import os
@@ -26,8 +26,8 @@ MODULES = HERE / "node_modules"
 SUITES = HERE / "vitest"
 PAGE = "docs/how-to/vitest.md"
 SECONDS = 300
-SET_BY_US = set(sdk_variables("http://base", "key", environment={}))
-# The clients of OpenAI and Google have other APIs too.
+VARIABLES_OF_MOCKLLM = set(sdk_variables("http://base", "key", environment={}))
+# Google's client reads this variable for another API.
 OTHER_APIS = {"GOOGLE_VERTEX_BASE_URL"}
 NPM, NODE = shutil.which("npm"), shutil.which("node")
 
@@ -38,13 +38,13 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def installed(tmp_path_factory: pytest.TempPathFactory) -> None:
+def install_package(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Install the package beside the clients, from the archive that would be published."""
-    there = NPM is not None and (MODULES / "vitest").is_dir()
-    require(there, "vitest could not be installed beside the scripts")
+    is_available = NPM is not None and (MODULES / "vitest").is_dir()
+    require(is_available, "vitest could not be installed beside the scripts")
     folder = tmp_path_factory.mktemp("packed")
-    packing = [str(NPM), "pack", "--silent", "--pack-destination", str(folder)]
-    subprocess.run(packing, cwd=PACKAGE, check=True, capture_output=True, timeout=SECONDS)
+    pack_command = [str(NPM), "pack", "--silent", "--pack-destination", str(folder)]
+    subprocess.run(pack_command, cwd=PACKAGE, check=True, capture_output=True, timeout=SECONDS)
     (archive,) = folder.iterdir()
     with tarfile.open(archive) as files:
         files.extractall(folder, filter="data")
@@ -53,11 +53,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> None:
     shutil.copytree(folder / "package", target)
 
 
-def vitest(suite: str, **variables: str) -> dict[str, Any]:
+def run_suite(suite: str, **variables: str) -> dict[str, Any]:
     """Run a suite; return its report, with what vitest printed as `output`."""
     inherited = {name: value for name, value in os.environ.items() if name != "MOCKLLM_URL"}
     command = ("vitest", "run", "--root", str(SUITES / suite), "--reporter=json")
-    done = subprocess.run(
+    result = subprocess.run(
         [str(NODE), str(MODULES / "vitest" / "vitest.mjs"), *command[1:]],
         cwd=HERE,
         env={**inherited, "PATH": shell_path(INSTALLED), "NO_COLOR": "1", **variables},
@@ -66,48 +66,52 @@ def vitest(suite: str, **variables: str) -> dict[str, Any]:
         timeout=SECONDS,
         check=False,
     )
-    line = next((one for one in done.stdout.splitlines() if one.startswith("{")), "{}")
-    return {**json.loads(line), "output": done.stdout + done.stderr, "code": done.returncode}
+    line = next((row for row in result.stdout.splitlines() if row.startswith("{")), "{}")
+    return {**json.loads(line), "output": result.stdout + result.stderr, "code": result.returncode}
 
 
-def cases(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def list_results(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield title, status and messages of each test."""
     for file in report["testResults"]:
-        for one in file["assertionResults"]:
-            yield one["title"], one["status"], "\n".join(one["failureMessages"])
+        for result in file["assertionResults"]:
+            yield result["title"], result["status"], "\n".join(result["failureMessages"])
 
 
 def test_unchanged_sdks_get_scripted_answers_each_test_in_its_session() -> None:
-    report = vitest("passing")
-    failures = [(title, text) for title, status, text in cases(report) if status != "passed"]
+    report = run_suite("passing")
+    failures = [(title, text) for title, status, text in list_results(report) if status != "passed"]
     assert failures == [], report["output"]
     assert report["numPassedTests"] == 39, report["output"]
 
 
 def test_verdict_fails_a_test_with_its_text() -> None:
-    report = vitest("failing")
-    found = list(cases(report))
-    assert len(found) == 11, report["output"]
-    for title, status, text in found:
+    report = run_suite("failing")
+    results = list(list_results(report))
+    assert len(results) == 11, report["output"]
+    for title, status, text in results:
         fails = not title.startswith("a ")
         assert status == ("failed" if fails else "passed"), (title, text)
         assert not fails or title in text, (title, text)
-    # One test failed by itself, and one is not judged.
+    # One test fails by its own assertion, and one switches its verdict off.
     assert report["output"].count("mockllm: FAILED: session key-") >= 2
 
 
 def test_suite_uses_a_running_server_and_leaves_nothing_there() -> None:
     with server_process(ServerOptions()) as (url, _):
-        report = vitest("failing", MOCKLLM_URL=url)
-        assert len(list(cases(report))) == 11, report["output"]
-        own = [text for title, _, text in cases(report) if title.startswith("never served")]
-        assert "session vitest-" in own[0]
-        again = vitest("failing", MOCKLLM_URL=url)
-        assert [case[:2] for case in cases(again)] == [case[:2] for case in cases(report)]
+        report = run_suite("failing", MOCKLLM_URL=url)
+        assert len(list(list_results(report))) == 11, report["output"]
+        messages = [
+            text for title, _, text in list_results(report) if title.startswith("never served")
+        ]
+        assert "session vitest-" in messages[0]
+        second_report = run_suite("failing", MOCKLLM_URL=url)
+        assert [case[:2] for case in list_results(second_report)] == [
+            case[:2] for case in list_results(report)
+        ]
 
 
 def test_missing_command_is_one_line_that_says_what_to_do() -> None:
-    report = vitest("failing", MOCKLLM_COMMAND="no-such-mockllm")
+    report = run_suite("failing", MOCKLLM_COMMAND="no-such-mockllm")
     assert report["code"] == 1
     assert (
         "mockllm: no-such-mockllm: no such command; install mockllm in a .venv"
@@ -119,12 +123,12 @@ def test_server_that_cannot_start_is_its_own_error_line(tmp_path: Path) -> None:
     command = tmp_path / "mockllm"
     command.write_text('#!/bin/sh\necho "mockllm: the port is taken" >&2\nexit 1\n')
     command.chmod(0o755)
-    report = vitest("failing", MOCKLLM_COMMAND=str(command))
+    report = run_suite("failing", MOCKLLM_COMMAND=str(command))
     assert "Error: mockllm: the port is taken" in report["output"]
 
 
 def test_types_name_every_method_of_a_session_and_a_stub() -> None:
-    declared = set(re.findall(r"^  (?:readonly )?(\w+)[(:?]", index_types(), re.MULTILINE))
+    declared = set(re.findall(r"^  (?:readonly )?(\w+)[(:?]", read_index_types(), re.MULTILINE))
     session = (PACKAGE / "session.mjs").read_text()
     methods = set(re.findall(r"^  (?:async |get )?(\w+)\(.*\{$", session, re.MULTILINE))
     internal = {"constructor", "end", "emptyStubs", "isEmpty", "for", "if"}
@@ -132,7 +136,7 @@ def test_types_name_every_method_of_a_session_and_a_stub() -> None:
     assert {"on", "reply", "toolCall", "fail", "verify", "configure"} <= methods
 
 
-def index_types() -> str:
+def read_index_types() -> str:
     return (PACKAGE / "index.d.ts").read_text()
 
 
@@ -140,8 +144,8 @@ def test_page_names_every_method_and_option() -> None:
     page = (ROOT / PAGE).read_text()
     options = re.findall(r"^  (\w+)\?:", (PACKAGE / "config.d.ts").read_text(), re.MULTILINE)
     assert [name for name in options if f"| `{name}` |" not in page] == []
-    named = re.findall(r"^  (\w+)\(", index_types(), re.MULTILINE)
-    assert [name for name in named if f".{name}(" not in page] == []
+    methods = re.findall(r"^  (\w+)\(", read_index_types(), re.MULTILINE)
+    assert [name for name in methods if f".{name}(" not in page] == []
 
 
 def test_every_block_of_the_page_works(tmp_path: Path) -> None:
@@ -169,19 +173,19 @@ def test_variables_of_the_table_of_clients_are_those_that_the_packages_read() ->
     for row in rows.splitlines()[2:]:
         packages, base_url, key = (cell.strip() for cell in row.strip("|").split(" | "))
         for package in re.findall(r"`([^`]+)`", packages):
-            source = sources(package)
-            named = re.findall(r"`([A-Z_]{5,})`", base_url + key)
-            assert [name for name in named if name not in source] == [], package
-            read = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)*_(?:BASE_URL|HOST)\b", source))
-            own = {name for name in read if name in SET_BY_US}
-            assert own <= set(named) | OTHER_APIS, (package, own)
+            source = read_sources(package)
+            variables = re.findall(r"`([A-Z_]{5,})`", base_url + key)
+            assert [name for name in variables if name not in source] == [], package
+            read_variables = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)*_(?:BASE_URL|HOST)\b", source))
+            set_variables = {name for name in read_variables if name in VARIABLES_OF_MOCKLLM}
+            assert set_variables <= set(variables) | OTHER_APIS, (package, set_variables)
             checked += 1
     assert checked == 10
 
 
-def sources(package: str) -> str:
+def read_sources(package: str) -> str:
     """Return the code of an installed package, or of the one that it wraps."""
     folder = MODULES / ("openai" if package == "@openai/agents" else package)
     files = (path for path in folder.rglob("*js") if path.suffix in (".js", ".mjs", ".cjs"))
-    own = [path for path in files if "node_modules" not in path.relative_to(folder).parts]
-    return "\n".join(path.read_text(errors="replace") for path in own)
+    source_files = [path for path in files if "node_modules" not in path.relative_to(folder).parts]
+    return "\n".join(path.read_text(errors="replace") for path in source_files)

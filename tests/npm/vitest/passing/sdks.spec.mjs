@@ -1,4 +1,4 @@
-// Clients as programs make them: without arguments, most of them at import.
+// Clients as programs create them: without arguments, most of them at import.
 import { anthropic } from "@ai-sdk/anthropic";
 import { google } from "@ai-sdk/google";
 import { openai as openaiProvider } from "@ai-sdk/openai";
@@ -44,16 +44,16 @@ test("openai", async () => {
 
 test("anthropic", async () => {
   mockllm.on("hello", { provider: "anthropic" }).reply("Hi!");
-  const asked = { model: "claude-sonnet-5-5", max_tokens: 9, messages };
-  expect((await claude.messages.create(asked)).content[0].text).toBe("Hi!");
-  const final = await claude.messages.stream(asked).finalMessage();
+  const request = { model: "claude-sonnet-5-5", max_tokens: 9, messages };
+  expect((await claude.messages.create(request)).content[0].text).toBe("Hi!");
+  const final = await claude.messages.stream(request).finalMessage();
   expect(final.content[0].text).toBe("Hi!");
 });
 
 test("@google/genai", async () => {
   mockllm.on("hello", { provider: "gemini" }).reply("Hi!");
-  const asked = { model: "gemini-2.5-flash", contents: "Hello!" };
-  expect((await gemini.models.generateContent(asked)).text).toBe("Hi!");
+  const request = { model: "gemini-2.5-flash", contents: "Hello!" };
+  expect((await gemini.models.generateContent(request)).text).toBe("Hi!");
 });
 
 test("ollama", async () => {
@@ -83,8 +83,8 @@ describe("AI SDK", () => {
     mockllm.on("hello").reply("Hi!");
     const execute = ({ city }) => `sunny in ${city}`;
     const get_weather = aiTool({ inputSchema: parameters, execute });
-    const asked = { model, tools: { get_weather }, stopWhen: stepCountIs(3) };
-    expect((await generateText({ ...asked, prompt: "The weather?" })).text).toBe("Take sunglasses.");
+    const request = { model, tools: { get_weather }, stopWhen: stepCountIs(3) };
+    expect((await generateText({ ...request, prompt: "The weather?" })).text).toBe("Take sunglasses.");
     expect(await streamText({ model, prompt: "Hello!" }).text).toBe("Hi!");
   });
 });

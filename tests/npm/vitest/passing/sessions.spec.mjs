@@ -1,4 +1,4 @@
-// Each test is a session of its own, also among concurrent ones, repeated ones and child processes.
+// Each test has its own session, also concurrent and repeated tests and child processes.
 import { execFileSync } from "node:child_process";
 import { mockllm } from "mockllm-vitest";
 import OpenAI from "openai";

@@ -1,4 +1,4 @@
-// What every client is asked for, and what it has to hand back.
+// The server's URL, expected texts and helpers that all client scripts share.
 export const url = process.env.MOCKLLM_URL;
 export const TEXT = "Grüß dich, one two three four 🙂.";
 export const SUNNY = "It is sunny in Paris.";
@@ -15,17 +15,17 @@ export const WEATHER = {
 export const RESULT = "18 degrees, sunny";
 export const user = (content) => ({ role: "user", content });
 
-// Each test a session of its own, so that one's attempts are not another's.
+// A new session for each test, so that tests do not share the counts of attempts.
 let sessions = 0;
 export const key = () => `npm-${process.pid}-${sessions++}`;
 
-/** All of an async iterable, with what it raised instead of ending. */
-export async function collected(stream) {
-  const seen = [];
+/** Collect the items of an async iterable; return them with the error that it raised, or null. */
+export async function collect(stream) {
+  const items = [];
   try {
-    for await (const item of await stream) seen.push(item);
+    for await (const item of await stream) items.push(item);
   } catch (error) {
-    return { seen, error };
+    return { items, error };
   }
-  return { seen, error: null };
+  return { items, error: null };
 }
