@@ -36,15 +36,15 @@ class Framework:
 
     def install(self) -> None:
         """Create the environment unless it exists with exactly these packages."""
-        stamp, wanted = ENVIRONMENTS / self.name / ".installed", "\n".join(self.packages)
-        if stamp.is_file() and stamp.read_text() == wanted:
+        stamp, packages_text = ENVIRONMENTS / self.name / ".installed", "\n".join(self.packages)
+        if stamp.is_file() and stamp.read_text() == packages_text:
             return
         error = _run_uv("venv", "--quiet", "--clear", str(ENVIRONMENTS / self.name))
         error = error or _run_uv(
             "pip", "install", "--quiet", "--python", str(self.python), *self.packages
         )
         require(not error, f"{self.name} could not be installed: {error[-300:]}")
-        stamp.write_text(wanted)
+        stamp.write_text(packages_text)
 
 
 def script(name: str, *packages: str) -> Framework:

@@ -16,17 +16,17 @@ ARGUMENTS = st.dictionaries(
 COUNTS = st.integers(0, 2**40)
 
 
-def choices_of(
+def choice_strategy(
     parts: st.SearchStrategy[Any], reasons: tuple[FinishReason, ...] = REASONS
 ) -> st.SearchStrategy[Choice]:
     return st.builds(Choice, st.lists(parts, max_size=5).map(tuple), st.sampled_from(reasons))
 
 
-def answers_of(
+def response_strategy(
     parts: st.SearchStrategy[Any], *, id: str, metadata: st.SearchStrategy[dict[str, Any]]
 ) -> st.SearchStrategy[CanonicalResponse]:
     """Return a strategy for responses of up to three choices; `id` is a regular expression."""
-    choices = choices_of(parts, (*REASONS, "stop_sequence"))
+    choices = choice_strategy(parts, (*REASONS, "stop_sequence"))
     return st.builds(
         CanonicalResponse,
         id=st.from_regex(id, fullmatch=True),

@@ -23,8 +23,8 @@ def catch_error(body: bytes, limits: Limits = LIMITS) -> ErrorAnswer:
     return raised.value.answer
 
 
-def nested_arrays(levels: int, inside: str) -> bytes:
-    return ('{"a":' + "[" * (levels - 1) + inside + "]" * (levels - 1) + "}").encode()
+def nested_arrays(levels: int, innermost: str) -> bytes:
+    return ('{"a":' + "[" * (levels - 1) + innermost + "]" * (levels - 1) + "}").encode()
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_body_that_is_no_object_is_rejected(body: bytes, kind: str) -> None:
 
 def test_depth_counts_objects_and_arrays() -> None:
     limits = Limits(depth=4)
-    for inside in ("", "1"):
-        assert read_body(nested_arrays(4, inside), limits).value is not None
-        assert catch_error(nested_arrays(5, inside), limits).message == (
+    for innermost in ("", "1"):
+        assert read_body(nested_arrays(4, innermost), limits).value is not None
+        assert catch_error(nested_arrays(5, innermost), limits).message == (
             "The JSON body is nested deeper than 4 levels."
         )
 

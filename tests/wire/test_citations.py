@@ -40,9 +40,9 @@ def test_responses_have_annotations_of_pages_and_files() -> None:
     assert file_id.startswith("file-")
     assert file == {"type": "file_citation", "filename": "guide.pdf", "index": 27}
     events = encode_events("responses", CITED)
-    added = [e for e in events if e["type"] == "response.output_text.annotation.added"]
-    assert [e["annotation"] for e in added] == [page, {**file, "file_id": file_id}]
-    assert [e["annotation_index"] for e in added] == [0, 1]
+    annotation_events = [e for e in events if e["type"] == "response.output_text.annotation.added"]
+    assert [e["annotation"] for e in annotation_events] == [page, {**file, "file_id": file_id}]
+    assert [e["annotation_index"] for e in annotation_events] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,15 @@ def test_anthropic_citation_has_its_location_in_the_document(
 
 
 def test_gemini_grounds_a_candidate_in_pages_and_documents() -> None:
-    again = TextPart(
+    second_text = TextPart(
         " Yes.",
         (Citation("https://a.example", "A"), Citation("https://b.example"), Citation(document="d")),
     )
     search = ServerToolUsePart("s", "web_search", '{"query":"capital"}')
-    other = ServerToolUsePart("s", "web_search", "{}")
-    candidate = render_body("gemini", search, CITED, other, again)["candidates"][0]
+    search_without_query = ServerToolUsePart("s", "web_search", "{}")
+    candidate = render_body("gemini", search, CITED, search_without_query, second_text)[
+        "candidates"
+    ][0]
     paris = {"startIndex": 9, "endIndex": 14, "text": "Paris"}
     capital = {"startIndex": 22, "endIndex": 29, "text": "capital"}
     yes = {"startIndex": 30, "endIndex": 35, "text": " Yes."}

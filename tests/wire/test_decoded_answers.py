@@ -137,8 +137,8 @@ def test_gemini_response_is_decoded_to_parts() -> None:
 
 @pytest.mark.parametrize("as_list", [True, False])
 def test_gemini_stream_is_decoded_to_parts(as_list: bool) -> None:
-    def chunk(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
-        return {"candidates": [{"content": {"parts": list(parts)}, **more}]}
+    def chunk(*parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        return {"candidates": [{"content": {"parts": list(parts)}, **fields}]}
 
     chunks = [
         chunk({"text": "H", "thought": True}),

@@ -76,10 +76,10 @@ def test_tokens_add_up_to_the_text_with_descending_alternatives(text: str, top: 
     assert "".join(token.text for token in tokens) == text
     for token in tokens:
         assert token.logprob < 0
-        others = top_tokens(token, top)
-        assert len(others) == top and len({other.text for other in others}) == top
-        assert all(a.logprob > b.logprob for a, b in pairwise(others))
-        assert not top or others[0] == token
+        alternatives = top_tokens(token, top)
+        assert len(alternatives) == top and len({other.text for other in alternatives}) == top
+        assert all(a.logprob > b.logprob for a, b in pairwise(alternatives))
+        assert not top or alternatives[0] == token
 
 
 def test_chat_completion_has_requested_logprobs() -> None:
@@ -113,10 +113,10 @@ def test_chat_chunks_have_the_logprobs_of_the_body() -> None:
 
 def test_response_without_text_has_no_logprobs() -> None:
     endpoint, request = read_request(CHAT, logprobs=True)
-    silent = CanonicalResponse(
+    empty_response = CanonicalResponse(
         id="f", created=1, model="m", choices=(Choice((), "stop"),), usage=Usage(1, 1)
     )
-    assert json.loads(endpoint.render(request, silent))["choices"][0]["logprobs"] is None
+    assert json.loads(endpoint.render(request, empty_response))["choices"][0]["logprobs"] is None
 
 
 def test_response_events_have_the_logprobs_of_the_body() -> None:
@@ -166,8 +166,11 @@ def test_gemini_candidate_has_requested_logprobs() -> None:
     without_top = render_body(GEMINI, generationConfig={"responseLogprobs": True})["candidates"][0]
     assert "topCandidates" not in without_top["logprobsResult"]
     assert "logprobsResult" not in render_body(GEMINI)["candidates"][0]
-    off = {"responseLogprobs": False}
-    assert "logprobsResult" not in render_body(GEMINI, generationConfig=off)["candidates"][0]
+    disabled_config = {"responseLogprobs": False}
+    assert (
+        "logprobsResult"
+        not in render_body(GEMINI, generationConfig=disabled_config)["candidates"][0]
+    )
 
 
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])

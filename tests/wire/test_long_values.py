@@ -38,17 +38,19 @@ def match_results(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "work", [read_description, read_keep_alive, answer_after_context, match_results]
+    "parse_value", [read_description, read_keep_alive, answer_after_context, match_results]
 )
-def test_parsing_time_is_linear_in_the_length_of_a_value(work: Callable[[int], None]) -> None:
-    def seconds(count: int) -> float:
+def test_parsing_time_is_linear_in_the_length_of_a_value(
+    parse_value: Callable[[int], None],
+) -> None:
+    def measure_seconds(count: int) -> float:
         start = time.process_time()
-        work(count)
+        parse_value(count)
         return time.process_time() - start
 
-    seconds(10)
+    measure_seconds(10)
     # Sixteen times the length took 256 times the time when each position searched the rest.
-    assert seconds(8_000) < 60 * max(seconds(500), 0.002)
+    assert measure_seconds(8_000) < 60 * max(measure_seconds(500), 0.002)
 
 
 def read_anthropic_model(name: str) -> None:
@@ -63,14 +65,14 @@ def read_gemini_part(name: str) -> None:
     gemini_cases.parse_contents({"parts": [{name: {}}]})
 
 
-@pytest.mark.parametrize("read", [read_anthropic_model, read_gemini_tool, read_gemini_part])
-def test_long_name_is_released_after_its_request(read: Callable[[str], None]) -> None:
-    read("warm")
+@pytest.mark.parametrize("parse_name", [read_anthropic_model, read_gemini_tool, read_gemini_part])
+def test_long_name_is_released_after_its_request(parse_name: Callable[[str], None]) -> None:
+    parse_name("warm")
     gc.collect()
     tracemalloc.start()
     try:
         for number in range(4):
-            read(f"{read.__name__} {number}" * 20_000)
+            parse_name(f"{parse_name.__name__} {number}" * 20_000)
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] < 250_000
     finally:

@@ -59,7 +59,7 @@ def test_missing_path_prefix_is_named_in_the_404(provider: str, path: str, base:
 
 
 @pytest.mark.parametrize(
-    ("provider", "path", "lead"),
+    ("provider", "path", "extra_prefix"),
     [
         ("openai", "/v1/v1/chat/completions", "/v1"),
         ("openai", "//v1/chat/completions", "/"),
@@ -72,12 +72,12 @@ def test_missing_path_prefix_is_named_in_the_404(provider: str, path: str, base:
         ("ollama", "/ollama/api/embed", "/ollama"),
     ],
 )
-def test_extra_path_prefix_is_named_in_the_404(provider: str, path: str, lead: str) -> None:
+def test_extra_path_prefix_is_named_in_the_404(provider: str, path: str, extra_prefix: str) -> None:
     target = resolve_target("POST", path)
     assert target.wire.provider == provider
     assert error_message(target) == (
-        f"Unknown request URL: POST {path}. Did you mean {HOST}{path.removeprefix(lead)}? "
-        f"Then leave {lead} out of the base URL."
+        f"Unknown request URL: POST {path}. Did you mean {HOST}{path.removeprefix(extra_prefix)}? "
+        f"Then leave {extra_prefix} out of the base URL."
     )
 
 
@@ -183,7 +183,7 @@ def test_path_of_no_provider_gets_a_404_that_lists_the_apis() -> None:
 def test_key_on_a_path_of_no_provider_may_be_any_providers(headers: dict[str, str]) -> None:
     call = Call("POST", "/v2/chat", {}, headers, b"")
     assert unowned_target(call).api_key(call) == "k"
-    owned = find_target(Call("POST", "/api/chat", {}, headers, b""))
-    assert owned is not None
-    assert owned.provider == "ollama"
-    assert owned.api_key(call) == ("k" if "authorization" in headers else None)
+    ollama_target = find_target(Call("POST", "/api/chat", {}, headers, b""))
+    assert ollama_target is not None
+    assert ollama_target.provider == "ollama"
+    assert ollama_target.api_key(call) == ("k" if "authorization" in headers else None)

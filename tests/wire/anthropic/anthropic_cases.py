@@ -71,9 +71,11 @@ def render(answer: CanonicalResponse, **fields: object) -> dict[str, Any]:
 
 
 def stream(
-    answer: CanonicalResponse, cut: int = 4, *, request: CanonicalRequest | None = None
+    answer: CanonicalResponse, delta_chars: int = 4, *, request: CanonicalRequest | None = None
 ) -> bytes:
-    return encode_stream(MESSAGES.encode(request or parse(MINIMAL_BODY), answer), answer, (cut,))
+    return encode_stream(
+        MESSAGES.encode(request or parse(MINIMAL_BODY), answer), answer, (delta_chars,)
+    )
 
 
 def read_stream(stream_bytes: bytes) -> list[tuple[str, dict[str, Any]]]:

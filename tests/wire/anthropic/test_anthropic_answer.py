@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
 from tests.wire.anthropic.anthropic_cases import render, response
 
 
-def test_a_text_answer_is_exactly_the_providers() -> None:
+def test_text_response_has_exact_fields() -> None:
     assert render(response(TextPart("Hi"))) == {
         "id": "msg_ab12",
         "type": "message",

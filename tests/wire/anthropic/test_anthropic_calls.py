@@ -108,18 +108,21 @@ def test_token_count_with_context_management_has_the_original_count() -> None:
 
 
 def test_token_count_includes_system_tools_and_results() -> None:
-    long = "y" * 400
+    long_text = "y" * 400
     bare_count = _count_tokens({"messages": MINIMAL_BODY["messages"]})
-    assert _count_tokens({"messages": MINIMAL_BODY["messages"], "system": long}) == bare_count + 100
-    tool = {"name": "f", "description": long, "input_schema": {"type": "object"}}
+    assert (
+        _count_tokens({"messages": MINIMAL_BODY["messages"], "system": long_text})
+        == bare_count + 100
+    )
+    tool = {"name": "f", "description": long_text, "input_schema": {"type": "object"}}
     assert _count_tokens({"messages": MINIMAL_BODY["messages"], "tools": [tool]}) > bare_count + 100
-    result = {"type": "tool_result", "tool_use_id": "t", "content": long}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": long_text}
     assert _count_tokens({"messages": [{"role": "user", "content": [result]}]}) == 100
 
 
 def test_model_of_any_name_is_returned() -> None:
-    sent = call("/v1/models/claude-z", method="GET")
-    request = MODEL.read(sent, MODEL, {"model": "claude-z"}, Node({}))
+    request_call = call("/v1/models/claude-z", method="GET")
+    request = MODEL.read(request_call, MODEL, {"model": "claude-z"}, Node({}))
     assert request.model == "claude-z"
     assert request.route == "/v1/models/{model}"
     assert request.path == "/v1/models/claude-z"
@@ -128,8 +131,8 @@ def test_model_of_any_name_is_returned() -> None:
 
 
 def test_models_list_is_the_requested_page() -> None:
-    sent = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
-    request = MODELS.read(sent, MODELS, {}, Node({}))
+    request_call = call("/v1/models", method="GET", query={"limit": "1", "after_id": "claude-a"})
+    request = MODELS.read(request_call, MODELS, {}, Node({}))
     context = ComputeContext({"claude-a": "a", "claude-b": "a", "claude-c": "a"}, 0, "f00d")
     answer = json.loads(MODELS.compute(request, context))
     assert [model["id"] for model in answer["data"]] == ["claude-b"]
@@ -138,8 +141,8 @@ def test_models_list_is_the_requested_page() -> None:
 
 def test_request_has_the_headers_of_its_call() -> None:
     assert parse(MINIMAL_BODY).headers == HEADERS
-    sent = call("/v1/models", method="GET")
-    assert MODELS.read(sent, MODELS, {}, Node({})).headers == HEADERS
+    request_call = call("/v1/models", method="GET")
+    assert MODELS.read(request_call, MODELS, {}, Node({})).headers == HEADERS
 
 
 def _count_tokens(body: dict[str, object]) -> int:

@@ -35,8 +35,8 @@ def test_scripted_type_and_code_are_in_the_body() -> None:
 
 
 def test_an_error_in_a_stream_is_a_named_event_without_a_request_id() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(529, "Over\nloaded"), events_sent=7)
-    assert sent == (
+    event = WIRE.stream_error(ErrorAnswer(529, "Over\nloaded"), events_sent=7)
+    assert event == (
         b"event: error\n"
         b'data: {"type":"error","error":{"type":"overloaded_error","message":"Over\\nloaded"}}\n\n'
     )
@@ -98,17 +98,17 @@ def test_the_sdk_raises_the_error_of_the_status(status: int, error_class: type[A
 
 
 def test_the_sdk_raises_an_error_in_a_stream() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(529, "Full."), events_sent=1)
-    answer = httpx2.Response(200, headers={"content-type": WIRE.stream_type}, content=sent)
+    event = WIRE.stream_error(ErrorAnswer(529, "Full."), events_sent=1)
+    answer = httpx2.Response(200, headers={"content-type": WIRE.stream_type}, content=event)
     with pytest.raises(anthropic.APIStatusError) as raised:
         list(_create_message(answer, stream=True))
     assert raised.value.type == "overloaded_error"
 
 
 def test_the_sdk_fails_on_the_malformed_event() -> None:
-    sent = stream(response(TextPart("a"))).partition(b"event: content_block_delta")[0]
+    stream_start = stream(response(TextPart("a"))).partition(b"event: content_block_delta")[0]
     answer = httpx2.Response(
-        200, headers={"content-type": WIRE.stream_type}, content=sent + WIRE.malformed_event
+        200, headers={"content-type": WIRE.stream_type}, content=stream_start + WIRE.malformed_event
     )
     with pytest.raises(json.JSONDecodeError):
         list(_create_message(answer, stream=True))

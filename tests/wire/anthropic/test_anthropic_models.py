@@ -66,7 +66,7 @@ def test_default_page_has_twenty_models() -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1", "two", "1.5", "٣", "1" * 5000])
-def test_a_limit_out_of_range_is_refused(limit: str) -> None:
+def test_limit_out_of_range_is_rejected(limit: str) -> None:
     with pytest.raises(WireError) as raised:
         read_page(call("/v1/models", method="GET", query={"limit": limit}))
     assert raised.value.answer.status == 400

@@ -201,9 +201,9 @@ def test_raw_beta_stream_starts_and_stops(client: Anthropic) -> None:
 
 
 def test_beta_token_count_is_larger(client: Anthropic) -> None:
-    plain = client.messages.count_tokens(**TOKEN_COUNT_ARGUMENTS).input_tokens
-    beta = client.beta.messages.count_tokens(**BETA_TOKEN_COUNT_ARGUMENTS).input_tokens
-    assert 0 < plain < beta
+    token_count = client.messages.count_tokens(**TOKEN_COUNT_ARGUMENTS).input_tokens
+    beta_token_count = client.beta.messages.count_tokens(**BETA_TOKEN_COUNT_ARGUMENTS).input_tokens
+    assert 0 < token_count < beta_token_count
 
 
 def test_models_are_listed_and_retrieved(client: Anthropic) -> None:

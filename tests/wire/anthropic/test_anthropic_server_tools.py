@@ -161,7 +161,7 @@ def test_cited_text_lists_its_sources() -> None:
 
 
 def test_the_stream_of_a_search_is_exactly_the_providers() -> None:
-    events = read_stream(stream(response(USE, tool_result([HIT]), CITED), cut=10))
+    events = read_stream(stream(response(USE, tool_result([HIT]), CITED), delta_chars=10))
     assert [data for name, data in events if name.startswith("content_block")] == [
         {
             "type": "content_block_start",
@@ -229,11 +229,13 @@ def test_sdk_stream_adds_up_to_the_unstreamed_message() -> None:
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
 def test_block_start_escapes_line_separators(separator: str) -> None:
     text = f"a{separator}b"
-    sent = stream(response(tool_result([text]), TextPart("x", (Citation(text, text, text),))))
-    assert separator not in sent.decode()
+    stream_bytes = stream(
+        response(tool_result([text]), TextPart("x", (Citation(text, text, text),)))
+    )
+    assert separator not in stream_bytes.decode()
     titles = [
         data["content_block"]["content"][0]["title"]
-        for name, data in read_stream(sent)
+        for name, data in read_stream(stream_bytes)
         if name == "content_block_start" and data["index"] == 0
     ]
     assert titles == [text]

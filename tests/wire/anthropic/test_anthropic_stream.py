@@ -33,7 +33,7 @@ from tests.wire.anthropic.anthropic_cases import (
     stream,
     transport,
 )
-from tests.wire.response_strategies import ARGUMENTS, REASONS, TEXTS, choices_of
+from tests.wire.response_strategies import ARGUMENTS, REASONS, TEXTS, choice_strategy
 
 parts = st.one_of(
     st.builds(TextPart, TEXTS),
@@ -42,7 +42,7 @@ parts = st.one_of(
     st.builds(ReasoningPart, st.just(""), redacted=TEXTS),
     st.builds(ToolCallPart, TEXTS, TEXTS, ARGUMENTS | st.just("")),
 )
-choices = choices_of(parts)
+choices = choice_strategy(parts)
 usages = st.builds(Usage, *(st.integers(0, 999),) * 4)
 
 
@@ -106,10 +106,10 @@ def test_a_thinking_block_begins_empty() -> None:
 
 
 def test_redacted_thinking_has_no_deltas() -> None:
-    sent = read_stream(stream(response(ReasoningPart("", redacted="x=="))))
-    names = [name for name, _ in sent]
+    events = read_stream(stream(response(ReasoningPart("", redacted="x=="))))
+    names = [name for name, _ in events]
     assert names[1:4] == ["content_block_start", "ping", "content_block_stop"]
-    assert sent[1][1]["content_block"] == {"type": "redacted_thinking", "data": "x=="}
+    assert events[1][1]["content_block"] == {"type": "redacted_thinking", "data": "x=="}
 
 
 def test_redacted_thinking_never_shows_its_text() -> None:
@@ -153,15 +153,15 @@ def test_blocks_are_numbered_across_choices_and_do_not_overlap() -> None:
         ),
         Usage(1, 2),
     )
-    sent = read_stream(stream(answer))
+    events = read_stream(stream(answer))
     blocks = [
         (name.removeprefix("content_block_"), data["index"])
-        for name, data in sent
+        for name, data in events
         if name.startswith("content_block_")
     ]
     assert blocks == [(name, i) for i in range(3) for name in ("start", "delta", "stop")]
-    assert [name for name, _ in sent].count("message_delta") == 1
-    assert sent[-2][1]["delta"]["stop_reason"] == "max_tokens"
+    assert [name for name, _ in events].count("message_delta") == 1
+    assert events[-2][1]["delta"]["stop_reason"] == "max_tokens"
 
 
 def test_single_ping_follows_the_start_of_the_first_block() -> None:
@@ -184,11 +184,11 @@ def test_a_line_separator_in_a_text_is_escaped() -> None:
 
 
 def test_line_separators_in_refusals_metadata_and_errors_are_escaped() -> None:
-    odd = "a\u2028b\u2029c\x85d"
-    sent = stream(response(RefusalPart(odd), metadata={"note": odd})).decode()
-    sent += WIRE.stream_error(ErrorAnswer(500, odd), events_sent=1).decode()
-    assert sent.splitlines() == sent.split("\n")[:-1]
-    assert read_stream(sent.encode())[-3][1]["delta"]["stop_details"]["explanation"] == odd
+    text = "a\u2028b\u2029c\x85d"
+    stream_text = stream(response(RefusalPart(text), metadata={"note": text})).decode()
+    stream_text += WIRE.stream_error(ErrorAnswer(500, text), events_sent=1).decode()
+    assert stream_text.splitlines() == stream_text.split("\n")[:-1]
+    assert read_stream(stream_text.encode())[-3][1]["delta"]["stop_details"]["explanation"] == text
 
 
 def test_closing_usage_is_cumulative() -> None:
@@ -225,12 +225,12 @@ def test_malformed_event_is_framed_and_invalid_json() -> None:
 @settings(max_examples=often(200), deadline=None)
 @given(st.lists(choices, min_size=1, max_size=2).map(tuple), usages, st.integers(1, 9))
 def test_stream_adds_up_to_the_body(
-    drawn_choices: tuple[Choice, ...], usage: Usage, cut: int
+    drawn_choices: tuple[Choice, ...], usage: Usage, delta_chars: int
 ) -> None:
     answer = CanonicalResponse("ab12", 0, "claude-x", drawn_choices, usage)
     message: dict[str, Any] = {}
     inputs: dict[int, str] = {}
-    for name, data in read_stream(stream(answer, cut)):
+    for name, data in read_stream(stream(answer, delta_chars)):
         _accumulate(message, inputs, name, data)
     for index, joined in inputs.items():
         message["content"][index]["input"] = json.loads(joined or "{}")

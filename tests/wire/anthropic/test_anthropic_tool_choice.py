@@ -86,5 +86,5 @@ def test_other_descriptions_are_not_read_as_keywords() -> None:
         "uniqueItems": True,
         "format": "date",
     }
-    for plain in ({"description": "a {b}"}, {"description": {"type": "string"}}, [5]):
-        assert with_described_keywords(plain) == plain
+    for schema in ({"description": "a {b}"}, {"description": {"type": "string"}}, [5]):
+        assert with_described_keywords(schema) == schema

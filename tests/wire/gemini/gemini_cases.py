@@ -108,11 +108,11 @@ def stream(
     answer: CanonicalResponse,
     form: Form = "events",
     *,
-    cut: int = 4,
+    delta_chars: int = 4,
     request: CanonicalRequest | None = None,
 ) -> bytes:
     encoder = generate_of(wire_of(form)).encode(request or parse(MINIMAL_BODY), answer)
-    return encode_stream(encoder, answer, (cut,))
+    return encode_stream(encoder, answer, (delta_chars,))
 
 
 def read_stream(stream_bytes: bytes, form: Form = "events") -> list[dict[str, Any]]:
@@ -126,9 +126,9 @@ def read_stream(stream_bytes: bytes, form: Form = "events") -> list[dict[str, An
 
 
 def stream_chunks(
-    answer: CanonicalResponse, *, cut: int = 4, request: CanonicalRequest | None = None
+    answer: CanonicalResponse, *, delta_chars: int = 4, request: CanonicalRequest | None = None
 ) -> list[dict[str, Any]]:
-    return read_stream(stream(answer, cut=cut, request=request))
+    return read_stream(stream(answer, delta_chars=delta_chars, request=request))
 
 
 def transport(answers: Sequence[CanonicalResponse]) -> httpx2.MockTransport:

@@ -30,7 +30,7 @@ def render_parts(answer: Any) -> list[dict[str, Any]]:
     return list(content["parts"])
 
 
-def test_a_text_answer_is_exactly_the_providers() -> None:
+def test_text_response_has_exact_fields() -> None:
     assert render(response(TextPart("Hi"))) == {
         "candidates": [
             {
@@ -83,8 +83,8 @@ def test_the_first_call_after_thinking_carries_its_signature() -> None:
 
 
 def test_encrypted_thinking_is_a_signature_without_text() -> None:
-    hidden = response(ReasoningPart("", redacted="c2VjcmV0"), ToolCallPart("c-1", "f", "{}"))
-    thought, call = render_parts(hidden)
+    answer = response(ReasoningPart("", redacted="c2VjcmV0"), ToolCallPart("c-1", "f", "{}"))
+    thought, call = render_parts(answer)
     assert thought == {"text": "", "thought": True, "thoughtSignature": "c2VjcmV0"}
     assert call["thoughtSignature"] == "c2VjcmV0"
 
@@ -166,8 +166,8 @@ def test_consecutive_choices_are_one_candidates_parts_in_order() -> None:
     candidate = render_candidate(
         response_of_choices(call, Choice((), "stop"), text, consecutive=True)
     )
-    kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
-    assert kinds == ["functionCall", "text", "text"]
+    part_keys = [next(iter(part)) for part in candidate["content"]["parts"]]
+    assert part_keys == ["functionCall", "text", "text"]
     assert candidate["finishReason"] == "MAX_TOKENS"
 
 

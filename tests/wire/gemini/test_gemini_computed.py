@@ -115,12 +115,12 @@ def test_parts_of_a_content_are_embedded_as_one_text() -> None:
 
 
 def test_only_the_beginning_of_a_long_text_is_embedded() -> None:
-    long = "word " * 2_000
-    assert embed(long) == embed(long[:8_192]) != embed(long[:8_000])
+    long_text = "word " * 2_000
+    assert embed(long_text) == embed(long_text[:8_192]) != embed(long_text[:8_000])
 
 
 @pytest.mark.parametrize(
-    ("verb", "body", "place"),
+    ("verb", "body", "param"),
     [
         ("embedContent", {}, "content"),
         ("embedContent", {"content": "x"}, "content"),
@@ -146,9 +146,9 @@ def test_only_the_beginning_of_a_long_text_is_embedded() -> None:
     ],
 )
 def test_invalid_embedding_input_is_rejected_with_its_path(
-    verb: str, body: Any, place: str
+    verb: str, body: Any, param: str
 ) -> None:
-    assert catch_error(f"{EMBEDDING}:{verb}", body).answer.param == place
+    assert catch_error(f"{EMBEDDING}:{verb}", body).answer.param == param
 
 
 def test_embedded_text_is_the_last_user_text() -> None:
@@ -195,7 +195,7 @@ def test_default_page_size_is_fifty_and_the_maximum_1000() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "param"),
     [
         ({"pageSize": "-1"}, "pageSize"),
         ({"pageSize": "x"}, "pageSize"),
@@ -206,11 +206,11 @@ def test_default_page_size_is_fifty_and_the_maximum_1000() -> None:
         ({"pageToken": "é"}, "pageToken"),
     ],
 )
-def test_invalid_page_is_rejected_with_its_field(query: dict[str, str], place: str) -> None:
+def test_invalid_page_is_rejected_with_its_field(query: dict[str, str], param: str) -> None:
     request_call = call("/v1beta/models", method="GET", query=query)
     with pytest.raises(WireError) as raised:
         compute_json(request_call)
-    assert (raised.value.answer.status, raised.value.answer.param) == (400, place)
+    assert (raised.value.answer.status, raised.value.answer.param) == (400, param)
 
 
 def test_a_page_beyond_the_last_is_empty() -> None:

@@ -111,7 +111,7 @@ def test_thoughts_have_their_signatures() -> None:
     )
 
 
-def test_a_call_signs_the_thinking_before_it() -> None:
+def test_signature_of_a_call_belongs_to_the_thinking_before_it() -> None:
     parts = read_answer_parts(model(thought("Hm."), {**CALL, "thoughtSignature": SIGNATURE}, CALL))
     assert parts[0] == ReasoningPart("Hm.", signature="sig-1")
     assert [type(part) for part in parts[1:]] == [ToolCallPart, ToolCallPart]
@@ -133,7 +133,7 @@ def test_hidden_thinking_is_a_signature_without_text() -> None:
 
 
 @pytest.mark.parametrize("last", [{"text": ""}, {}])
-def test_a_signature_may_come_after_the_text(last: Any) -> None:
+def test_signature_after_the_text_is_read(last: Any) -> None:
     signature = {**last, "thoughtSignature": SIGNATURE}
     assert read_answer_parts(model({"text": "Hi"}, signature)) == (
         TextPart("Hi"),
@@ -162,7 +162,7 @@ def test_returned_chunks_of_a_stream_are_one_message() -> None:
     )
 
 
-def test_a_streams_last_chunk_may_sign_it() -> None:
+def test_signature_in_the_last_chunk_is_read() -> None:
     last = model({"text": "", "thoughtSignature": SIGNATURE})
     assert read_answer_parts(model({"text": "H"}), model({"text": "i"}), last) == (
         ReasoningPart("", signature="sig-1"),
@@ -188,10 +188,10 @@ def test_signed_thinking_is_not_joined_with_the_next() -> None:
 
 
 def test_unstreamed_answers_count_as_separate_turns() -> None:
-    first, second, end = model({"text": "a"}), model({"text": "b"}), model({"text": ""})
+    first, second, empty = model({"text": "a"}), model({"text": "b"}), model({"text": ""})
     assert parse_contents(HELLO, first, second).turn == 3
-    assert parse_contents(HELLO, first, second, end).turn == 2
-    assert parse_contents(HELLO, first, end, second, end, first).turn == 4
+    assert parse_contents(HELLO, first, second, empty).turn == 2
+    assert parse_contents(HELLO, first, empty, second, empty, first).turn == 4
 
 
 def test_answers_around_a_user_message_are_two_turns() -> None:
@@ -223,7 +223,7 @@ def test_results_without_ids_belong_to_calls_of_their_name_in_order() -> None:
     ]
 
 
-def test_a_result_without_an_id_takes_that_of_its_call() -> None:
+def test_result_without_an_id_has_the_id_of_its_call() -> None:
     # The official client's automatic function calling sends no id.
     call = {"functionCall": {"id": "c-7", "name": "f"}}
     response = {"functionResponse": {"name": "f", "response": {"result": "x"}}}

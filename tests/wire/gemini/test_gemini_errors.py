@@ -44,8 +44,8 @@ def test_an_error_in_a_stream_is_an_event() -> None:
         event = EVENTS.stream_error(PLAIN, events_sent=events_sent)
         assert event.startswith(b'data: {"error":') and event.endswith(b"}\r\n\r\n")
         assert json.loads(event[6:]) == render_error(PLAIN)
-    odd = EVENTS.stream_error(ErrorAnswer(500, "a\u2028b\x85"), events_sent=1).decode()
-    assert len(odd.splitlines()) == 2
+    event_text = EVENTS.stream_error(ErrorAnswer(500, "a\u2028b\x85"), events_sent=1).decode()
+    assert len(event_text.splitlines()) == 2
 
 
 def test_an_error_in_an_array_is_its_last_element() -> None:
@@ -59,5 +59,5 @@ def test_malformed_event_is_framed_and_invalid_json(wire: Any) -> None:
     with pytest.raises(json.JSONDecodeError):
         json.loads(wire.malformed_body)
     event = wire.malformed_event
-    lead, end = (b"data: ", b"\r\n\r\n") if wire is EVENTS else (b",", b"\n\n")
-    assert event == lead + wire.malformed_body + end
+    prefix, suffix = (b"data: ", b"\r\n\r\n") if wire is EVENTS else (b",", b"\n\n")
+    assert event == prefix + wire.malformed_body + suffix

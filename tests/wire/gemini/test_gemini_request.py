@@ -70,7 +70,7 @@ def test_numbers_may_be_strings_and_integers_may_be_floats() -> None:
     assert (request.n, request.thought_tokens) == (2, 10)
 
 
-def test_a_schema_in_json_may_be_true() -> None:
+def test_json_schema_of_parameters_may_be_true() -> None:
     declared = {"name": "f", "parametersJsonSchema": True}
     (tool,) = parse({**MINIMAL_BODY, "tools": [{"functionDeclarations": [declared]}]}).tools
     assert tool.schema is True
@@ -130,9 +130,13 @@ def test_thinking_config_switches_reasoning(thinking: Any, reasoning: bool) -> N
 
 @pytest.mark.parametrize("declared", ["functionDeclarations", "function_declarations"])
 def test_tools_are_functions_and_googles_hosted_tools(declared: str) -> None:
-    plain = {"name": "now"}
-    by_json = {"name": "then", "parametersJsonSchema": {"type": "object"}}
-    tools = [{declared: [FUNCTION, plain]}, {declared: by_json}, {"googleSearch": {}}]
+    minimal_function = {"name": "now"}
+    json_schema_function = {"name": "then", "parametersJsonSchema": {"type": "object"}}
+    tools = [
+        {declared: [FUNCTION, minimal_function]},
+        {declared: json_schema_function},
+        {"googleSearch": {}},
+    ]
     assert parse({**MINIMAL_BODY, "tools": tools}).tools == (
         Tool("get_weather", "Tells the weather.", JSON_SCHEMA),
         Tool("now"),

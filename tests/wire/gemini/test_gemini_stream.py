@@ -41,7 +41,7 @@ from tests.wire.gemini.gemini_cases import (
     stream_chunks,
     transport,
 )
-from tests.wire.response_strategies import ARGUMENTS, REASONS, TEXTS, choices_of
+from tests.wire.response_strategies import ARGUMENTS, REASONS, TEXTS, choice_strategy
 
 citations = st.lists(st.builds(Citation, TEXTS, st.none() | TEXTS, TEXTS), max_size=2).map(tuple)
 parts = st.one_of(
@@ -53,7 +53,7 @@ parts = st.one_of(
     st.just(ServerToolUsePart("s-1", "web_search", "{}")),
     st.just(ServerToolResultPart("s-1", "unknown_tool", "{}")),
 )
-choices = choices_of(parts)
+choices = choice_strategy(parts)
 usages = st.builds(Usage, *(st.integers(0, 999),) * 4)
 answers = st.builds(
     lambda drawn_choices, usage, consecutive: response_of_choices(
@@ -90,8 +90,8 @@ def test_a_text_stream_is_exactly_the_providers() -> None:
 
 
 def test_an_array_holds_the_same_chunks() -> None:
-    sent = stream(response(TextPart("Hi all")), "array").decode()
-    assert sent == "[" + ",".join(f"{c}{TAIL}}}\n\n" for c in (FIRST, SECOND, LAST)) + "]"
+    stream_text = stream(response(TextPart("Hi all")), "array").decode()
+    assert stream_text == "[" + ",".join(f"{c}{TAIL}}}\n\n" for c in (FIRST, SECOND, LAST)) + "]"
 
 
 def test_each_framing_has_its_content_type() -> None:
@@ -99,10 +99,11 @@ def test_each_framing_has_its_content_type() -> None:
     assert ARRAY.stream_type == "application/json; charset=UTF-8"
 
 
-def read_chunk_parts(answer: CanonicalResponse, *, cut: int = 4) -> list[dict[str, Any]]:
+def read_chunk_parts(answer: CanonicalResponse, *, delta_chars: int = 4) -> list[dict[str, Any]]:
     """Return the single part of each chunk."""
     parts_of_chunks = [
-        chunk["candidates"][0]["content"]["parts"] for chunk in stream_chunks(answer, cut=cut)
+        chunk["candidates"][0]["content"]["parts"]
+        for chunk in stream_chunks(answer, delta_chars=delta_chars)
     ]
     assert all(len(parts) == 1 for parts in parts_of_chunks)
     return [parts[0] for parts in parts_of_chunks]
@@ -192,7 +193,8 @@ def test_a_blocked_prompt_is_one_chunk(form: Form) -> None:
 def test_citations_follow_their_text() -> None:
     cited = TextPart("It is so.", (Citation("https://a.example", "A", "so"),))
     candidates = [
-        chunk["candidates"][0] for chunk in stream_chunks(response(TextPart("Ü. "), cited), cut=99)
+        chunk["candidates"][0]
+        for chunk in stream_chunks(response(TextPart("Ü. "), cited), delta_chars=99)
     ]
     assert [c.get("citationMetadata") for c in candidates] == [
         None,
@@ -211,14 +213,14 @@ def test_empty_part_and_unknown_tool_send_nothing() -> None:
     for part in (TextPart(""), ServerToolUsePart("s-1", "unknown_tool", "{}")):
         encoder = EVENTS.endpoints[0].encode(parse(MINIMAL_BODY), response(part))
         events = (PartStart(0, 0, part), PartDelta(0, 0, part, "{}"), PartEnd(0, 0, part))
-        sent = [encoder.event(event) for event in (events[0], events[2])]
-        assert sent == [b"", b""]
+        outputs = [encoder.event(event) for event in (events[0], events[2])]
+        assert outputs == [b"", b""]
     assert encoder.event(events[1]) == b""
 
 
 def test_a_line_separator_in_a_text_is_escaped() -> None:
-    sent = stream(response(TextPart("a\u2028b")))
-    assert len(sent.decode().splitlines()) == sent.count(b"\r\n")
+    stream_bytes = stream(response(TextPart("a\u2028b")))
+    assert len(stream_bytes.decode().splitlines()) == stream_bytes.count(b"\r\n")
     assert (
         "".join(part["text"] for part in read_chunk_parts(response(TextPart("a\u2028b"))))
         == "a\u2028b"
@@ -228,8 +230,10 @@ def test_a_line_separator_in_a_text_is_escaped() -> None:
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=often(200), deadline=None)
 @given(answers, st.integers(1, 9))
-def test_stream_adds_up_to_the_body(form: Form, answer: CanonicalResponse, cut: int) -> None:
-    stream_bytes = stream(answer, form, cut=cut)
+def test_stream_adds_up_to_the_body(
+    form: Form, answer: CanonicalResponse, delta_chars: int
+) -> None:
+    stream_bytes = stream(answer, form, delta_chars=delta_chars)
     # The server counts sent events by blank lines.
     chunks = read_stream(stream_bytes, form)
     assert stream_bytes.count(b"\n\n") == (len(chunks) if form == "array" else 0)
@@ -279,14 +283,14 @@ def test_sdk_reads_the_same_from_a_stream_and_a_body(
 
 def _without_added_fields(answer: types.GenerateContentResponse) -> dict[str, Any]:
     """Return a response's fields without those that the client adds."""
-    added = {"sdk_http_response", "automatic_function_calling_history"}
-    return answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=added)
+    added_fields = {"sdk_http_response", "automatic_function_calling_history"}
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=added_fields)
 
 
 def join_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     """Join chunks to one response: texts and thoughts are joined, empty ones left out."""
     candidates: dict[int, dict[str, Any]] = {}
-    rest: dict[str, Any] = {}
+    other_fields: dict[str, Any] = {}
     for chunk in chunks:
         for piece in chunk.pop("candidates", ()):
             candidate = candidates.setdefault(piece["index"], {"parts": [], "sources": []})
@@ -295,8 +299,8 @@ def join_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
             cited = piece.pop("citationMetadata", {})
             candidate["sources"] += [s for sources in cited.values() for s in sources]
             candidate.update(piece)
-        rest.update(chunk)
-    return {"candidates": candidates, **rest}
+        other_fields.update(chunk)
+    return {"candidates": candidates, **other_fields}
 
 
 def _add_part(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:

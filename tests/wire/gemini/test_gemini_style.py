@@ -227,23 +227,23 @@ def test_a_stream_signs_a_text_at_its_end_and_a_call_with_it() -> None:
         {"text": "", "thoughtSignature": signed_part["thoughtSignature"]}
     ]
     assert all("thoughtSignature" not in candidate["content"]["parts"][0] for candidate in before)
-    text, call, other, last = (
+    text, call, second_call, last = (
         candidate["content"]["parts"][0]
         for candidate in stream_candidates("gemini-3", TextPart("Hi"), CALL, OTHER)
     )
-    assert ["thoughtSignature" in part for part in (text, call, other, last)] == [
+    assert ["thoughtSignature" in part for part in (text, call, second_call, last)] == [
         *(False, True, False, False)
     ]
 
 
 def test_stream_of_calls_alone_is_one_chunk_up_to_2_5() -> None:
-    (only,) = stream_candidates("gemini-2.5-flash", CALL, OTHER, **FUNCTIONS)
-    assert [part["functionCall"]["name"] for part in only["content"]["parts"]] == ["f", "g"]
-    assert ["thoughtSignature" in part for part in only["content"]["parts"]] == [True, False]
-    assert (only["finishReason"], only["finishMessage"]) == ("STOP", CALL_MESSAGE)
-    assert [only.get("finishMessage") for only in stream_candidates("gemini-2.0-flash", CALL)] == [
-        None
-    ]
+    (candidate,) = stream_candidates("gemini-2.5-flash", CALL, OTHER, **FUNCTIONS)
+    assert [part["functionCall"]["name"] for part in candidate["content"]["parts"]] == ["f", "g"]
+    assert ["thoughtSignature" in part for part in candidate["content"]["parts"]] == [True, False]
+    assert (candidate["finishReason"], candidate["finishMessage"]) == ("STOP", CALL_MESSAGE)
+    assert [
+        candidate.get("finishMessage") for candidate in stream_candidates("gemini-2.0-flash", CALL)
+    ] == [None]
     assert len(stream_candidates("gemini-2.5-flash", TextPart("Hi"), CALL)) == 3
     call, last = stream_candidates("gemini-3-pro-preview", CALL)
     assert "finishReason" not in call
@@ -252,9 +252,9 @@ def test_stream_of_calls_alone_is_one_chunk_up_to_2_5() -> None:
 
 def test_stream_of_one_chunk_has_the_full_usage() -> None:
     answer = response(CALL, usage=Usage(9, 7, 2))
-    (only,) = stream_chunks(answer, request=parse_for_model("gemini-2.5-flash"))
+    (chunk,) = stream_chunks(answer, request=parse_for_model("gemini-2.5-flash"))
     assert (
-        only["usageMetadata"]
+        chunk["usageMetadata"]
         == render(answer, request=parse_for_model("gemini-2.5-flash"))["usageMetadata"]
     )
 

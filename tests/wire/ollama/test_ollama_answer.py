@@ -34,7 +34,7 @@ def test_chat_response_has_exact_fields() -> None:
     }
 
 
-def test_a_generated_answer_has_its_text_at_the_top_and_the_conversation_so_far() -> None:
+def test_generate_response_has_text_and_context_at_the_top() -> None:
     body = render(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
     assert (body["response"], body["thinking"]) == ("Hi", "Hm.")
     assert "message" not in body

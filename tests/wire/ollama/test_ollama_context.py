@@ -29,10 +29,10 @@ def test_context_has_only_texts_of_user_and_assistant() -> None:
 
 
 def test_oldest_messages_are_dropped_from_a_long_context() -> None:
-    long = [Message("user", (TextPart(f"{i}" * 9_000),)) for i in range(9)]
-    numbers = encode_context(long)
+    messages = [Message("user", (TextPart(f"{i}" * 9_000),)) for i in range(9)]
+    numbers = encode_context(messages)
     assert len(numbers) <= MAX_CONTEXT_NUMBERS
-    assert decode_context(numbers) == tuple(long[-3:])
+    assert decode_context(numbers) == tuple(messages[-3:])
     assert decode_context(encode_context([Message("user", (TextPart("x" * 40_000),))])) == ()
 
 
@@ -70,12 +70,14 @@ def test_context_continues_a_conversation() -> None:
 def test_cache_key_of_a_prompt_is_short_and_differs_by_conversation() -> None:
     key = ROUTES["generate"].cache_key
     assert key(parse_generate("a")) == key(parse_generate("a", options={"num_predict": 5}))
-    others = [
+    other_requests = [
         parse_generate("b"),
         parse_generate("a", raw=True),
         parse_generate("a", think=True),
         parse_generate("a", system="b"),
     ]
-    others.append(parse_generate("a", context=encode_context([Message("user", (TextPart("b"),))])))
-    assert key(parse_generate("a")) not in [key(other) for other in others]
+    other_requests.append(
+        parse_generate("a", context=encode_context([Message("user", (TextPart("b"),))]))
+    )
+    assert key(parse_generate("a")) not in [key(other) for other in other_requests]
     assert len(repr(key(parse_generate("a" * 1_000_000)))) < 1_000

@@ -62,13 +62,16 @@ def test_requested_dimensions_shorten_a_vector(requested: int, length: int) -> N
 
 
 def test_text_is_truncated_to_the_context_length() -> None:
-    long, short = "word " * 10_000, ("word " * 10_000)[:MAX_TEXT_CHARS]
-    body = embed(input=long)
-    assert body["embeddings"] == embed(input=short, truncate=False)["embeddings"]
+    long_text, truncated_text = "word " * 10_000, ("word " * 10_000)[:MAX_TEXT_CHARS]
+    body = embed(input=long_text)
+    assert body["embeddings"] == embed(input=truncated_text, truncate=False)["embeddings"]
     assert body["prompt_eval_count"] == CONTEXT_LENGTH
-    narrow = embed(input="one two three", options={"num_ctx": 2})
-    assert narrow["embeddings"] == embed(input="one two ")["embeddings"]
-    assert embed(input=short, options={"num_ctx": 10**9})["prompt_eval_count"] == CONTEXT_LENGTH
+    short_context_body = embed(input="one two three", options={"num_ctx": 2})
+    assert short_context_body["embeddings"] == embed(input="one two ")["embeddings"]
+    assert (
+        embed(input=truncated_text, options={"num_ctx": 10**9})["prompt_eval_count"]
+        == CONTEXT_LENGTH
+    )
     assert embed(input="one two", options={"num_ctx": 0})["prompt_eval_count"] == 1
 
 

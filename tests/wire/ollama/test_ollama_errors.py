@@ -10,7 +10,7 @@ from scenarios_app.wire.registry import find_target, is_provider_path
 from tests.wire.ollama.ollama_cases import make_call
 
 
-def test_an_error_is_a_text() -> None:
+def test_error_body_is_one_text() -> None:
     error = ErrorAnswer(404, "model “x” not found", type="t", code="c", param="p")
     assert json.loads(WIRE.error(error, request_id="f00d")) == {"error": "model “x” not found"}
 
@@ -60,7 +60,7 @@ def test_other_api_paths_are_not_ollamas(path: str) -> None:
     assert find_target(make_call("POST", path)) is None
 
 
-def test_an_encoded_path_is_ollamas_and_no_route() -> None:
+def test_encoded_path_is_ollamas_404() -> None:
     target = find_target(make_call("POST", "/api/ch%61t"))
     assert target is not None and target.wire is WIRE and target.error is not None
     assert target.error.answer.status == 404

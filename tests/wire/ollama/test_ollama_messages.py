@@ -114,9 +114,9 @@ def test_unknown_id_is_assigned_to_a_call_without_one() -> None:
 def test_result_without_a_call_keeps_its_name_and_id() -> None:
     assert results(result("1", tool_name="f")) == [("", "f", "1")]
     assert results(calls("f"), result("1", tool_name="g")) == [("", "g", "1")]
-    own = {
+    call_with_id = {
         "role": "assistant",
         "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {}}}],
     }
-    assert results(own, result("1", tool_call_id="x")) == [("x", "", "1")]
+    assert results(call_with_id, result("1", tool_call_id="x")) == [("x", "", "1")]
     assert results(calls("f"), result("1"), result("2")) == [("call_1", "f", "1"), ("", "", "2")]

@@ -45,7 +45,7 @@ PARTS: st.SearchStrategy[AnswerPart] = st.one_of(
 )
 
 
-def test_a_chat_stream_line_by_line() -> None:
+def test_chat_stream_has_exact_lines() -> None:
     stream_bytes = stream(
         CHAT,
         answer([ReasoningPart("Hm."), TextPart("Hello"), ToolCallPart("1", "f", '{"a":1}')]),
@@ -67,9 +67,9 @@ def test_a_chat_stream_line_by_line() -> None:
     assert (last["done"], last["done_reason"], last["eval_count"]) == (True, "stop", 2)
 
 
-def test_a_generated_stream_line_by_line() -> None:
-    sent = stream(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
-    *lines, last = parse_lines(sent)
+def test_generate_stream_ends_with_the_context() -> None:
+    stream_bytes = stream(GENERATE, answer([ReasoningPart("Hm."), TextPart("Hi")]))
+    *lines, last = parse_lines(stream_bytes)
     assert [line["response"] for line in lines] == ["", "Hi"]
     assert [line.get("thinking") for line in lines] == ["Hm.", None]
     assert (last["response"], last["done"]) == ("", True)
@@ -95,20 +95,20 @@ def test_stream_adds_up_to_the_unstreamed_body(
 
 
 def test_line_ends_in_texts_are_escaped() -> None:
-    odd = "a\nb\r\nc\u2028d\u2029e\x85f\x0b\x0c\x1c\0"
+    text = "a\nb\r\nc\u2028d\u2029e\x85f\x0b\x0c\x1c\0"
     response = answer(
-        [ReasoningPart(odd), TextPart(odd), ToolCallPart("1", odd, '{\n "a": "\u2028" }')],
-        metadata={"note": odd},
+        [ReasoningPart(text), TextPart(text), ToolCallPart("1", text, '{\n "a": "\u2028" }')],
+        metadata={"note": text},
     )
-    sent = stream(CHAT, response, sizes=(100,))
-    assert len(parse_lines(sent)) == 4
-    assert join_lines(parse_lines(sent)) == render(CHAT, response)
+    stream_bytes = stream(CHAT, response, sizes=(100,))
+    assert len(parse_lines(stream_bytes)) == 4
+    assert join_lines(parse_lines(stream_bytes)) == render(CHAT, response)
 
 
 def test_interleaved_calls_are_sent_in_order_at_their_ends() -> None:
     first, second = ToolCallPart("1", "f", '{"a":1}'), ToolCallPart("2", "g", "{}")
     encoder = ROUTES["chat"].encode(CHAT, answer([first, second]))
-    sent = [
+    outputs = [
         encoder.event(event)
         for event in (
             PartStart(0, 0, first),
@@ -120,8 +120,10 @@ def test_interleaved_calls_are_sent_in_order_at_their_ends() -> None:
             PartEnd(0, 0, first),
         )
     ]
-    assert sent[:-1] == [b""] * 6
-    names = [line["message"]["tool_calls"][0]["function"]["name"] for line in parse_lines(sent[-1])]
+    assert outputs[:-1] == [b""] * 6
+    names = [
+        line["message"]["tool_calls"][0]["function"]["name"] for line in parse_lines(outputs[-1])
+    ]
     assert names == ["f", "g"]
 
 

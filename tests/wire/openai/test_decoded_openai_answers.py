@@ -189,8 +189,8 @@ def test_response_is_decoded_to_parts_in_order() -> None:
 
 def test_incomplete_response_has_a_finish_reason() -> None:
     for reason, finish in (("max_output_tokens", "length"), ("content_filter", "content_filter")):
-        cut = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
-        assert parts_of(RESPONSES, cut) == {"text": "", "finish_reason": finish}
+        body = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
+        assert parts_of(RESPONSES, body) == {"text": "", "finish_reason": finish}
 
 
 def test_truncated_response_stream_keeps_its_text() -> None:

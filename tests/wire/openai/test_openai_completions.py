@@ -119,7 +119,7 @@ def test_scripted_choices_are_shared_out_among_the_prompts(choices: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "param"),
     [
         ({"prompt": 1}, "prompt"),
         ({"prompt": []}, "prompt"),
@@ -136,9 +136,9 @@ def test_scripted_choices_are_shared_out_among_the_prompts(choices: int) -> None
         ({"model": ""}, "model"),
     ],
 )
-def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
+def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], param: str) -> None:
     error = catch_error(**body)
-    assert (error.status, error.param) == (400, place)
+    assert (error.status, error.param) == (400, param)
 
 
 def test_response_has_exact_fields() -> None:
@@ -230,12 +230,12 @@ def test_line_separator_is_escaped() -> None:
     st.none() | st.integers(0, 5),
 )
 def test_every_request_that_the_official_types_allow_is_accepted(
-    body: Any, n: int | None, likely: int | None
+    body: Any, n: int | None, logprobs: int | None
 ) -> None:
     prompt = body.get("prompt")
     if prompt == [] or (isinstance(prompt, list) and [] in prompt):
         prompt = "x"
-    request = read({**body, "model": "m", "n": n, "prompt": prompt, "logprobs": likely})
+    request = read({**body, "model": "m", "n": n, "prompt": prompt, "logprobs": logprobs})
     assert request.stream is bool(body.get("stream"))
     response_body = render(request, answer(*[[TEXT]] * request.n), endpoint=ROUTE)
     validate_type(type_=Completion, value=response_body)

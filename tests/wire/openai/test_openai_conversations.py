@@ -41,7 +41,7 @@ def read_texts(session: Session, path: str = CONVERSATION, **query: str) -> list
     return [item["content"][0]["text"] for item in page["data"]]
 
 
-def catch_error_of(session: Session, method: str, path: str, body: Any = None) -> ErrorAnswer:
+def catch_error(session: Session, method: str, path: str, body: Any = None) -> ErrorAnswer:
     with pytest.raises(WireError) as raised:
         session.compute(method, path, body)
     return raised.value.answer
@@ -133,7 +133,7 @@ def test_item_is_retrieved_and_deleted(session: Session) -> None:
     validate_type(type_=Conversation, value=conversation)
     assert conversation["id"] == "conv_1"
     assert read_texts(session) == ["Hi"]
-    error = catch_error_of(session, "GET", f"{CONVERSATION}/items/{first['id']}")
+    error = catch_error(session, "GET", f"{CONVERSATION}/items/{first['id']}")
     assert (error.status, error.code) == (404, "item_not_found")
     session.compute_json("DELETE", f"{CONVERSATION}/items/{second['id']}")
     assert role_texts(session.read({"input": "q", "conversation": "conv_1"})) == [("user", "q")]
@@ -144,7 +144,7 @@ def test_an_item_of_another_conversation_is_not_found(session: Session, method: 
     (item,) = session.compute_json("POST", f"{CONVERSATIONS}/conv_2/items", {"items": [USER]})[
         "data"
     ]
-    error = catch_error_of(session, method, f"{CONVERSATION}/items/{item['id']}")
+    error = catch_error(session, method, f"{CONVERSATION}/items/{item['id']}")
     assert error.status == 404
     assert error.message == f"Item with id '{item['id']}' not found in conversation 'conv_1'."
 
@@ -183,14 +183,14 @@ def test_added_items_can_be_referenced_but_are_no_response(session: Session) -> 
     (item,) = session.compute_json("POST", f"{CONVERSATION}/items", {"items": [USER]})["data"]
     reference = {"type": "item_reference", "id": item["id"]}
     assert role_texts(session.read({"input": [reference]})) == [("user", "Hello")]
-    owner = f"resp_{item['id'].removeprefix('msg_')[:32]}"
-    assert owner in session.records
-    error = catch_error_of(session, "GET", f"{PATH}/{owner}")
+    record_name = f"resp_{item['id'].removeprefix('msg_')[:32]}"
+    assert record_name in session.records
+    error = catch_error(session, "GET", f"{PATH}/{record_name}")
     assert (error.status, error.code) == (404, "response_not_found")
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "place"),
+    ("path", "body", "param"),
     [
         (f"{CONVERSATION}/items", {}, "items"),
         (f"{CONVERSATION}/items", {"items": "x"}, "items"),
@@ -215,10 +215,10 @@ def test_added_items_can_be_referenced_but_are_no_response(session: Session) -> 
     ],
 )
 def test_invalid_field_is_rejected_with_its_path(
-    session: Session, path: str, body: Any, place: str
+    session: Session, path: str, body: Any, param: str
 ) -> None:
-    error = catch_error_of(session, "POST", path, body)
-    assert (error.status, error.param) == (400, place)
+    error = catch_error(session, "POST", path, body)
+    assert (error.status, error.param) == (400, param)
     assert not session.records
 
 
@@ -238,11 +238,11 @@ ITEMS = st.lists(st.sampled_from([USER, ASSISTANT, CALL_1, RESULT_1]), min_size=
 @given(ITEMS)
 def test_valid_items_are_added(items: list[Any]) -> None:
     session = Session()
-    added = session.compute_json("POST", f"{CONVERSATION}/items", {"items": items})["data"]
-    assert len(added) == len(items)
+    added_items = session.compute_json("POST", f"{CONVERSATION}/items", {"items": items})["data"]
+    assert len(added_items) == len(items)
     assert (
         session.compute_json("GET", f"{CONVERSATION}/items", limit="100", order="asc")["data"]
-        == added
+        == added_items
     )
 
 
@@ -262,5 +262,5 @@ def test_arbitrary_items_are_all_added_or_all_rejected(items: list[Any], extra_i
 
 @given(JSON.filter(lambda items: not isinstance(items, list)))
 def test_items_that_are_not_a_list_are_rejected(items: Any) -> None:
-    answer = catch_error_of(Session(), "POST", f"{CONVERSATION}/items", {"items": items})
+    answer = catch_error(Session(), "POST", f"{CONVERSATION}/items", {"items": items})
     assert (answer.status, answer.param) == (400, "items")

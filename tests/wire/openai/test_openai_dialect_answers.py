@@ -71,9 +71,9 @@ def test_stream_adds_up_to_the_message_of_its_dialect(
         text += content if isinstance(content, str) else ""
         reasoning += delta.get("reasoning") or delta.get("reasoning_content") or ""
         for call in delta.get("tool_calls") or []:
-            slot = calls.setdefault(call["index"], {"name": "", "arguments": ""})
+            joined_call = calls.setdefault(call["index"], {"name": "", "arguments": ""})
             for key, value in call["function"].items():
-                slot[key] += value
+                joined_call[key] += value
     message = render_message(name, *parts)
     if isinstance(message.get("content"), list):
         assert "".join(p["text"] for p in message["content"] if p["type"] == "text") == text
@@ -135,7 +135,7 @@ def test_mistral_reasoning_is_a_content_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "part", "kinds"),
+    ("model", "part", "expected_details"),
     [
         ("anthropic/c", ReasoningPart("Hm.", "sig"), [("reasoning.text", "signature", "sig")]),
         ("anthropic/c", ReasoningPart("", redacted="x"), [("reasoning.encrypted", "data", "x")]),
@@ -150,13 +150,13 @@ def test_mistral_reasoning_is_a_content_part() -> None:
     ],
 )
 def test_openrouter_reasoning_details_are_read_back_unchanged(
-    model: str, part: ReasoningPart, kinds: list[tuple[str, str, str]]
+    model: str, part: ReasoningPart, expected_details: list[tuple[str, str, str]]
 ) -> None:
     message = render_message("openrouter", part, TextPart("Hi"), model=model)
     details = message["reasoning_details"]
     assert [
-        (d["type"], key, d[key]) for d, (_, key, _) in zip(details, kinds, strict=True)
-    ] == kinds
+        (d["type"], key, d[key]) for d, (_, key, _) in zip(details, expected_details, strict=True)
+    ] == expected_details
     assert {detail["format"] for detail in details} == {vendor_of(model).form}
     assert message["reasoning"] == (part.text or None)
     streamed_details = [
@@ -164,7 +164,7 @@ def test_openrouter_reasoning_details_are_read_back_unchanged(
         for delta in stream_deltas("openrouter", part, model=model)
         for d in delta.get("reasoning_details", [])
     ]
-    assert {d["type"] for d in streamed_details} == {kind for kind, _, _ in kinds}
+    assert {d["type"] for d in streamed_details} == {kind for kind, _, _ in expected_details}
     (_, parsed_message) = read_request("openrouter", HELLO, message).messages
     reasoning_parts = [p for p in parsed_message.parts if isinstance(p, ReasoningPart)]
     assert [t.text for t in reasoning_parts if t.text] == [part.text] * bool(part.text)

@@ -140,9 +140,9 @@ def test_rate_limit_error_has_retry_after(name: str) -> None:
     error = ErrorAnswer(429, "M", limited=True, retry_after_ms=1500)
     headers = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=error))
     assert headers["retry-after"] == "2"
-    plain = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=None))
-    assert "retry-after" not in plain
-    assert ("x-ratelimit-limit-requests" in plain) is (
+    success_headers = dict(WIRES_BY_DIALECT[name].headers(request_id="abc", created=0, error=None))
+    assert "retry-after" not in success_headers
+    assert ("x-ratelimit-limit-requests" in success_headers) is (
         name in {"openai", "azure", "groq", "mistral", "xai"}
     )
 

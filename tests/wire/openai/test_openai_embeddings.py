@@ -159,7 +159,7 @@ def test_an_azure_deployment_is_the_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("input_", "place"),
+    ("input_", "param"),
     [
         (None, "input"),
         ("", "input"),
@@ -176,9 +176,9 @@ def test_an_azure_deployment_is_the_model() -> None:
         (["x" * 600_000, "x" * 600_004], "input"),
     ],
 )
-def test_invalid_input_is_rejected_with_its_path(input_: Any, place: str) -> None:
+def test_invalid_input_is_rejected_with_its_path(input_: Any, param: str) -> None:
     error = catch_error(input_)
-    assert (error.status, error.param) == (400, place)
+    assert (error.status, error.param) == (400, param)
 
 
 def test_inputs_up_to_the_real_limits_are_accepted() -> None:
@@ -187,7 +187,7 @@ def test_inputs_up_to_the_real_limits_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "place"),
+    ("fields", "param"),
     [
         ({"encoding_format": "int8"}, "encoding_format"),
         ({"encoding_format": 1}, "encoding_format"),
@@ -196,8 +196,8 @@ def test_inputs_up_to_the_real_limits_are_accepted() -> None:
         ({"model": None}, "model"),
     ],
 )
-def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], place: str) -> None:
-    assert catch_error(**fields).param == place
+def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], param: str) -> None:
+    assert catch_error(**fields).param == param
 
 
 @relaxed(max_examples=often(300))

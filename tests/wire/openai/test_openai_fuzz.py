@@ -20,7 +20,7 @@ from tests.support.hypothesis_profiles import often
 from tests.wire.envelopes import assert_error_envelope
 from tests.wire.json_strategies import JSON, relaxed, values_of
 from tests.wire.openai.openai_cases import HELLO, parse, parse_body, parse_chunks, render, stream
-from tests.wire.response_strategies import answers_of
+from tests.wire.response_strategies import response_strategy
 
 VALID_BODIES = st.one_of(
     values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)
@@ -33,7 +33,7 @@ PARTS = st.one_of(
     st.builds(RefusalPart, TEXTS),
     st.builds(ToolCallPart, st.text(min_size=1, max_size=9), st.text(min_size=1), TEXTS),
 )
-RESPONSES = answers_of(
+RESPONSES = response_strategy(
     PARTS,
     id="[0-9a-f]{8}",
     metadata=st.fixed_dictionaries(

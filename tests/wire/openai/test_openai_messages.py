@@ -53,7 +53,7 @@ def test_content_may_be_parts() -> None:
     assert request.last_user_text == "Look:\nwell?"
 
 
-def test_an_assistant_message_keeps_everything_in_order() -> None:
+def test_parts_of_an_assistant_message_keep_their_order() -> None:
     message = assistant(
         tool_calls=[CALL, CUSTOM],
         audio={"id": "audio_1"},
@@ -208,7 +208,7 @@ def test_legacy_results_are_assigned_to_calls_by_name() -> None:
         ({"role": "function", "content": "x"}, "messages[1].name", "missing_required_parameter"),
     ],
 )
-def test_a_wrong_message_is_refused_at_its_place(message: Any, param: str, code: str) -> None:
+def test_invalid_message_is_rejected_with_its_path(message: Any, param: str, code: str) -> None:
     error = catch_error(HELLO, message)
     assert (error.param, error.code) == (param, code)
     assert f"'{param}'" in error.message

@@ -124,7 +124,7 @@ def test_inputs_are_user_messages_to_be_matched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "param"),
     [
         ({}, "input"),
         ({"input": 1}, "input"),
@@ -136,9 +136,9 @@ def test_inputs_are_user_messages_to_be_matched() -> None:
         ({"input": "x", "model": 1}, "model"),
     ],
 )
-def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
+def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], param: str) -> None:
     error = catch_error(**body)
-    assert (error.status, error.param) == (400, place)
+    assert (error.status, error.param) == (400, param)
 
 
 @relaxed(max_examples=often(300))

@@ -31,7 +31,7 @@ from tests.support.hypothesis_profiles import often
 from tests.wire.envelopes import assert_error_envelope
 from tests.wire.json_strategies import JSON, relaxed, values_of
 from tests.wire.openai.responses_cases import CREATE, Session, parse, parse_events, render, stream
-from tests.wire.response_strategies import answers_of
+from tests.wire.response_strategies import response_strategy
 
 VALID_BODIES = st.one_of(
     values_of(ResponseCreateParamsNonStreaming), values_of(ResponseCreateParamsStreaming)
@@ -46,7 +46,7 @@ PARTS = st.one_of(
     st.builds(ServerToolUsePart, TEXTS, st.sampled_from(["web_search", "x"]), st.just("{}")),
     st.builds(ServerToolResultPart, TEXTS, TEXTS, st.just("null")),
 )
-RESPONSES = answers_of(
+RESPONSES = response_strategy(
     PARTS,
     id="[0-9a-f]{32}",
     metadata=st.fixed_dictionaries({}, optional={"x": JSON, "output": JSON, "usage": JSON}),

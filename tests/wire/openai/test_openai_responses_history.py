@@ -235,8 +235,8 @@ def test_compaction_keeps_the_whole_conversation() -> None:
     request = session.read({"input": [item, {"role": "user", "content": "q2"}]})
     assert [message.role for message in request.messages] == ["user", "assistant", "tool", "user"]
     assert request.tool_results == (ToolResultPart("c1", "f", "done"),)
-    again = session.compute_json("POST", "/v1/responses/compact", {"input": [item]})
-    assert session.read({"input": again["output"]}).messages == request.messages[:-1]
+    second_compaction = session.compute_json("POST", "/v1/responses/compact", {"input": [item]})
+    assert session.read({"input": second_compaction["output"]}).messages == request.messages[:-1]
 
 
 @pytest.mark.parametrize("content", ["x", "", "gAAAA", base64.b64encode(b"[]").decode()])

@@ -67,10 +67,10 @@ def test_reasoning_has_a_summary_and_encrypted_content(
 
 
 def test_unscripted_encrypted_content_depends_on_the_item_id() -> None:
-    (item,), (again,) = output(ReasoningPart("Hm.")), output(ReasoningPart("Well."))
+    (item,), (second_item,) = output(ReasoningPart("Hm.")), output(ReasoningPart("Well."))
     assert item["encrypted_content"].startswith("gAAAAAB")
     assert len(item["encrypted_content"]) > 200
-    assert item["encrypted_content"] == again["encrypted_content"]
+    assert item["encrypted_content"] == second_item["encrypted_content"]
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ def test_event_without_a_lane_is_kept_to_the_byte() -> None:
     assert (message.stream_id, message.ends, message.status) == (None, False, None)
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
-def test_message_with_line_breaks_is_one_line_of_an_event(end: bytes) -> None:
-    message = read_server_message(b'{"type":' + end + b'"error"}')
+@pytest.mark.parametrize("line_break", [b"\n", b"\r", b"\r\n"])
+def test_message_with_line_breaks_is_one_line_of_an_event(line_break: bytes) -> None:
+    message = read_server_message(b'{"type":' + line_break + b'"error"}')
     assert message.event == b'event: error\ndata: {"type":"error"}\n\n'
 
 

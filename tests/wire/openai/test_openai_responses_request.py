@@ -216,13 +216,17 @@ def test_tools_of_every_type_are_read() -> None:
 
 
 def test_additional_tools_item_adds_tools() -> None:
-    added = {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]}
-    request = parse(input=[USER, added], tools=[{"type": "function", "name": "f"}])
+    tools_item = {
+        "type": "additional_tools",
+        "role": "developer",
+        "tools": [{"type": "web_search"}],
+    }
+    request = parse(input=[USER, tools_item], tools=[{"type": "function", "name": "f"}])
     assert [tool.name for tool in request.tools] == ["f", "web_search"]
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "param"),
     [
         ({"model": 1}, "model"),
         ({"input": 1}, "input"),
@@ -262,6 +266,6 @@ def test_additional_tools_item_adds_tools() -> None:
         ({"include": {}}, "include"),
     ],
 )
-def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
+def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], param: str) -> None:
     error = catch_error(**body)
-    assert (error.status, error.param) == (400, place)
+    assert (error.status, error.param) == (400, param)

@@ -58,10 +58,12 @@ def test_stream_is_retrieved_byte_by_byte(session: Session) -> None:
 def test_stream_continues_after_an_event(session: Session, after: int) -> None:
     session.respond(ANSWER, input="q", stream=True)
     events = parse_events(session.compute("GET", RESPONSE_PATH, stream="true"))
-    rest = session.compute("GET", RESPONSE_PATH, stream="true", starting_after=str(after))
-    assert rest.count(b"\n\n") == max(len(events) - after - 1, 0)
-    if rest:
-        assert f'"sequence_number":{after + 1},'.encode() in rest.split(b"\n\n")[0]
+    remaining_events = session.compute(
+        "GET", RESPONSE_PATH, stream="true", starting_after=str(after)
+    )
+    assert remaining_events.count(b"\n\n") == max(len(events) - after - 1, 0)
+    if remaining_events:
+        assert f'"sequence_number":{after + 1},'.encode() in remaining_events.split(b"\n\n")[0]
 
 
 def test_recorded_stream_with_other_line_ends_is_streamed_again(session: Session) -> None:
@@ -69,8 +71,8 @@ def test_recorded_stream_with_other_line_ends_is_streamed_again(session: Session
     data = b"".join(event + b"\r\n\r\n" for event in events)
     for write in record_replayed(session.read({"input": "q", "stream": True}), data):
         session.records[write.name] = write.data or b""
-    rest = session.compute("GET", f"{PATH}/resp_r", stream="true", starting_after="0")
-    assert rest == events[1] + b"\n\n"
+    remaining_events = session.compute("GET", f"{PATH}/resp_r", stream="true", starting_after="0")
+    assert remaining_events == events[1] + b"\n\n"
 
 
 def test_response_that_was_not_streamed_cannot_be_streamed(session: Session) -> None:
@@ -139,7 +141,7 @@ def test_input_items_are_listed_with_ids_from_the_last(session: Session) -> None
 
 
 @pytest.mark.parametrize(
-    ("query", "texts", "more"),
+    ("query", "texts", "has_more"),
     [
         ({"order": "asc"}, ["q0", "q1", "q2"], False),
         ({"order": "desc", "limit": "2"}, ["q2", "q1"], True),
@@ -150,17 +152,17 @@ def test_input_items_are_listed_with_ids_from_the_last(session: Session) -> None
     ],
 )
 def test_input_items_are_listed_in_pages(
-    session: Session, query: dict[str, str], texts: list[str], more: bool
+    session: Session, query: dict[str, str], texts: list[str], has_more: bool
 ) -> None:
     items = [{"role": "user", "content": f"q{i}", "id": f"i{i}"} for i in range(3)]
     session.respond(ANSWER, input=items)
     page = session.compute_json("GET", f"{RESPONSE_PATH}/input_items", **query)
     assert [item["content"][0]["text"] for item in page["data"]] == texts
-    assert page["has_more"] is more
+    assert page["has_more"] is has_more
 
 
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "param"),
     [
         ({"limit": "101"}, "limit"),
         ({"limit": "-1"}, "limit"),
@@ -172,11 +174,11 @@ def test_input_items_are_listed_in_pages(
     ],
 )
 def test_invalid_page_is_rejected_with_its_field(
-    session: Session, query: dict[str, str], place: str
+    session: Session, query: dict[str, str], param: str
 ) -> None:
     session.respond(ANSWER, input="q")
     error = catch_error(session, "GET", f"{RESPONSE_PATH}/input_items", **query)
-    assert (error.status, error.param) == (400, place)
+    assert (error.status, error.param) == (400, param)
 
 
 @pytest.mark.parametrize("name", EXAMPLE_IDS)
@@ -270,9 +272,13 @@ def test_recorded_items_are_those_of_the_request_or_the_sample_part() -> None:
     assert sample.data == recorded.data.replace(part, SAMPLE_PART)
     key = target.endpoint.cache_key
     assert key is not None
-    other = call.body.replace(b"Hello", b"Something else")
-    same = target.endpoint.read(call, target.endpoint, {}, read_body(other, Limits()))
-    assert key(same) == key(request)
-    brief = call.body.replace(b"brief", b"long")
-    differs = target.endpoint.read(call, target.endpoint, {}, read_body(brief, Limits()))
-    assert key(differs) != key(request)
+    body_with_other_input = call.body.replace(b"Hello", b"Something else")
+    request_with_other_input = target.endpoint.read(
+        call, target.endpoint, {}, read_body(body_with_other_input, Limits())
+    )
+    assert key(request_with_other_input) == key(request)
+    body_with_other_instructions = call.body.replace(b"brief", b"long")
+    request_with_other_instructions = target.endpoint.read(
+        call, target.endpoint, {}, read_body(body_with_other_instructions, Limits())
+    )
+    assert key(request_with_other_instructions) != key(request)

@@ -150,7 +150,7 @@ def test_encrypted_reasoning_has_no_summary_events() -> None:
     ]
 
 
-def test_a_refusal_flows_as_refusal() -> None:
+def test_refusal_is_streamed_as_refusal_deltas() -> None:
     added, part, *deltas, done, part_done, _ = stream_item_events(RefusalPart("Nope"))
     assert part["part"] == {"type": "refusal", "refusal": ""}
     assert [event["delta"] for event in deltas] == ["Nop", "e"]
@@ -163,10 +163,10 @@ def test_a_refusal_flows_as_refusal() -> None:
 
 def test_annotations_follow_the_text() -> None:
     part = TextPart("Hi", (Citation("https://a"), Citation("https://b")))
-    added = [
+    annotation_events = [
         e for e in stream_item_events(part) if e["type"] == "response.output_text.annotation.added"
     ]
-    assert [(e["annotation_index"], e["annotation"]["url"]) for e in added] == [
+    assert [(e["annotation_index"], e["annotation"]["url"]) for e in annotation_events] == [
         (0, "https://a"),
         (1, "https://b"),
     ]
@@ -208,12 +208,12 @@ def test_delta_of_an_empty_part_sends_nothing() -> None:
 
 def test_items_are_numbered_across_choices() -> None:
     response = answer((TextPart("a"), CALL), (TextPart("b"),))
-    added = [
+    output_indexes = [
         event["output_index"]
         for event in parse_events(stream(parse(), response))
         if event["type"] == "response.output_item.added"
     ]
-    assert added == [0, 1, 2]
+    assert output_indexes == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

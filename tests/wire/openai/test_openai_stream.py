@@ -132,8 +132,10 @@ def test_obfuscation_pads_deltas_to_sixteen_characters(length: int) -> None:
         if c["choices"][0]["delta"].get("content")
     }
     assert lengths == ({16 - length % 16} if length else set())
-    plain = stream(parse(stream_options={"include_obfuscation": False}), answer([TextPart("a")]))
-    assert not any("obfuscation" in chunk for chunk in parse_chunks(plain))
+    plain_stream = stream(
+        parse(stream_options={"include_obfuscation": False}), answer([TextPart("a")])
+    )
+    assert not any("obfuscation" in chunk for chunk in parse_chunks(plain_stream))
 
 
 def test_reasoning_is_streamed_before_the_text() -> None:

@@ -35,9 +35,9 @@ class Rules:
         event = {"type": "response.created", "sequence_number": 0, "response": {"id": name}}
         self.rules.encode(self.started[0], sse(event))
 
-    def steer(self, name: object = "resp_1", value: object = "Stop.", **more: object) -> Any:
+    def steer(self, name: object = "resp_1", value: object = "Stop.", **fields: object) -> Any:
         """Send steering input; return the event that acknowledges it."""
-        event = {"type": "response.steer", "previous_response_id": name, "input": value, **more}
+        event = {"type": "response.steer", "previous_response_id": name, "input": value, **fields}
         self.receive(event)
         return self.sent.pop()
 

@@ -105,13 +105,13 @@ def test_report_of_a_handled_response_is_ignored() -> None:
 
 def test_bytes_of_waiting_requests_are_limited() -> None:
     rules = Rules()
-    half = "x" * (socket.MAX_WAITING_BYTES // 2)
-    rules.create(input=half)
+    half_of_the_limit = "x" * (socket.MAX_WAITING_BYTES // 2)
+    rules.create(input=half_of_the_limit)
     rules.create(input="short")
-    rules.create(input=half)
+    rules.create(input=half_of_the_limit)
     assert (rules.code, rules.refusals[-1].error.status) == ("too_many_waiting_requests", 429)
     rules.complete()
-    rules.create(input=half)
+    rules.create(input=half_of_the_limit)
     assert len(rules.refusals) == 1
 
 

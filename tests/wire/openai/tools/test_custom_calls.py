@@ -40,12 +40,12 @@ def test_call_without_a_namespace_has_no_such_field() -> None:
 
 def test_custom_call_streams_as_its_input() -> None:
     stream_bytes = responses_cases.stream(responses_cases.parse(), answer((CALL,)), [2])
-    _, _, start, *deltas, done, end, last = parse_events(stream_bytes)
-    assert start["item"] == {**end["item"], "input": "", "status": "in_progress"}
+    _, _, item_added, *deltas, done, item_done, last = parse_events(stream_bytes)
+    assert item_added["item"] == {**item_done["item"], "input": "", "status": "in_progress"}
     assert {event["type"] for event in deltas} == {"response.custom_tool_call_input.delta"}
     assert "".join(event["delta"] for event in deltas) == done["input"] == "ls -l"
-    assert end["item"]["namespace"] == "functions"
-    assert last["response"]["output"] == [end["item"]]
+    assert item_done["item"]["namespace"] == "functions"
+    assert last["response"]["output"] == [item_done["item"]]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -74,9 +74,11 @@ def stream_chat_deltas(*calls: ToolCallPart, **body: Any) -> list[dict[str, Any]
 
 
 def test_custom_call_of_chat_is_streamed_as_custom_input() -> None:
-    plain = replace(FUNCTION, namespace="")
+    function_call = replace(FUNCTION, namespace="")
     deltas = [
-        call for delta in stream_chat_deltas(CALL, plain) for call in delta.get("tool_calls", ())
+        call
+        for delta in stream_chat_deltas(CALL, function_call)
+        for call in delta.get("tool_calls", ())
     ]
     assert deltas == [
         {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "exec", "input": ""}},
