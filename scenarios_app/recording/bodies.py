@@ -74,8 +74,7 @@ class BodyReader:
         return True
 
     def read(self, piece: bytes) -> bytes:
-        """Return the decoded bytes of a piece. Raises BodyTooLong with the bytes up to the
-        limit."""
+        """Return a piece's decoded bytes; raises BodyTooLong with those up to the limit."""
         data = piece[: self._room]
         self._room -= len(data)
         if len(data) < len(piece):
@@ -96,8 +95,7 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
 
 
 def readable_encodings(accepted: str) -> str:
-    """Return the Accept-Encoding for the upstream: accepted ones that can be recorded, or
-    identity."""
+    """Return the accepted encodings that can be recorded, as a header; without any, identity."""
     content_codings = {
         name.strip().lower()
         for name, _, weight in (part.partition(";") for part in accepted.split(","))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scenarios_app.engine.canonical import Json, depth_of
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
+from scenarios_app.engine.document.json_text import to_plain_json
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
 from scenarios_app.engine.producing.placeholders import BRACES, OPENING, escape_placeholders
@@ -21,8 +22,8 @@ from scenarios_app.wire.registry import upstreams
 
 # The tag of recorded scenarios.
 TAG: Final = "recording"
-# Documents have at most 64 levels, and a recorded body begins a few levels down.
-_MAX_BODY_DEPTH: Final = 48
+# A recorded body begins a few levels down in its document, and gets 48 of its 64 levels.
+_BODY_LOC: Final = ("body",) * 16
 # Replayed headers of every API: the content type, and those on which clients act.
 _REPLAYED_HEADERS: Final = frozenset(
     {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"}
@@ -79,13 +80,11 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
     """Return the `match` of a step: provider, path, model, and the recorded request."""
-    call, body = where.call, decode_body(where.call.body)
-    if isinstance(body, dict | list) and depth_of(body) > _MAX_BODY_DEPTH:
-        body = call.body.decode()
+    call = where.call
     recorded: dict[str, Json] = {
         "method": call.method if call.method != "POST" else None,
         "query": {name: value for name, value in call.query.items() if not is_secret(name)} or None,
-        "body": body,
+        "body": _decode_for_document(call.body),
     }
     match: dict[str, Json] = {
         "provider": where.provider if where.target.endpoint is not None else None,
@@ -94,6 +93,14 @@ def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
         "recorded": _without_none(recorded),
     }
     return _without_none(match)
+
+
+def _decode_for_document(body: bytes) -> Json:
+    """Return a body as `decode_body` does, but as text if a document cannot hold its JSON."""
+    try:
+        return to_plain_json(decode_body(body), loc=_BODY_LOC)
+    except DocumentError:
+        return body.decode()
 
 
 def _without_none(fields: dict[str, Json]) -> dict[str, Json]:
@@ -178,10 +185,8 @@ def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
     raw = _without_none({"status": status, "headers": _replayed_headers(response) or None})
     body = response.body
     if body and len(body) <= _MAX_EDITABLE_BYTES:
-        value = decode_body(body)
-        if isinstance(value, str) or depth_of(value) > _MAX_BODY_DEPTH:
-            value = body.decode(errors="replace")
-        raw["body"] = value
+        value = _decode_for_document(body)
+        raw["body"] = body.decode(errors="replace") if isinstance(value, str) else value
     return {"raw": raw}
 
 

@@ -128,8 +128,7 @@ def find_upstream_path(call: Call) -> tuple[str, str]:
 
 
 def _has_routing_header(call: Call, upstream: Upstream) -> bool:
-    """Return True if the call has the header value by which requests are routed to this
-    upstream."""
+    """Return True if the call has the header value that routes requests to this upstream."""
     if upstream.routing_header is None:
         return False
     name, value = upstream.routing_header

@@ -89,8 +89,7 @@ def _tool_outcomes(events: Iterable[dict[str, Any]]) -> dict[str, _ToolOutcome]:
 
 
 def _decode_response(call: FileValue, results: Mapping[str, _ToolOutcome]) -> DecodedResponse:
-    """Return the answer of a recorded model call, with the results of tools that the provider
-    ran."""
+    """Return the answer of a recorded model call, with the results of its hosted tools."""
     content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
     for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):

@@ -95,8 +95,7 @@ def _read_request(request: FileValue) -> RecordedRequest:
 
 
 def _plain_url(pattern: FileValue) -> str:
-    """Return the literal characters of a URL pattern. Raises DocumentError for half a surrogate
-    pair."""
+    """Return a URL pattern's literal characters; raises DocumentError for half a surrogate."""
     try:
         return str(_ESCAPED.sub(r"\1", _WILDCARD.sub("", pattern.text())))
     except UnicodeEncodeError:
