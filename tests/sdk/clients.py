@@ -1,4 +1,4 @@
-"""Each official client behind one face, for what is asked of all of them alike."""
+"""One interface to the official clients of all providers, for tests that apply to each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.sdk.talks import claude_of, gemini_of, ollama_of, openai_of, openais_whole_client
+from tests.sdk.client_factories import (
+    make_anthropic_client,
+    make_gemini_client,
+    make_ollama_client,
+    make_openai_chat_client,
+    make_openai_client,
+)
 from tests.support.live_server import Live
 
 MODELS = {
@@ -22,12 +28,11 @@ PROVIDERS = [name for name in MODELS if name != "anthropic beta"]
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A stream: its pieces of text, what it says of its end, all that came of it, and what it
-    raised instead of ending."""
+class StreamOutcome:
+    """A stream: its text deltas, finish reasons or final events, all items, and its exception."""
 
     pieces: list[str]
-    ends: list[str]
+    end_markers: list[str]
     items: list[Any]
     error: BaseException | None
 
@@ -37,42 +42,44 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Client:
-    """`given` is what it is made with. It is asked with a text, and with fields of a body that take
-    the place of its own: `whole` is what it makes of an answer, `hear` of a stream that may break.
+class ProviderClient:
+    """A provider's client, created with `options`.
+
+    Each call takes the user's text and fields that replace those of the request body. `create`
+    returns the text of a response; `read_stream` collects a stream that may break.
     """
 
     provider: str
-    given: dict[str, Any]
-    whole: Callable[..., str]
-    hear: Callable[..., Heard]
+    options: dict[str, Any]
+    create: Callable[..., str]
+    read_stream: Callable[..., StreamOutcome]
 
     @property
     def model(self) -> str:
         return MODELS[self.provider]
 
-    def stream(self, text: str = "Hello", /, **body: Any) -> Heard:
-        """A stream that ends as it should."""
-        heard = self.hear(text, **body)
-        if heard.error is not None:
-            raise heard.error
-        return heard
+    def stream(self, text: str = "Hello", /, **body: Any) -> StreamOutcome:
+        """Collect a stream; raise the error that ended it, if any."""
+        outcome = self.read_stream(text, **body)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome
 
-    def refused(self, text: str = "Hello", /, **body: Any) -> list[Exception]:
-        """What it raises instead of a whole answer, and instead of a stream."""
+    def collect_errors(self, text: str = "Hello", /, **body: Any) -> list[Exception]:
+        """Return the errors of a request without a stream and of one with a stream."""
         errors: list[Exception] = []
-        for ask in (self.whole, self.stream):
+        for send in (self.create, self.stream):
             with pytest.raises(Exception) as raised:
-                ask(text, **body)
+                send(text, **body)
             errors.append(raised.value)
         return errors
 
-    def wait(self, seconds: float) -> None:
-        """For so long, and no longer, from now on."""
-        self.given["timeout"] = round(seconds * 1000) if self.provider == "gemini" else seconds
+    def set_timeout(self, seconds: float) -> None:
+        """Set the timeout of later requests."""
+        self.options["timeout"] = round(seconds * 1000) if self.provider == "gemini" else seconds
 
 
-def client_of(live: Live, provider: str, way: str) -> Client:
+def make_client(live: Live, provider: str, mode: str) -> ProviderClient:
     return {
         "openai": _openai,
         "responses": _responses,
@@ -80,101 +87,103 @@ def client_of(live: Live, provider: str, way: str) -> Client:
         "anthropic beta": _anthropic,
         "gemini": _gemini,
         "ollama": _ollama,
-    }[provider](live, provider, way)
+    }[provider](live, provider, mode)
 
 
-def said(text: str) -> list[dict[str, str]]:
+def user_messages(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
 
 
-def _openai(live: Live, provider: str, way: str) -> Client:
-    chat = openai_of(live, way)
+def _openai(live: Live, provider: str, mode: str) -> ProviderClient:
+    chat = make_openai_chat_client(live, mode)
 
-    def asked(text: str, body: Any) -> dict[str, Any]:
-        return {"model": MODELS[provider], "messages": said(text), "extra_body": body}
+    def build_request(text: str, body: Any) -> dict[str, Any]:
+        return {"model": MODELS[provider], "messages": user_messages(text), "extra_body": body}
 
-    def whole(text: str = "Hello", /, **body: Any) -> str:
-        return chat.whole(**asked(text, body)).choices[0].message.content or ""
+    def create(text: str = "Hello", /, **body: Any) -> str:
+        return chat.create(**build_request(text, body)).choices[0].message.content or ""
 
-    def hear(text: str = "Hello", /, **body: Any) -> Heard:
-        seen = chat.broken(**asked(text, body))
-        deltas = [choice.delta for chunk in seen.chunks for choice in chunk.choices]
+    def read_stream(text: str = "Hello", /, **body: Any) -> StreamOutcome:
+        result = chat.read_stream(**build_request(text, body))
+        deltas = [choice.delta for chunk in result.chunks for choice in chunk.choices]
         pieces = [delta.content for delta in deltas if delta.content]
-        return Heard(pieces, seen.finish_reasons, seen.chunks, seen.error)
+        return StreamOutcome(pieces, result.finish_reasons, result.chunks, result.error)
 
-    return Client(provider, chat.given, whole, hear)
+    return ProviderClient(provider, chat.options, create, read_stream)
 
 
-def _responses(live: Live, provider: str, way: str) -> Client:
-    client = openais_whole_client(live, way)
+def _responses(live: Live, provider: str, mode: str) -> ProviderClient:
+    client = make_openai_client(live, mode)
 
-    def asked(text: str, body: Any) -> dict[str, Any]:
+    def build_request(text: str, body: Any) -> dict[str, Any]:
         return {"model": MODELS[provider], "input": text, "extra_body": body}
 
-    def whole(text: str = "Hello", /, **body: Any) -> str:
-        answer = client.ask(lambda c: c.responses.create(**asked(text, body)))
+    def create(text: str = "Hello", /, **body: Any) -> str:
+        answer = client.ask(lambda c: c.responses.create(**build_request(text, body)))
         return str(answer.output_text)
 
-    def hear(text: str = "Hello", /, **body: Any) -> Heard:
-        seen = client.read(lambda c: c.responses.create(**asked(text, body), stream=True))
-        pieces = [e.delta for e in seen.items if e.type == "response.output_text.delta"]
+    def read_stream(text: str = "Hello", /, **body: Any) -> StreamOutcome:
+        result = client.read(lambda c: c.responses.create(**build_request(text, body), stream=True))
+        pieces = [e.delta for e in result.items if e.type == "response.output_text.delta"]
         last = ("response.completed", "response.incomplete", "response.failed")
-        ends = [kind for kind in seen.types if kind in last]
-        return Heard(pieces, ends, seen.items, seen.error)
+        end_markers = [kind for kind in result.types if kind in last]
+        return StreamOutcome(pieces, end_markers, result.items, result.error)
 
-    return Client(provider, client.given, whole, hear)
+    return ProviderClient(provider, client.options, create, read_stream)
 
 
-def _anthropic(live: Live, provider: str, way: str) -> Client:
-    claude = claude_of(live, way, beta=provider == "anthropic beta")
+def _anthropic(live: Live, provider: str, mode: str) -> ProviderClient:
+    claude = make_anthropic_client(live, mode, beta=provider == "anthropic beta")
 
-    def asked(text: str, body: Any) -> dict[str, Any]:
+    def build_request(text: str, body: Any) -> dict[str, Any]:
         limit = {"model": MODELS[provider], "max_tokens": 1024}
-        return {**limit, "messages": said(text), "extra_body": body}
+        return {**limit, "messages": user_messages(text), "extra_body": body}
 
-    def whole(text: str = "Hello", /, **body: Any) -> str:
-        return str(claude.whole(**asked(text, body)).content[0].text)
+    def create(text: str = "Hello", /, **body: Any) -> str:
+        return str(claude.create(**build_request(text, body)).content[0].text)
 
-    def hear(text: str = "Hello", /, **body: Any) -> Heard:
-        seen = claude.broken(**asked(text, body))
-        pieces = [event.delta.text for event in seen.events if event.type == "content_block_delta"]
+    def read_stream(text: str = "Hello", /, **body: Any) -> StreamOutcome:
+        result = claude.read_stream(**build_request(text, body))
+        pieces = [
+            event.delta.text for event in result.events if event.type == "content_block_delta"
+        ]
         last = ("content_block_stop", "message_delta", "message_stop")
-        ends = [kind for kind in seen.kinds if kind in last]
-        return Heard(pieces, ends, seen.events, seen.error)
+        end_markers = [kind for kind in result.kinds if kind in last]
+        return StreamOutcome(pieces, end_markers, result.events, result.error)
 
-    return Client(provider, claude.given, whole, hear)
+    return ProviderClient(provider, claude.options, create, read_stream)
 
 
-def _gemini(live: Live, provider: str, way: str) -> Client:
-    gemini = gemini_of(live, way)
+def _gemini(live: Live, provider: str, mode: str) -> ProviderClient:
+    gemini = make_gemini_client(live, mode)
 
-    def asked(text: str, body: Any) -> dict[str, Any]:
-        gemini.given["extra_body"] = body
+    def build_request(text: str, body: Any) -> dict[str, Any]:
+        gemini.options["extra_body"] = body
         return {"model": MODELS[provider], "contents": text}
 
-    def whole(text: str = "Hello", /, **body: Any) -> str:
-        return gemini.whole(**asked(text, body)).text or ""
+    def create(text: str = "Hello", /, **body: Any) -> str:
+        return gemini.create(**build_request(text, body)).text or ""
 
-    def hear(text: str = "Hello", /, **body: Any) -> Heard:
-        seen = gemini.broken(**asked(text, body))
-        pieces = [part.text or "" for part in seen.parts]
-        return Heard(pieces, seen.finish_reasons, seen.chunks, seen.error)
+    def read_stream(text: str = "Hello", /, **body: Any) -> StreamOutcome:
+        result = gemini.read_stream(**build_request(text, body))
+        pieces = [part.text or "" for part in result.parts]
+        return StreamOutcome(pieces, result.finish_reasons, result.chunks, result.error)
 
-    return Client(provider, gemini.given, whole, hear)
+    return ProviderClient(provider, gemini.options, create, read_stream)
 
 
-def _ollama(live: Live, provider: str, way: str) -> Client:
-    llama = ollama_of(live, way)
+def _ollama(live: Live, provider: str, mode: str) -> ProviderClient:
+    llama = make_ollama_client(live, mode)
 
-    def asked(text: str) -> dict[str, Any]:
-        return {"model": MODELS[provider], "messages": said(text)}
+    def build_request(text: str) -> dict[str, Any]:
+        return {"model": MODELS[provider], "messages": user_messages(text)}
 
-    def whole(text: str = "Hello", /) -> str:
-        return llama.whole(**asked(text)).message.content or ""
+    def create(text: str = "Hello", /) -> str:
+        return llama.create(**build_request(text)).message.content or ""
 
-    def hear(text: str = "Hello", /) -> Heard:
-        seen = llama.broken(**asked(text))
-        pieces = [message.content for message in seen.messages if message.content]
-        return Heard(pieces, seen.done_reasons, seen.lines, seen.error)
+    def read_stream(text: str = "Hello", /) -> StreamOutcome:
+        result = llama.read_stream(**build_request(text))
+        pieces = [message.content for message in result.messages if message.content]
+        return StreamOutcome(pieces, result.done_reasons, result.lines, result.error)
 
-    return Client(provider, llama.given, whole, hear)
+    return ProviderClient(provider, llama.options, create, read_stream)

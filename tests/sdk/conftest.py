@@ -1,15 +1,21 @@
-"""The official clients as fixtures: of each provider its own, and all of them behind one face."""
+"""Fixtures of the official clients: one for each provider, and one for all of them."""
 
 from typing import Any
 
 import pytest
 
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
-from tests.sdk.clients import PROVIDERS, Client, client_of
-from tests.sdk.gemini.gemini_talk import GeminiTalk
-from tests.sdk.ollama.ollama_talk import OllamaTalk
-from tests.sdk.openai.openai_talk import OpenAITalk
-from tests.sdk.talks import SYNC_OR_ASYNC, claude_of, gemini_of, ollama_of, openai_of
+from tests.sdk.anthropic.anthropic_client import AnthropicClient
+from tests.sdk.client_factories import (
+    SYNC_OR_ASYNC,
+    make_anthropic_client,
+    make_gemini_client,
+    make_ollama_client,
+    make_openai_chat_client,
+)
+from tests.sdk.clients import PROVIDERS, ProviderClient, make_client
+from tests.sdk.gemini.gemini_client import GeminiClient
+from tests.sdk.ollama.ollama_client import OllamaClient
+from tests.sdk.openai.openai_chat_client import OpenAIChatClient
 from tests.support.live_server import Live
 
 
@@ -19,37 +25,37 @@ def provider(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
-def client(request: pytest.FixtureRequest, live: Live, provider: str) -> Client:
-    """Each provider's client, one after another."""
-    return client_of(live, provider, request.param)
+def client(request: pytest.FixtureRequest, live: Live, provider: str) -> ProviderClient:
+    """Return the client of each provider in turn."""
+    return make_client(live, provider, request.param)
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
-def chat(request: pytest.FixtureRequest, live: Live) -> OpenAITalk:
-    """OpenAI's client."""
-    return openai_of(live, request.param)
+def chat(request: pytest.FixtureRequest, live: Live) -> OpenAIChatClient:
+    """Return OpenAI's client."""
+    return make_openai_chat_client(live, request.param)
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
-def claude(request: pytest.FixtureRequest, live: Live) -> AnthropicTalk:
-    """Anthropic's client."""
-    return claude_of(live, request.param)
+def claude(request: pytest.FixtureRequest, live: Live) -> AnthropicClient:
+    """Return Anthropic's client."""
+    return make_anthropic_client(live, request.param)
 
 
 @pytest.fixture(params=["plain", "beta"])
-def either_claude(request: pytest.FixtureRequest, claude: AnthropicTalk) -> AnthropicTalk:
-    """Anthropic's client, and its beta part, which asks other paths and reads other types."""
+def either_claude(request: pytest.FixtureRequest, claude: AnthropicClient) -> AnthropicClient:
+    """Return Anthropic's client, plain or beta; the beta client has other paths and types."""
     claude.beta = request.param == "beta"
     return claude
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
-def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiTalk:
-    """Google's client."""
-    return gemini_of(live, request.param)
+def gemini(request: pytest.FixtureRequest, live: Live) -> GeminiClient:
+    """Return Google's client."""
+    return make_gemini_client(live, request.param)
 
 
 @pytest.fixture(params=SYNC_OR_ASYNC)
-def llama(request: pytest.FixtureRequest, live: Live) -> OllamaTalk:
-    """Ollama's client."""
-    return ollama_of(live, request.param)
+def llama(request: pytest.FixtureRequest, live: Live) -> OllamaClient:
+    """Return Ollama's client."""
+    return make_ollama_client(live, request.param)

@@ -1,4 +1,4 @@
-"""What each provider's client tells of an error: its exceptions, and what stands in them."""
+"""The exceptions that each provider's client raises, with their attributes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,31 +14,32 @@ INVALID = "invalid_request_error"
 
 
 @dataclass(frozen=True)
-class Errors:
-    """What a client tells of an error: `told` is its class, its status, its message and what its
-    provider says besides. `statuses` are the classes, and what is said besides where nothing was
-    scripted; `scripted` is, and is told as `details`.
+class ExpectedErrors:
+    """The errors of one provider's client.
 
-    `kinds` are said besides by errors that are scripted by their kind, `unmatched` and `too_large`
-    by errors of the server's own. `limits` are the headers of a rate limit. `malformed` are bodies
-    and the places in them that `names` looks for."""
+    `describe` returns an error's class, status, message and further attributes. `statuses` maps
+    statuses to the class and the default attributes. Steps that script `scripted_fields` have the
+    attributes `details`; `details_by_kind` are those of errors scripted by kind, `unmatched` and
+    `too_large` those of the server's own errors. `malformed` are request bodies, each with the
+    place that `names_place` finds in the error.
+    """
 
     statuses: Mapping[int, tuple[Any, ...]]
-    told: Callable[[Any], tuple[Any, ...]]
-    answer: Callable[[Any], Any] | None = None
-    scripted: Mapping[str, str] | None = None
+    describe: Callable[[Any], tuple[Any, ...]]
+    get_response: Callable[[Any], Any] | None = None
+    scripted_fields: Mapping[str, str] | None = None
     details: tuple[str, ...] = ()
-    kinds: Mapping[str, tuple[str | None, ...]] | None = None
+    details_by_kind: Mapping[str, tuple[str | None, ...]] | None = None
     unmatched: tuple[str | None, ...] = ()
     too_large: tuple[Any, ...] = ()
-    limits: Mapping[str, str] | None = None
+    rate_limit_headers: Mapping[str, str] | None = None
     retry_after_ms: str | None = None
     malformed: tuple[tuple[dict[str, Any], str], ...] = ()
-    names: Callable[[Any, str], bool] | None = None
+    names_place: Callable[[Any, str], bool] | None = None
 
 
-def openais(malformed: tuple[tuple[dict[str, Any], str], ...]) -> Errors:
-    return Errors(
+def openai_errors(malformed: tuple[tuple[dict[str, Any], str], ...]) -> ExpectedErrors:
+    return ExpectedErrors(
         statuses={
             400: (openai.BadRequestError,),
             401: (openai.AuthenticationError,),
@@ -50,24 +51,24 @@ def openais(malformed: tuple[tuple[dict[str, Any], str], ...]) -> Errors:
             500: (openai.InternalServerError,),
             503: (openai.InternalServerError,),
         },
-        told=lambda e: (type(e), e.status_code, e.body["message"], e.type, e.code, e.param),
-        answer=lambda e: e.response,
-        scripted={"type": ODD[0], "code": ODD[1], "param": ODD[2]},
+        describe=lambda e: (type(e), e.status_code, e.body["message"], e.type, e.code, e.param),
+        get_response=lambda e: e.response,
+        scripted_fields={"type": ODD[0], "code": ODD[1], "param": ODD[2]},
         details=ODD,
-        kinds={
+        details_by_kind={
             "rate_limit": ("requests", "rate_limit_exceeded", None),
             "model_error": ("server_error", None, None),
         },
-        limits={"x-ratelimit-remaining-requests": "0"},
+        rate_limit_headers={"x-ratelimit-remaining-requests": "0"},
         retry_after_ms="2500",
         unmatched=(INVALID, "no_scenario_matched", None),
         too_large=(openai.APIStatusError, INVALID, None, None),
         malformed=malformed,
-        names=lambda e, place: (e.type, e.param) == (INVALID, place),
+        names_place=lambda e, place: (e.type, e.param) == (INVALID, place),
     )
 
 
-ANTHROPIC = Errors(
+ANTHROPIC = ExpectedErrors(
     statuses={
         400: (anthropic.BadRequestError, INVALID),
         401: (anthropic.AuthenticationError, "authentication_error"),
@@ -80,9 +81,14 @@ ANTHROPIC = Errors(
         503: (anthropic.ServiceUnavailableError, "overloaded_error"),
         529: (anthropic.OverloadedError, "overloaded_error"),
     },
-    told=lambda e: (type(e), e.status_code, e.body["error"]["message"], e.body["error"]["type"]),
-    answer=lambda e: e.response,
-    limits={"anthropic-ratelimit-requests-remaining": "0"},
+    describe=lambda e: (
+        type(e),
+        e.status_code,
+        e.body["error"]["message"],
+        e.body["error"]["type"],
+    ),
+    get_response=lambda e: e.response,
+    rate_limit_headers={"anthropic-ratelimit-requests-remaining": "0"},
     unmatched=("not_found_error",),
     too_large=(anthropic.ContentTooLargeError, "request_too_large"),
     malformed=(
@@ -96,12 +102,12 @@ ANTHROPIC = Errors(
         ({"tools": [{"name": 1}]}, "tools[0].name"),
         ({"stream": "yes"}, "stream"),
     ),
-    names=lambda e, place: (
+    names_place=lambda e, place: (
         e.body["error"]["type"] == INVALID and place in e.body["error"]["message"]
     ),
 )
 ERRORS = {
-    "openai": openais(
+    "openai": openai_errors(
         (
             ({"messages": []}, "messages"),
             ({"messages": "Hello"}, "messages"),
@@ -114,7 +120,7 @@ ERRORS = {
             ({"stream": "yes"}, "stream"),
         )
     ),
-    "responses": openais(
+    "responses": openai_errors(
         (
             ({"input": [{"role": "critic", "content": "x"}]}, "input[0].role"),
             ({"tools": [{"type": "function"}]}, "tools[0].name"),
@@ -123,7 +129,7 @@ ERRORS = {
     ),
     "anthropic": ANTHROPIC,
     "anthropic beta": ANTHROPIC,
-    "gemini": Errors(
+    "gemini": ExpectedErrors(
         statuses={
             400: (ClientError, "INVALID_ARGUMENT"),
             401: (ClientError, "UNAUTHENTICATED"),
@@ -136,9 +142,9 @@ ERRORS = {
             503: (ServerError, "UNAVAILABLE"),
             504: (ServerError, "DEADLINE_EXCEEDED"),
         },
-        told=lambda e: (type(e), e.code, e.message, e.status),
-        answer=lambda e: e.response,
-        limits={},
+        describe=lambda e: (type(e), e.code, e.message, e.status),
+        get_response=lambda e: e.response,
+        rate_limit_headers={},
         unmatched=("NOT_FOUND",),
         too_large=(ClientError, "INVALID_ARGUMENT"),
         malformed=(
@@ -149,7 +155,7 @@ ERRORS = {
             ({"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature"),
             ({"tools": [{"functionDeclarations": [{"name": 1}]}]}, "functionDeclarations[0].name"),
         ),
-        names=lambda e, place: (
+        names_place=lambda e, place: (
             e.status == "INVALID_ARGUMENT"
             and place in e.message
             and [
@@ -159,11 +165,11 @@ ERRORS = {
             == [True]
         ),
     ),
-    "ollama": Errors(
+    "ollama": ExpectedErrors(
         statuses=dict.fromkeys(
             (400, 401, 403, 404, 409, 422, 429, 500, 503), (ollama.ResponseError,)
         ),
-        told=lambda e: (type(e), e.status_code, e.error),
+        describe=lambda e: (type(e), e.status_code, e.error),
         too_large=(ollama.ResponseError,),
     ),
 }

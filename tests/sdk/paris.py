@@ -12,7 +12,7 @@ OWNERS = {
     "gemini": "gemini",
     "ollama": "ollama",
 }
-# Expectations of the first and second step on their requests; clients that think must ask for it.
+# Expectations of the first and second step; clients with reasoning must enable it.
 EXPECTED: dict[str, list[dict[str, Any]]] = {
     "openai": [{"tools": ["get_weather", "get_time"], "temperature": 0.2}, {}],
     "responses": [{"tools": ["get_weather", "get_time"], "temperature": 0.2}, {}],
@@ -23,13 +23,15 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def paris(provider: str) -> dict[str, Any]:
-    """A conversation of three turns: two tools at once, an answer from their results, goodbye."""
-    both, then = ({"expect": expected} if expected else {} for expected in EXPECTED[provider])
-    thought = [{"text": "Both are needed.", "signature": "sig-paris"}]
+def paris_scenario(provider: str) -> dict[str, Any]:
+    """Return a scenario of three turns: two parallel tool calls, an answer and a goodbye."""
+    first_step, second_step = (
+        {"expect": expected} if expected else {} for expected in EXPECTED[provider]
+    )
+    reasoning = [{"text": "Both are needed.", "signature": "sig-paris"}]
     # Ollama's client returns no ids; OpenAI's chat client returns no reasoning.
     ids = [{} if provider == "ollama" else {"tool_call_id": id} for id in ("call_w", "call_t")]
-    asking = {
+    answer = {
         "text": "Let me look.",
         "tool_calls": [
             {"id": "call_w", "name": "get_weather", "arguments": {"city": "Paris"}},
@@ -45,8 +47,8 @@ def paris(provider: str) -> dict[str, Any]:
                 "provider": OWNERS[provider],
                 "tools": ["get_weather", "get_time"],
             },
-            **both,
-            "produce": asking if provider == "openai" else {"reasoning": thought, **asking},
+            **first_step,
+            "produce": answer if provider == "openai" else {"reasoning": reasoning, **answer},
         },
         {
             "name": "tell",
@@ -58,7 +60,7 @@ def paris(provider: str) -> dict[str, Any]:
                     {**ids[1], "name": "get_time", "equals": "21:40"},
                 ],
             },
-            **then,
+            **second_step,
             "produce": {"text": "It is a sunny evening."},
         },
         {

@@ -1,4 +1,4 @@
-"""What the clients' tests script: an answer, one that breaks, one that a client parses."""
+"""Scenarios for the tests of clients: an answer, one with a fault, and one to parse."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from tests.serving.pipelines import scenario
 from tests.support.live_server import Live
 
 TEXT = "one two three four five"
-# Kinds of fault that leave nothing of the answer.
-BARE = (
+# Kinds of fault that send nothing of the answer.
+KINDS_WITHOUT_TEXT = (
     "timeout",
     "network_error",
     "invalid_response",
@@ -33,14 +33,14 @@ PARIS_TEXT = '{"name": "Paris", "people": 2100000}'
 
 
 def load(live: Live, **produce: Any) -> None:
-    """A scenario that answers so whenever it is asked."""
+    """Load a scenario with one reusable step that produces this."""
     live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
 def load_fault(live: Live, kind: str, **fault: Any) -> None:
-    """A scenario of five chunks of text, and a fault after two of them."""
+    """Load a scenario of five chunks of text with a fault after the second."""
     produce: dict[str, Any] = {"fault": {"kind": kind, **fault}}
-    if kind not in BARE:
+    if kind not in KINDS_WITHOUT_TEXT:
         produce["fault"].setdefault("after_chunks", 2)
         produce |= {"text": TEXT, "pacing": {"words_per_chunk": 1}}
     load(live, **produce)

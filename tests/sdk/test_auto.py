@@ -24,8 +24,8 @@ AUTO = {
     "name": "auto",
     "steps": [{"consume": False, "produce": {"generate": {"kind": "auto"}}}],
 }
-ASKED = "What is the weather in Paris?"
-MESSAGES: Any = [{"role": "user", "content": ASKED}]
+QUESTION = "What is the weather in Paris?"
+MESSAGES: Any = [{"role": "user", "content": QUESTION}]
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 HOTELS, WEATHER = ("find_hotels", "Finds a place to stay."), ("get_weather", "Tells the forecast.")
 
@@ -58,45 +58,47 @@ def gemini(live: Live) -> genai.Client:
     return genai.Client(api_key=live.key, http_options={"base_url": live.base_url})
 
 
-def models_of(module: ModuleType, schema: Callable[[type[BaseModel]], Any]) -> list[Any]:
-    """Models of a library of which an SDK can make a schema, but for those that want of a value
-    what no schema can say."""
-    found = []
+def list_models(module: ModuleType, schema: Callable[[type[BaseModel]], Any]) -> list[Any]:
+    """Return 50 Pydantic models of a library for which the SDK can make a schema.
+
+    Root models are left out: their validators check more than a schema expresses.
+    """
+    models = []
     for name, model in inspect.getmembers(module, inspect.isclass):
         if issubclass(model, BaseModel) and "Root" not in name:
             with contextlib.suppress(TypeError, ValueError, KeyError):
                 schema(model)
-                found.append(model)
-    assert len(found) >= 50
-    return found[:50]
+                models.append(model)
+    assert len(models) >= 50
+    return models[:50]
 
 
-def test_openai_parses_answers_for_50_schemas_found_elsewhere(client: openai.OpenAI) -> None:
-    for model in models_of(mcp.types, to_strict_json_schema):
+def test_openai_parses_answers_for_50_schemas_of_libraries(client: openai.OpenAI) -> None:
+    for model in list_models(mcp.types, to_strict_json_schema):
         answer = client.chat.completions.parse(
             model="gpt-4o", messages=MESSAGES, response_format=model
         )
         assert isinstance(answer.choices[0].message.parsed, model)
-    for model in models_of(openai.types.responses, to_strict_json_schema):
-        response = client.responses.parse(model="gpt-4o", input=ASKED, text_format=model)
+    for model in list_models(openai.types.responses, to_strict_json_schema):
+        response = client.responses.parse(model="gpt-4o", input=QUESTION, text_format=model)
         assert isinstance(response.output_parsed, model)
 
 
-def test_anthropic_parses_answers_for_50_schemas_found_elsewhere(
+def test_anthropic_parses_answers_for_50_schemas_of_a_library(
     claude: anthropic.Anthropic,
 ) -> None:
-    for model in models_of(mcp.types, anthropic.transform_schema):
+    for model in list_models(mcp.types, anthropic.transform_schema):
         answer = claude.messages.parse(
             model="claude-sonnet-5-5", max_tokens=8_000, messages=MESSAGES, output_format=model
         )
         assert isinstance(answer.parsed_output, model)
 
 
-def test_google_parses_answers_for_50_schemas_found_elsewhere(gemini: genai.Client) -> None:
-    for model in models_of(mcp.types, lambda model: t_schema(gemini._api_client, model)):
+def test_google_parses_answers_for_50_schemas_of_a_library(gemini: genai.Client) -> None:
+    for model in list_models(mcp.types, lambda model: t_schema(gemini._api_client, model)):
         config: Any = {"response_mime_type": "application/json", "response_schema": model}
         answer = gemini.models.generate_content(
-            model="gemini-2.5-flash", contents=ASKED, config=config
+            model="gemini-2.5-flash", contents=QUESTION, config=config
         )
         assert isinstance(answer.parsed, model)
 
@@ -107,44 +109,46 @@ def test_ollama_answers_with_a_value_of_a_schema(live: Live) -> None:
     assert Person.model_validate_json(answer.message.content or "")
 
 
-def tools(form: Callable[[str, str], dict[str, Any]]) -> Any:
-    return [form(*HOTELS), form(*WEATHER)]
+def tools(describe: Callable[[str, str], dict[str, Any]]) -> Any:
+    return [describe(*HOTELS), describe(*WEATHER)]
 
 
-def openai_tool(name: str, description: str) -> dict[str, Any]:
+def describe_openai_tool(name: str, description: str) -> dict[str, Any]:
     function = {"name": name, "description": description, "parameters": CITY}
     return {"type": "function", "function": function}
 
 
 def test_openai_tool_loop_calls_the_best_named_tool_and_ends(client: openai.OpenAI) -> None:
-    offered: Any = tools(openai_tool)
-    first = client.chat.completions.create(model="gpt-4o", messages=MESSAGES, tools=offered)
+    openai_tools: Any = tools(describe_openai_tool)
+    first = client.chat.completions.create(model="gpt-4o", messages=MESSAGES, tools=openai_tools)
     message: Any = first.choices[0].message
     (call,) = message.tool_calls
     assert (call.function.name, first.choices[0].finish_reason) == ("get_weather", "tool_calls")
     assert list(json.loads(call.function.arguments)) == ["city"]
     result: Any = {"role": "tool", "tool_call_id": call.id, "content": "sunny"}
-    then = client.chat.completions.create(
-        model="gpt-4o", messages=[*MESSAGES, message, result], tools=offered
+    second = client.chat.completions.create(
+        model="gpt-4o", messages=[*MESSAGES, message, result], tools=openai_tools
     )
-    assert (then.choices[0].message.tool_calls, then.choices[0].finish_reason) == (None, "stop")
-    assert (then.choices[0].message.content or "").endswith(ASKED)
+    assert (second.choices[0].message.tool_calls, second.choices[0].finish_reason) == (None, "stop")
+    assert (second.choices[0].message.content or "").endswith(QUESTION)
 
 
-def test_responses_and_anthropic_call_the_tool_that_they_must(
+def test_responses_and_anthropic_obey_tool_choice(
     client: openai.OpenAI, claude: anthropic.Anthropic
 ) -> None:
-    flat: Any = tools(lambda n, d: {"type": "function", "name": n, "parameters": CITY})
-    chosen: Any = {"type": "function", "name": "find_hotels"}
-    response = client.responses.create(model="gpt-4o", input=ASKED, tools=flat, tool_choice=chosen)
+    responses_tools: Any = tools(lambda n, d: {"type": "function", "name": n, "parameters": CITY})
+    tool_choice: Any = {"type": "function", "name": "find_hotels"}
+    response = client.responses.create(
+        model="gpt-4o", input=QUESTION, tools=responses_tools, tool_choice=tool_choice
+    )
     assert [item.type for item in response.output] == ["function_call"]
     assert "find_hotels" in response.output[0].to_json()
-    offered: Any = tools(lambda n, d: {"name": n, "description": d, "input_schema": CITY})
+    anthropic_tools: Any = tools(lambda n, d: {"name": n, "description": d, "input_schema": CITY})
     message = claude.messages.create(
         model="claude-sonnet-5-5",
         max_tokens=100,
         messages=MESSAGES,
-        tools=offered,
+        tools=anthropic_tools,
         tool_choice={"type": "any"},
     )
     (block,) = message.content
@@ -152,17 +156,17 @@ def test_responses_and_anthropic_call_the_tool_that_they_must(
     assert block.type == "tool_use" and (block.name, list(block.input)) == ("get_weather", ["city"])
 
 
-def test_googles_own_loop_ends_in_text(gemini: genai.Client) -> None:
-    called = []
+def test_google_tool_loop_ends_in_text(gemini: genai.Client) -> None:
+    cities = []
 
     def get_weather(city: str) -> str:
-        """Tells the weather."""
-        called.append(city)
+        """Return the weather."""
+        cities.append(city)
         return "sunny"
 
     chat = gemini.chats.create(model="gemini-2.5-flash", config={"tools": [get_weather]})
-    assert (chat.send_message(ASKED).text or "").endswith(ASKED)
-    assert len(called) == 1
+    assert (chat.send_message(QUESTION).text or "").endswith(QUESTION)
+    assert len(cities) == 1
 
 
 def test_limits_cut_an_answer(client: openai.OpenAI, claude: anthropic.Anthropic) -> None:
@@ -180,7 +184,7 @@ def test_limits_cut_an_answer(client: openai.OpenAI, claude: anthropic.Anthropic
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ({"$ref": "#/$defs/Lost"}, "reference '#/$defs/Lost' cannot be resolved."),
         ({**CITY, "properties": {"city": {"$ref": "#"}}}, "it nests without end."),
@@ -188,14 +192,21 @@ def test_limits_cut_an_answer(client: openai.OpenAI, claude: anthropic.Anthropic
         ({"type": "string", "minLength": 5, "maxLength": 1}, "no value fits it."),
     ],
 )
-def test_a_schema_that_nothing_fits_is_the_providers_400(
-    client: openai.OpenAI, gemini: genai.Client, schema: Any, said: str
+def test_unsatisfiable_schema_is_rejected_with_status_400(
+    client: openai.OpenAI, gemini: genai.Client, schema: Any, message: str
 ) -> None:
-    form: Any = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}
-    with pytest.raises(openai.BadRequestError, match="Invalid schema for response_format") as told:
-        client.chat.completions.create(model="gpt-4o", messages=MESSAGES, response_format=form)
-    assert (told.value.param, said in told.value.message) == ("response_format", True)
+    response_format: Any = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}
+    with pytest.raises(
+        openai.BadRequestError, match="Invalid schema for response_format"
+    ) as openai_error:
+        client.chat.completions.create(
+            model="gpt-4o", messages=MESSAGES, response_format=response_format
+        )
+    assert (openai_error.value.param, message in openai_error.value.message) == (
+        "response_format",
+        True,
+    )
     config: Any = {"response_mime_type": "application/json", "response_json_schema": schema}
-    with pytest.raises(genai.errors.ClientError) as refused:
-        gemini.models.generate_content(model="gemini-2.5-flash", contents=ASKED, config=config)
-    assert (refused.value.code, refused.value.status) == (400, "INVALID_ARGUMENT")
+    with pytest.raises(genai.errors.ClientError) as google_error:
+        gemini.models.generate_content(model="gemini-2.5-flash", contents=QUESTION, config=config)
+    assert (google_error.value.code, google_error.value.status) == (400, "INVALID_ARGUMENT")

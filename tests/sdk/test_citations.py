@@ -1,4 +1,4 @@
-"""Citations as the official clients show them, whole and streamed."""
+"""Citations in the official clients, streamed and not."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SOURCES = [
     {"document": "guide.pdf", "quote": "The capital", "pages": [1, 2]},
 ]
 PARTS = [{"text": "Well. "}, {"text": TEXT, "citations": SOURCES}]
-ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+REQUEST: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def options(live: Live, base_url: str) -> dict[str, Any]:
 def test_chat_client_shows_annotations_of_pages(cited: Live) -> None:
     strict = {**options(cited, cited.openai_base_url), "_strict_response_validation": True}
     with openai.OpenAI(**strict) as client:
-        message = client.chat.completions.create(**ASK).choices[0].message
-        with client.chat.completions.stream(**ASK) as stream:
+        message = client.chat.completions.create(**REQUEST).choices[0].message
+        with client.chat.completions.stream(**REQUEST) as stream:
             streamed = stream.get_final_completion().choices[0].message
     (annotation,) = message.annotations or ()
     page = annotation.url_citation
@@ -51,15 +51,18 @@ def test_chat_client_shows_annotations_of_pages(cited: Live) -> None:
 def test_responses_client_shows_annotations_of_pages_and_files(cited: Live) -> None:
     strict = {**options(cited, cited.openai_base_url), "_strict_response_validation": True}
     with openai.OpenAI(**strict) as client:
-        whole = client.responses.create(model="m", input="Hello")
+        response = client.responses.create(model="m", input="Hello")
         with client.responses.stream(model="m", input="Hello") as stream:
             kinds = [event.type for event in stream]
             streamed = stream.get_final_response()
-    content: Any = whole.output[-1].content[0]  # type: ignore[union-attr,index]
-    assert [one.type for one in content.annotations] == ["url_citation", "file_citation"]
+    content: Any = response.output[-1].content[0]  # type: ignore[union-attr,index]
+    assert [annotation.type for annotation in content.annotations] == [
+        "url_citation",
+        "file_citation",
+    ]
     assert content.annotations[1].filename == "guide.pdf"
     assert kinds.count("response.output_text.annotation.added") == 2
-    assert [_plain(item) for item in streamed.output] == [_plain(item) for item in whole.output]
+    assert [_plain(item) for item in streamed.output] == [_plain(item) for item in response.output]
 
 
 def _plain(item: Any) -> Any:
@@ -72,13 +75,13 @@ def _plain(item: Any) -> Any:
 
 def test_anthropic_client_shows_locations(cited: Live) -> None:
     strict = {**options(cited, cited.base_url), "_strict_response_validation": True}
-    ask = {**ASK, "max_tokens": 99}
+    request = {**REQUEST, "max_tokens": 99}
     with anthropic.Anthropic(**strict) as client:
-        whole = client.messages.create(**ask)
-        with client.messages.stream(**ask) as stream:
+        message = client.messages.create(**request)
+        with client.messages.stream(**request) as stream:
             streamed = stream.get_final_message()
-    assert [block.to_dict() for block in streamed.content] == [b.to_dict() for b in whole.content]
-    text: Any = whole.content[1]
+    assert [block.to_dict() for block in streamed.content] == [b.to_dict() for b in message.content]
+    text: Any = message.content[1]
     page, guide = text.citations
     assert (page.type, page.url) == ("web_search_result_location", "https://a.example")
     assert (guide.type, guide.document_title) == ("page_location", "guide.pdf")
@@ -89,9 +92,9 @@ def test_anthropic_client_shows_locations(cited: Live) -> None:
 def test_gemini_client_shows_grounding(cited: Live) -> None:
     http = types.HttpOptions(base_url=cited.base_url)
     client = genai.Client(api_key=cited.key, http_options=http)
-    ask: dict[str, Any] = {"model": "g", "contents": "Hello"}
-    candidate = (client.models.generate_content(**ask).candidates or [])[0]
-    *_, last = client.models.generate_content_stream(**ask)
+    request: dict[str, Any] = {"model": "g", "contents": "Hello"}
+    candidate = (client.models.generate_content(**request).candidates or [])[0]
+    *_, last = client.models.generate_content_stream(**request)
     grounding = candidate.grounding_metadata
     assert grounding is not None and grounding.grounding_chunks and grounding.grounding_supports
     page, guide = grounding.grounding_chunks

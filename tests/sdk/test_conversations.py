@@ -1,4 +1,4 @@
-"""Conversations of several turns over each client: tools called, thoughts and results sent back."""
+"""Conversations of several turns over each client, with tool calls, results and reasoning."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.turn_scripts import examples
-from tests.sdk.clients import MODELS, client_of
-from tests.sdk.conversations import Begun, Call, conversation
-from tests.sdk.paris import paris
-from tests.sdk.talks import SYNC_OR_ASYNC
+from tests.sdk.client_factories import SYNC_OR_ASYNC
+from tests.sdk.clients import MODELS, make_client
+from tests.sdk.conversations import Call, ConversationOptions, start_conversation
+from tests.sdk.paris import paris_scenario
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
@@ -22,14 +22,14 @@ AGENTS = {
 }
 # Providers whose reasoning is sent back with its signature.
 SIGNING = ("anthropic", "anthropic beta", "gemini")
-each_way = pytest.mark.parametrize("way", SYNC_OR_ASYNC)
-each_delivery = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+sync_and_async = pytest.mark.parametrize("mode", SYNC_OR_ASYNC)
+streamed_and_not = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 
 
-@each_way
-@each_delivery
+@sync_and_async
+@streamed_and_not
 @pytest.mark.parametrize(
-    ("provider", "bare"),
+    ("provider", "minimal_results"),
     [
         ("openai", False),
         ("responses", False),
@@ -42,21 +42,21 @@ each_delivery = pytest.mark.parametrize("streamed", [False, True], ids=["whole",
     ],
 )
 def test_a_conversation_with_two_tools(
-    live: Live, way: str, provider: str, *, streamed: bool, bare: bool
+    live: Live, mode: str, provider: str, *, streamed: bool, minimal_results: bool
 ) -> None:
-    live.load(paris(provider))
-    begun = Begun(way, streamed, tuple(RESULTS), bare)
-    talk = conversation(live, provider, MODELS[provider], begun)
-    first = talk.user("How is Paris tonight?")
+    live.load(paris_scenario(provider))
+    options = ConversationOptions(mode, streamed, tuple(RESULTS), minimal_results)
+    conversation = start_conversation(live, provider, MODELS[provider], options)
+    first = conversation.send_user_message("How is Paris tonight?")
     assert first.text == "Let me look."
     weather, time = (None, None) if provider == "ollama" else ("call_w", "call_t")
     assert first.calls == [
         Call(weather, "get_weather", {"city": "Paris"}),
         Call(time, "get_time", {"city": "Paris"}),
     ]
-    second = talk.give(RESULTS)
+    second = conversation.send_tool_results(RESULTS)
     assert (second.text, second.calls) == ("It is a sunny evening.", [])
-    assert talk.user("Thanks!").text == "Enjoy it."
+    assert conversation.send_user_message("Thanks!").text == "Enjoy it."
     rows = live.requests()
     assert [row.step for row in rows] == ["ask for both", "tell", "say goodbye"]
     assert live.state().violations == ()
@@ -65,26 +65,26 @@ def test_a_conversation_with_two_tools(
         assert "sig-paris" in rows[1].request_body
 
 
-@each_way
+@sync_and_async
 @pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini", "ollama"])
-def test_two_keys_are_two_conversations(live: Live, way: str, provider: str) -> None:
+def test_each_api_key_has_its_conversation(live: Live, mode: str, provider: str) -> None:
     live.load(scenario("one", says("Once.", consume=True)))
     for key in ("one", "two"):
-        client = client_of(replace(live, key=live.key + key), provider, way)
-        assert client.whole() == "Once."
+        client = make_client(replace(live, key=live.key + key), provider, mode)
+        assert client.create() == "Once."
 
 
-@each_way
+@sync_and_async
 @pytest.mark.parametrize("provider", MODELS)
-def test_the_first_of_two_questions_takes_the_step(live: Live, way: str, provider: str) -> None:
+def test_first_of_two_requests_consumes_the_step(live: Live, mode: str, provider: str) -> None:
     live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
-    client = client_of(live, provider, way)
-    assert [client.whole() for _ in range(3)] == ["Once.", "Ever after.", "Ever after."]
+    client = make_client(live, provider, mode)
+    assert [client.create() for _ in range(3)] == ["Once.", "Ever after.", "Ever after."]
     assert [ref.label for ref in live.state().consumed] == ["1"]
 
 
-@each_way
-@each_delivery
+@sync_and_async
+@streamed_and_not
 @pytest.mark.parametrize(
     ("provider", "model"),
     [
@@ -96,12 +96,17 @@ def test_the_first_of_two_questions_takes_the_step(live: Live, way: str, provide
     ],
 )
 def test_an_agents_run_of_three_turns(
-    live: Live, way: str, provider: str, model: str, *, streamed: bool
+    live: Live, mode: str, provider: str, model: str, *, streamed: bool
 ) -> None:
     live.load(*examples())
-    talk = conversation(live, provider, model, Begun(way, streamed, tuple(AGENTS)))
-    first, second = talk.user("investigate-outage"), talk.give(AGENTS)
-    third = talk.give(AGENTS)
+    conversation = start_conversation(
+        live, provider, model, ConversationOptions(mode, streamed, tuple(AGENTS))
+    )
+    first, second = (
+        conversation.send_user_message("investigate-outage"),
+        conversation.send_tool_results(AGENTS),
+    )
+    third = conversation.send_tool_results(AGENTS)
     assert first.text == "I will look at the service first.Its logs may say more."
     assert [(call.name, call.arguments) for call in first.calls] == [
         ("read_metrics", {"service": "checkout", "minutes": 30}),
@@ -115,26 +120,26 @@ def test_an_agents_run_of_three_turns(
     assert report.arguments["status"] == "success"
     assert report.arguments["content_json"]["cause"] == "nightly export"
     if provider != "ollama":
-        ids = [call.id for said in (first, second, third) for call in said.calls]
+        ids = [call.id for reply in (first, second, third) for call in reply.calls]
         assert ids == ["call-metrics", "call-logs", "call-1", "agent-final-report"]
     assert live.state().violations == ()
     assert [row.way for row in live.requests()] == ["by_id"] * 3
-    OWN[provider](first.answer, second.answer, third.answer)
+    ANSWER_CHECKS[provider](first.answer, second.answer, third.answer)
 
 
-def openais_own(*answers: Any) -> None:
+def check_openai_answers(*answers: Any) -> None:
     assert [answer.choices[0].finish_reason for answer in answers] == ["tool_calls"] * 3
     thought = answers[0].choices[0].message.reasoning
     assert thought == "Errors began half an hour ago, so I start there."
 
 
-def responses_own(*answers: Any) -> None:
+def check_responses_answers(*answers: Any) -> None:
     assert [item.type for item in answers[0].output] == [
         *("reasoning", "message", "function_call", "message", "function_call")
     ]
 
 
-def anthropics_own(*answers: Any) -> None:
+def check_anthropic_answers(*answers: Any) -> None:
     first, second, third = answers
     assert [block.type for block in first.content] == [
         *("thinking", "text", "tool_use", "text", "tool_use")
@@ -146,17 +151,17 @@ def anthropics_own(*answers: Any) -> None:
     assert (first.usage.input_tokens, second.usage.input_tokens) == (310, 64)
 
 
-def googles_own(*answers: Any) -> None:
+def check_gemini_answers(*answers: Any) -> None:
     parts = answers[0].parts
     signed = [part.thought_signature for part in parts if part.thought_signature]
     assert set(signed) == {b"investigate-outage-1"}
 
 
-OWN = {
-    "openai": openais_own,
-    "responses": responses_own,
-    "anthropic": anthropics_own,
-    "anthropic beta": anthropics_own,
-    "gemini": googles_own,
+ANSWER_CHECKS = {
+    "openai": check_openai_answers,
+    "responses": check_responses_answers,
+    "anthropic": check_anthropic_answers,
+    "anthropic beta": check_anthropic_answers,
+    "gemini": check_gemini_answers,
     "ollama": lambda *answers: None,
 }

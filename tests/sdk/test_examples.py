@@ -1,4 +1,4 @@
-"""The programs in `examples/`, run as they are against the demo: the same output each time."""
+"""The programs in `examples/` print the same output each time they run against the demo."""
 
 import os
 import subprocess
@@ -14,15 +14,15 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.mark.parametrize("program", sorted(path.name for path in EXAMPLES.glob("*.py")))
-def test_an_example_says_the_same_twice(live: Live, program: str) -> None:
+def test_example_prints_the_same_output_twice(live: Live, program: str) -> None:
     call_command("loaddata", "demo", verbosity=0)
-    first, second = run(live, program), run(live, program)
+    first, second = run_example(live, program), run_example(live, program)
     assert first == second
     lines = first.splitlines()
     assert lines.count("you    What is the weather in Paris?") == 1
     assert "model  Let me look up Paris." in lines
-    called = [line for line in lines if line.startswith("tool   ")]
-    assert [line.split("(")[0].split()[1] for line in called] == [
+    tool_lines = [line for line in lines if line.startswith("tool   ")]
+    assert [line.split("(")[0].split()[1] for line in tool_lines] == [
         "get_weather",
         "get_weather",
         "find_hotels",
@@ -30,8 +30,8 @@ def test_an_example_says_the_same_twice(live: Live, program: str) -> None:
     assert lines[-1].startswith("model  Go to Lisbon")
 
 
-def run(live: Live, program: str) -> str:
-    done = subprocess.run(
+def run_example(live: Live, program: str) -> str:
+    process = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / program],
         env={"PATH": os.environ["PATH"], "MOCKLLM_URL": live.base_url},
         stdin=subprocess.DEVNULL,
@@ -39,5 +39,5 @@ def run(live: Live, program: str) -> str:
         text=True,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout

@@ -1,4 +1,4 @@
-"""Broken answers, and what each provider's client raises for them."""
+"""Faults in responses and the exceptions that each provider's client raises for them."""
 
 import json
 from collections.abc import Callable
@@ -13,193 +13,205 @@ import openai
 import pytest
 from google.genai.errors import ClientError, ServerError, UnknownApiResponseError
 
-from tests.sdk.clients import PROVIDERS, Client, Heard
+from tests.sdk.clients import PROVIDERS, ProviderClient, StreamOutcome
 from tests.sdk.scripted import TEXT, load_fault
 from tests.support.live_server import Live
 
-OVER = "The model fell over."
-EVENT = ("type", "message", "code")
+MESSAGE = "The model fell over."
+EVENT_ATTRIBUTES = ("type", "message", "code")
 ALSO_BETA = [*PROVIDERS, "anthropic beta"]
 
 
 @dataclass(frozen=True)
-class Raised:
-    """What a client raises: `cause` is what its own class was raised from."""
+class ExpectedError:
+    """The class of an exception, and that of its cause if the client wraps one."""
 
-    kind: type[Exception]
+    error_class: type[Exception]
     cause: type[Exception] | None = None
 
-    def is_it(self, error: BaseException | None) -> bool:
+    def matches(self, error: BaseException | None) -> bool:
         from_cause = self.cause is None or isinstance(error and error.__cause__, self.cause)
-        return type(error) is self.kind and from_cause
+        return type(error) is self.error_class and from_cause
 
 
-def told_by_the_error(*names: str) -> Callable[[Heard], tuple[Any, ...]]:
-    """Its class, and more of it."""
-    return lambda heard: (type(heard.error), *(getattr(heard.error, name) for name in names))
+def error_attributes(*names: str) -> Callable[[StreamOutcome], tuple[Any, ...]]:
+    """Return a function that lists the class and these attributes of an outcome's error."""
+    return lambda outcome: (type(outcome.error), *(getattr(outcome.error, name) for name in names))
 
 
 @dataclass(frozen=True)
-class Breaks:
-    """What a client raises where there is no answer, where a stream is cut, where nothing comes at
-    all and where nothing more comes, for a whole answer that is an error, and for a stream that
-    cannot be read. `event` scripts an error in a stream; of that `told` makes `error`."""
+class FaultErrors:
+    """The exceptions of a client for each kind of fault.
 
-    closed: Raised
-    cut: Raised
-    silent: type[Exception]
-    stalled: type[Exception]
-    refused: type[Exception]
-    told: Callable[[Heard], tuple[Any, ...]]
-    error: tuple[Any, ...]
-    event: dict[str, Any] = field(default_factory=lambda: {"code": "fell_over"})
-    garbled: type[Exception] = json.JSONDecodeError
+    `event_fields` script an error inside a stream; `describe_event_error` must return
+    `event_error` for it.
+    """
+
+    connection_closed: ExpectedError
+    stream_cut: ExpectedError
+    no_response: type[Exception]
+    stream_stalled: type[Exception]
+    error_response: type[Exception]
+    describe_event_error: Callable[[StreamOutcome], tuple[Any, ...]]
+    event_error: tuple[Any, ...]
+    event_fields: dict[str, Any] = field(default_factory=lambda: {"code": "fell_over"})
+    unreadable: type[Exception] = json.JSONDecodeError
 
 
-OPENAI = Breaks(
-    closed=Raised(openai.APIConnectionError, httpx2.RemoteProtocolError),
-    cut=Raised(openai.APIConnectionError, httpx2.RemoteProtocolError),
-    silent=openai.APITimeoutError,
-    stalled=openai.APITimeoutError,
-    refused=openai.InternalServerError,
-    told=told_by_the_error("message", "code"),
-    error=(openai.APIError, OVER, "fell_over"),
+OPENAI = FaultErrors(
+    connection_closed=ExpectedError(openai.APIConnectionError, httpx2.RemoteProtocolError),
+    stream_cut=ExpectedError(openai.APIConnectionError, httpx2.RemoteProtocolError),
+    no_response=openai.APITimeoutError,
+    stream_stalled=openai.APITimeoutError,
+    error_response=openai.InternalServerError,
+    describe_event_error=error_attributes("message", "code"),
+    event_error=(openai.APIError, MESSAGE, "fell_over"),
 )
-RESPONSES = Breaks(
-    closed=OPENAI.closed,
-    cut=OPENAI.cut,
-    silent=OPENAI.silent,
-    stalled=OPENAI.stalled,
-    refused=OPENAI.refused,
-    # No exception: the error is an event like others.
-    told=lambda heard: (heard.error, *(getattr(heard.items[-1], name) for name in EVENT)),
-    error=(None, "error", OVER, "fell_over"),
+RESPONSES = FaultErrors(
+    connection_closed=OPENAI.connection_closed,
+    stream_cut=OPENAI.stream_cut,
+    no_response=OPENAI.no_response,
+    stream_stalled=OPENAI.stream_stalled,
+    error_response=OPENAI.error_response,
+    # The client raises no exception but returns the error as an event.
+    describe_event_error=lambda outcome: (
+        outcome.error,
+        *(getattr(outcome.items[-1], name) for name in EVENT_ATTRIBUTES),
+    ),
+    event_error=(None, "error", MESSAGE, "fell_over"),
 )
-ANTHROPIC = Breaks(
-    closed=Raised(anthropic.APIConnectionError, httpx2.RemoteProtocolError),
-    # In a stream, errors of the transport, which the SDK does not wrap.
-    cut=Raised(httpx2.RemoteProtocolError),
-    silent=anthropic.APITimeoutError,
-    stalled=httpx2.ReadTimeout,
-    refused=anthropic.InternalServerError,
-    event={"type": "overloaded_error"},
-    told=lambda heard: (type(heard.error), getattr(heard.error, "body", {})["error"]),
-    error=(anthropic.APIStatusError, {"type": "overloaded_error", "message": OVER}),
+ANTHROPIC = FaultErrors(
+    connection_closed=ExpectedError(anthropic.APIConnectionError, httpx2.RemoteProtocolError),
+    # The SDK does not wrap errors of the transport inside a stream.
+    stream_cut=ExpectedError(httpx2.RemoteProtocolError),
+    no_response=anthropic.APITimeoutError,
+    stream_stalled=httpx2.ReadTimeout,
+    error_response=anthropic.InternalServerError,
+    event_fields={"type": "overloaded_error"},
+    describe_event_error=lambda outcome: (
+        type(outcome.error),
+        getattr(outcome.error, "body", {})["error"],
+    ),
+    event_error=(anthropic.APIStatusError, {"type": "overloaded_error", "message": MESSAGE}),
 )
-BREAKS = {
+FAULT_ERRORS = {
     "openai": OPENAI,
     "responses": RESPONSES,
     "anthropic": ANTHROPIC,
     "anthropic beta": ANTHROPIC,
-    "gemini": Breaks(
-        closed=Raised(httpx2.RemoteProtocolError),
-        cut=Raised(httpx2.RemoteProtocolError),
-        silent=httpx2.ReadTimeout,
-        stalled=httpx2.ReadTimeout,
-        refused=ServerError,
-        event={"type": "OOPS"},
-        told=told_by_the_error("code", "status", "message"),
-        error=(ServerError, 500, "OOPS", OVER),
-        garbled=UnknownApiResponseError,
+    "gemini": FaultErrors(
+        connection_closed=ExpectedError(httpx2.RemoteProtocolError),
+        stream_cut=ExpectedError(httpx2.RemoteProtocolError),
+        no_response=httpx2.ReadTimeout,
+        stream_stalled=httpx2.ReadTimeout,
+        error_response=ServerError,
+        event_fields={"type": "OOPS"},
+        describe_event_error=error_attributes("code", "status", "message"),
+        event_error=(ServerError, 500, "OOPS", MESSAGE),
+        unreadable=UnknownApiResponseError,
     ),
-    "ollama": Breaks(
-        closed=Raised(httpx.RemoteProtocolError),
-        cut=Raised(httpx.RemoteProtocolError),
-        silent=httpx.ReadTimeout,
-        stalled=httpx.ReadTimeout,
-        refused=ollama.ResponseError,
-        told=told_by_the_error("error", "status_code"),
-        error=(ollama.ResponseError, OVER, -1),
+    "ollama": FaultErrors(
+        connection_closed=ExpectedError(httpx.RemoteProtocolError),
+        stream_cut=ExpectedError(httpx.RemoteProtocolError),
+        no_response=httpx.ReadTimeout,
+        stream_stalled=httpx.ReadTimeout,
+        error_response=ollama.ResponseError,
+        describe_event_error=error_attributes("error", "status_code"),
+        event_error=(ollama.ResponseError, MESSAGE, -1),
     ),
 }
 
 
 @pytest.fixture
-def breaks(provider: str) -> Breaks:
-    return BREAKS[provider]
+def fault_errors(provider: str) -> FaultErrors:
+    return FAULT_ERRORS[provider]
 
 
 @pytest.mark.parametrize("provider", ALSO_BETA)
 def test_a_cut_stream_says_that_the_connection_was_closed(
-    live: Live, client: Client, breaks: Breaks
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
 ) -> None:
     load_fault(live, "disconnect")
-    heard = client.hear()
-    assert (heard.text.split(), heard.ends) == (["one", "two"], [])
-    assert breaks.cut.is_it(heard.error)
+    outcome = client.read_stream()
+    assert (outcome.text.split(), outcome.end_markers) == (["one", "two"], [])
+    assert fault_errors.stream_cut.matches(outcome.error)
     assert [row.outcome for row in live.requests()] == ["fault"]
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 5])
-def test_a_cut_comes_after_exactly_so_many_chunks(
-    live: Live, client: Client, breaks: Breaks, after: int
+def test_stream_is_cut_after_the_scripted_number_of_chunks(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors, after: int
 ) -> None:
     load_fault(live, "disconnect", after_chunks=after)
-    heard = client.hear()
-    assert [piece.strip() for piece in heard.pieces] == TEXT.split()[:after]
-    assert heard.ends == []
-    assert breaks.cut.is_it(heard.error)
+    outcome = client.read_stream()
+    assert [piece.strip() for piece in outcome.pieces] == TEXT.split()[:after]
+    assert outcome.end_markers == []
+    assert fault_errors.stream_cut.matches(outcome.error)
 
 
-def test_a_truncated_stream_raises_nothing_and_lacks_its_end(live: Live, client: Client) -> None:
+def test_a_truncated_stream_raises_nothing_and_lacks_its_end(
+    live: Live, client: ProviderClient
+) -> None:
     load_fault(live, "truncate")
-    heard = client.stream()
-    assert (heard.text.split(), heard.ends) == (["one", "two"], [])
+    outcome = client.stream()
+    assert (outcome.text.split(), outcome.end_markers) == (["one", "two"], [])
 
 
 @pytest.mark.parametrize("provider", ALSO_BETA)
-def test_an_error_inside_the_stream_is_the_clients_own(
-    live: Live, client: Client, breaks: Breaks
+def test_error_event_raises_the_error_of_the_client(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
 ) -> None:
-    load_fault(live, "error_event", message=OVER, **breaks.event)
-    heard = client.hear()
-    assert heard.text.split() == ["one", "two"]
-    assert breaks.told(heard) == breaks.error
+    load_fault(live, "error_event", message=MESSAGE, **fault_errors.event_fields)
+    outcome = client.read_stream()
+    assert outcome.text.split() == ["one", "two"]
+    assert fault_errors.describe_event_error(outcome) == fault_errors.event_error
 
 
-def test_a_malformed_chunk_cannot_be_read(live: Live, client: Client, breaks: Breaks) -> None:
+def test_a_malformed_chunk_cannot_be_read(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
+) -> None:
     load_fault(live, "malformed_chunk")
-    heard = client.hear()
-    assert heard.text.split() == ["one", "two"]
-    assert isinstance(heard.error, breaks.garbled)
+    outcome = client.read_stream()
+    assert outcome.text.split() == ["one", "two"]
+    assert isinstance(outcome.error, fault_errors.unreadable)
 
 
-def test_a_stall_goes_on(live: Live, client: Client) -> None:
+def test_stream_continues_after_a_short_stall(live: Live, client: ProviderClient) -> None:
     load_fault(live, "stall", hold_ms=50)
     assert client.stream().text == TEXT
-    assert client.whole() == TEXT
+    assert client.create() == TEXT
 
 
-def test_a_stall_that_outlasts_the_clients_patience(
-    live: Live, client: Client, breaks: Breaks
+def test_stall_longer_than_the_timeout_raises(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
 ) -> None:
     load_fault(live, "stall", hold_ms=60_000)
-    # Longer than the pieces before it can take.
-    client.wait(1.5)
-    heard = client.hear()
-    assert heard.text.split() == ["one", "two"]
-    assert isinstance(heard.error, breaks.stalled)
-    client.wait(0.3)
-    with pytest.raises(breaks.silent):
-        client.whole()
+    # Long enough to receive the pieces before the stall.
+    client.set_timeout(1.5)
+    outcome = client.read_stream()
+    assert outcome.text.split() == ["one", "two"]
+    assert isinstance(outcome.error, fault_errors.stream_stalled)
+    client.set_timeout(0.3)
+    with pytest.raises(fault_errors.no_response):
+        client.create()
 
 
-def test_a_server_that_keeps_silent_is_a_timeout(
-    live: Live, client: Client, breaks: Breaks
+def test_silent_server_raises_a_timeout(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
 ) -> None:
     load_fault(live, "timeout", hold_ms=60_000)
-    client.wait(0.3)
-    with pytest.raises(breaks.silent):
-        client.whole()
-    assert isinstance(client.hear().error, breaks.silent)
+    client.set_timeout(0.3)
+    with pytest.raises(fault_errors.no_response):
+        client.create()
+    assert isinstance(client.read_stream().error, fault_errors.no_response)
 
 
 @pytest.mark.parametrize("fault", [{"kind": "network_error"}, {"kind": "timeout", "hold_ms": 20}])
 def test_no_answer_at_all_is_a_closed_connection(
-    live: Live, client: Client, breaks: Breaks, fault: dict[str, Any]
+    live: Live, client: ProviderClient, fault_errors: FaultErrors, fault: dict[str, Any]
 ) -> None:
     load_fault(live, **fault)
-    assert all(map(breaks.closed.is_it, client.refused()))
+    assert all(map(fault_errors.connection_closed.matches, client.collect_errors()))
     assert [row.outcome for row in live.requests()] == ["fault", "fault"]
 
 
@@ -227,11 +239,11 @@ OWN_ERRORS["responses"] = OWN_ERRORS["openai"]
 
 @pytest.mark.parametrize("kind", ["overloaded", "rate_limited"])
 def test_fault_named_after_an_error_raises_the_class_of_the_provider(
-    live: Live, client: Client, kind: str
+    live: Live, client: ProviderClient, kind: str
 ) -> None:
     error_class, status, name, message, retryable = OWN_ERRORS[client.provider][kind]
     load_fault(live, kind)
-    for error in client.refused():
+    for error in client.collect_errors():
         assert type(error) is error_class
         assert getattr(error, "status_code", getattr(error, "code", None)) == status
         assert name in str(vars(error)) and message in str(error)
@@ -241,21 +253,25 @@ def test_fault_named_after_an_error_raises_the_class_of_the_provider(
             assert headers.get("retry-after") == ("1" if kind == "rate_limited" else None)
 
 
-def test_an_invalid_response_cannot_be_read(live: Live, client: Client, breaks: Breaks) -> None:
+def test_an_invalid_response_cannot_be_read(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
+) -> None:
     load_fault(live, "invalid_response")
     with pytest.raises(json.JSONDecodeError):
-        client.whole()
-    assert isinstance(client.hear().error, breaks.garbled)
+        client.create()
+    assert isinstance(client.read_stream().error, fault_errors.unreadable)
 
 
-def test_whole_answers_break_too(live: Live, client: Client, breaks: Breaks) -> None:
+def test_responses_without_a_stream_break(
+    live: Live, client: ProviderClient, fault_errors: FaultErrors
+) -> None:
     load_fault(live, "disconnect")
-    with pytest.raises(breaks.closed.kind):
-        client.whole()
+    with pytest.raises(fault_errors.connection_closed.error_class):
+        client.create()
     for kind in ("truncate", "malformed_chunk"):
         load_fault(live, kind)
         with pytest.raises(json.JSONDecodeError):
-            client.whole()
+            client.create()
     load_fault(live, "error_event", message="Broken.")
-    with pytest.raises(breaks.refused, match=r"Broken\."):
-        client.whole()
+    with pytest.raises(fault_errors.error_response, match=r"Broken\."):
+        client.create()

@@ -1,18 +1,18 @@
-"""The headers of an answer as the clients show them: the provider's own and ours."""
+"""Response headers in the clients: the provider's and those of the mock."""
 
 from urllib.parse import unquote
 from uuid import UUID
 
 import openai
 
-from tests.sdk.anthropic.anthropic_talk import HELLO as CLAUDE
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
-from tests.sdk.openai.openai_talk import HELLO, OpenAITalk
+from tests.sdk.anthropic.anthropic_client import HELLO as ANTHROPIC_HELLO
+from tests.sdk.anthropic.anthropic_client import AnthropicClient
+from tests.sdk.openai.openai_chat_client import HELLO, OpenAIChatClient
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
 
-def test_openais_raw_response(live: Live, chat: OpenAITalk) -> None:
+def test_openais_raw_response(live: Live, chat: OpenAIChatClient) -> None:
     live.load(scenario("grüß dich/ä", says("Hi!", name="sag hallo & mehr")))
     raw = chat.raw(**HELLO)
     answer = raw.parse()
@@ -30,9 +30,9 @@ def test_openais_raw_response(live: Live, chat: OpenAITalk) -> None:
     assert row.uid == UUID(headers["x-mockllm-request"])
 
 
-def test_anthropics_raw_response(live: Live, either_claude: AnthropicTalk) -> None:
+def test_anthropics_raw_response(live: Live, either_claude: AnthropicClient) -> None:
     live.load(scenario("greet", says("Hi!")))
-    raw, message = either_claude.raw(**CLAUDE)
+    raw, message = either_claude.raw(**ANTHROPIC_HELLO)
     assert message.content[0].text == "Hi!"
     headers = raw.headers
     assert message._request_id == headers["request-id"]
@@ -43,11 +43,11 @@ def test_anthropics_raw_response(live: Live, either_claude: AnthropicTalk) -> No
     assert (headers["x-mockllm-scenario"], headers["x-mockllm-step"]) == ("greet", "1")
 
 
-def test_a_stream_has_them_too(live: Live, chat: OpenAITalk) -> None:
+def test_stream_has_response_headers(live: Live, chat: OpenAIChatClient) -> None:
     live.load(scenario("greet", says("Hi!")))
-    with openai.OpenAI(**chat.given) as client:
-        made = client.chat.completions.with_streaming_response
-        with made.create(**HELLO, stream=True) as response:
+    with openai.OpenAI(**chat.options) as client:
+        completions = client.chat.completions.with_streaming_response
+        with completions.create(**HELLO, stream=True) as response:
             headers = response.headers
             lines = list(response.iter_lines())
     assert headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -57,7 +57,7 @@ def test_a_stream_has_them_too(live: Live, chat: OpenAITalk) -> None:
     assert [line for line in lines if line][-1] == "data: [DONE]"
 
 
-def test_side_effects_show(live: Live, chat: OpenAITalk) -> None:
+def test_side_effects_show(live: Live, chat: OpenAIChatClient) -> None:
     effects = {
         "counter": "greetings",
         "status": 201,
@@ -71,7 +71,7 @@ def test_side_effects_show(live: Live, chat: OpenAITalk) -> None:
     assert live.state().counters == {"greetings": 1}
 
 
-def test_openais_models(live: Live, chat: OpenAITalk) -> None:
+def test_openais_models(live: Live, chat: OpenAIChatClient) -> None:
     live.load(scenario("named", {**says("Hi!"), "match": {"model": "my/own model"}}))
     models = {model.id: model for model in chat.models()}
     assert models["gpt-4o"].owned_by == "openai"

@@ -1,4 +1,4 @@
-"""Hosted tools as the official clients show them, whole and streamed, and sent back."""
+"""Hosted tools in the official clients, streamed and not, and sent back."""
 
 from typing import Any
 
@@ -26,13 +26,13 @@ IMAGE = {"tool": "image_generation", "input": {"prompt": "a cat"}, "result": PNG
 TOOLS = [{"name": "ask", "input_schema": {"type": "object"}}]
 LIST = {"tool": "mcp_list_tools", "server": "wiki", "result": TOOLS}
 ASK = {"tool": "mcp", "server": "wiki", "name": "ask", "input": {"q": "Who?"}, "result": "Me."}
-USED = (SEARCH, CODE, FILES, IMAGE, LIST, ASK)
-ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+HOSTED_TOOLS = (SEARCH, CODE, FILES, IMAGE, LIST, ASK)
+REQUEST: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
 
 
 @pytest.fixture
 def hosted(live: Live) -> Live:
-    parts = [*({"hosted_tool": tool} for tool in USED), {"text": "All of it."}]
+    parts = [*({"hosted_tool": tool} for tool in HOSTED_TOOLS), {"text": "All of it."}]
     first = {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"parts": parts}}
     again = {"match": {"messages": ["And then?"]}, "produce": {"text": "Nothing."}}
     steps = [{**step, "consume": False} for step in (first, again)]
@@ -51,16 +51,16 @@ def test_responses_client_shows_the_items_of_hosted_tools(hosted: Live) -> None:
         "code_interpreter_call.outputs",
         "file_search_call.results",
     ]
-    ask: dict[str, Any] = {"model": "m", "input": "Hello", "include": include}
+    request: dict[str, Any] = {"model": "m", "input": "Hello", "include": include}
     with openai.OpenAI(**options(hosted, hosted.openai_base_url)) as client:
-        whole = client.responses.create(**ask)
-        with client.responses.stream(**ask) as stream:
+        response = client.responses.create(**request)
+        with client.responses.stream(**request) as stream:
             kinds = {event.type for event in stream}
             streamed = stream.get_final_response()
-        then: Any = [*whole.output, {"role": "user", "content": "And then?"}]
-        again = client.responses.create(model="m", input=then)
-    search, code, files, image, listing, call, message = map(_plain, whole.output)
-    assert list(map(_plain, streamed.output)) == list(map(_plain, whole.output))
+        next_input: Any = [*response.output, {"role": "user", "content": "And then?"}]
+        again = client.responses.create(model="m", input=next_input)
+    search, code, files, image, listing, call, message = map(_plain, response.output)
+    assert list(map(_plain, streamed.output)) == list(map(_plain, response.output))
     assert search["action"]["sources"] == [{"type": "url", "url": "https://a.example"}]
     assert (code["code"], code["outputs"][0]["logs"]) == ("print(1)", "1\n")
     assert files["results"][0]["filename"] == "a.txt"
@@ -88,15 +88,20 @@ def _plain(item: Any) -> dict[str, Any]:
 
 
 def test_anthropic_client_shows_the_blocks_of_hosted_tools(hosted: Live) -> None:
-    ask: Any = {**ASKED, "max_tokens": 99}
+    request: Any = {**REQUEST, "max_tokens": 99}
     with anthropic.Anthropic(**options(hosted, hosted.base_url)) as client:
-        whole = client.beta.messages.create(**ask)
-        with client.beta.messages.stream(**ask) as stream:
+        message = client.beta.messages.create(**request)
+        with client.beta.messages.stream(**request) as stream:
             streamed = stream.get_final_message()
-        answer: Any = {"role": "assistant", "content": [block.to_dict() for block in whole.content]}
-        then = {"role": "user", "content": "And then?"}
-        again = client.beta.messages.create(**{**ask, "messages": [*ask["messages"], answer, then]})
-    blocks = [block.to_dict() for block in whole.content]
+        answer: Any = {
+            "role": "assistant",
+            "content": [block.to_dict() for block in message.content],
+        }
+        question = {"role": "user", "content": "And then?"}
+        again = client.beta.messages.create(
+            **{**request, "messages": [*request["messages"], answer, question]}
+        )
+    blocks = [block.to_dict() for block in message.content]
     assert [block["type"] for block in blocks] == [
         "server_tool_use",
         "web_search_tool_result",
@@ -108,7 +113,7 @@ def test_anthropic_client_shows_the_blocks_of_hosted_tools(hosted: Live) -> None
         "text",
     ]
     assert [_without_ids(b.to_dict()) for b in streamed.content] == list(map(_without_ids, blocks))
-    results: Any = whole.content
+    results: Any = message.content
     assert results[1].content[0].url == "https://a.example"
     assert results[3].content.stdout == "1\n"
     call = results[5]
@@ -124,21 +129,21 @@ def _without_ids(block: dict[str, Any]) -> dict[str, Any]:
 def test_gemini_client_shows_code_images_and_searches(hosted: Live) -> None:
     http = types.HttpOptions(base_url=hosted.base_url)
     client = genai.Client(api_key=hosted.key, http_options=http)
-    ask: dict[str, Any] = {"model": "g", "contents": "Hello"}
-    whole = client.models.generate_content(**ask)
-    chunks = list(client.models.generate_content_stream(**ask))
-    candidate = (whole.candidates or [])[0]
+    request: dict[str, Any] = {"model": "g", "contents": "Hello"}
+    response = client.models.generate_content(**request)
+    chunks = list(client.models.generate_content_stream(**request))
+    candidate = (response.candidates or [])[0]
     parts = (candidate.content and candidate.content.parts) or []
-    assert whole.executable_code == "print(1)"
-    assert whole.code_execution_result == "1\n"
+    assert response.executable_code == "print(1)"
+    assert response.code_execution_result == "1\n"
     assert [part.inline_data.data for part in parts if part.inline_data] == [b"image"]
     assert candidate.grounding_metadata is not None
     assert candidate.grounding_metadata.web_search_queries == ["rain"]
     streamed = [
         part
         for chunk in chunks
-        for one in chunk.candidates or ()
-        for part in (one.content and one.content.parts) or ()
+        for streamed_candidate in chunk.candidates or ()
+        for part in (streamed_candidate.content and streamed_candidate.content.parts) or ()
         if part.text != ""
     ]
     *values, text = map(_values, parts)
@@ -157,5 +162,5 @@ def _values(part: types.Part) -> dict[str, Any]:
 
 def test_chat_client_gets_the_text_alone(hosted: Live) -> None:
     with openai.OpenAI(**options(hosted, hosted.openai_base_url)) as client:
-        message = client.chat.completions.create(**ASKED).choices[0].message
+        message = client.chat.completions.create(**REQUEST).choices[0].message
     assert (message.content, message.tool_calls) == ("All of it.", None)

@@ -1,4 +1,4 @@
-"""Requirement 000, R1.2: in test mode nothing leaves this machine while SDKs talk to the mock."""
+"""Requirement 000, R1.2: in test mode, SDKs and the mock make no connection to other machines."""
 
 import ipaddress
 import socket
@@ -11,8 +11,8 @@ import openai
 import pytest
 
 from scenarios_app.serving.transport import MockTransport
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
-from tests.sdk.openai.openai_talk import OpenAITalk
+from tests.sdk.anthropic.anthropic_client import AnthropicClient
+from tests.sdk.openai.openai_chat_client import OpenAIChatClient
 from tests.serving.modes import CATCH_ALL, in_test_mode
 from tests.support.live_server import Live
 
@@ -21,7 +21,7 @@ MESSAGES: list[Any] = [{"role": "user", "content": SHORT}]
 
 
 class Outbound(Exception):
-    """Something tried to leave this machine."""
+    """A connection to another machine was attempted."""
 
 
 def _local(host: object) -> bool:
@@ -33,9 +33,9 @@ def _local(host: object) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """Every connection that is not to this machine, and every look-up of a name, raises."""
-    tried: list[object] = []
+def blocked_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """Make connections to other machines and look-ups of their names raise; return them."""
+    attempts: list[object] = []
 
     def guard(name: str, place: object, host_of: Any) -> None:
         real = getattr(place, name)
@@ -43,7 +43,7 @@ def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             host = host_of(*args)
             if host is not None and not _local(host):
-                tried.append((name, host))
+                attempts.append((name, host))
                 raise Outbound(f"{name}: {host}")
             return real(*args, **kwargs)
 
@@ -57,11 +57,11 @@ def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     guard("sendto", socket.socket, lambda _, *args: address_of(_, args[-1]))
     for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
         guard(name, socket, lambda host, *_: host)
-    yield tried
-    assert tried == []
+    yield attempts
+    assert attempts == []
 
 
-def test_r1_2_the_guard_itself_stops_what_leaves(nothing_leaves: list[object]) -> None:
+def test_r1_2_guard_blocks_connections_to_other_machines(blocked_connections: list[object]) -> None:
     with pytest.raises(Outbound):
         socket.getaddrinfo("api.openai.com", 443)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
@@ -71,17 +71,17 @@ def test_r1_2_the_guard_itself_stops_what_leaves(nothing_leaves: list[object]) -
             datagrams.sendto(b"?", ("192.0.2.1", 53))
     with pytest.raises(Outbound), httpx2.Client(trust_env=False) as client:
         client.get("http://192.0.2.1/")
-    assert len(nothing_leaves) == 4
-    nothing_leaves.clear()
+    assert len(blocked_connections) == 4
+    blocked_connections.clear()
 
 
 def test_r1_2_sdk_calls_to_the_server_reach_nothing_else(
-    live: Live, chat: OpenAITalk, claude: AnthropicTalk
+    live: Live, chat: OpenAIChatClient, claude: AnthropicClient
 ) -> None:
     live.load(CATCH_ALL)
     assert chat.stream(model="gpt-4o", messages=MESSAGES).text.endswith(SHORT)
-    whole = claude.whole(model="claude-sonnet-5-5", max_tokens=9, messages=MESSAGES)
-    assert whole.content[0].text.endswith(SHORT)
+    message = claude.create(model="claude-sonnet-5-5", max_tokens=9, messages=MESSAGES)
+    assert message.content[0].text.endswith(SHORT)
 
 
 @pytest.fixture
@@ -96,16 +96,16 @@ def no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_socket")
 async def test_r1_2_the_in_process_transport_takes_the_place_of_the_network() -> None:
-    """The clients keep their providers' own addresses; nothing is looked up or connected to."""
-    playing = in_test_mode(words_per_second=0)
-    http = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    """The clients keep their providers' base URLs; no name is resolved and no socket connected."""
+    mock = in_test_mode(words_per_second=0)
+    http = httpx2.AsyncClient(transport=MockTransport(mock.running))
     async with openai.AsyncOpenAI(api_key="k", http_client=http) as chat:
         stream = await chat.chat.completions.create(model="m", messages=MESSAGES, stream=True)
-        said = [chunk.choices[0].delta.content or "" async for chunk in stream]
-    assert "".join(said).endswith(SHORT)
+        pieces = [chunk.choices[0].delta.content or "" async for chunk in stream]
+    assert "".join(pieces).endswith(SHORT)
     assert str(chat.base_url) == "https://api.openai.com/v1/"
-    http = httpx2.AsyncClient(transport=MockTransport(playing.running))
+    http = httpx2.AsyncClient(transport=MockTransport(mock.running))
     async with anthropic.AsyncAnthropic(api_key="k", http_client=http) as claude:
         answer = await claude.messages.create(model="m", max_tokens=9, messages=MESSAGES)
     assert answer.content[0].type == "text"
-    assert answer.content[0].text == "".join(said)
+    assert answer.content[0].text == "".join(pieces)

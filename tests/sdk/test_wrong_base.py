@@ -1,4 +1,4 @@
-"""What an official client with a wrong base URL raises, and what the journal has of it."""
+"""The errors and journal entries of official clients with a wrong base URL."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from google.genai import Client
 from google.genai.errors import ClientError
 
-from tests.sdk.gemini.gemini_talk import NO_TLS
+from tests.sdk.gemini.gemini_client import NO_TLS
 from tests.support.live_server import Live
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
@@ -54,7 +54,7 @@ def ask_ollama(live: Live, start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "raised", "start", "path", "said"),
+    ("ask", "raised", "start", "path", "hint"),
     [
         (ask_openai, openai.NotFoundError, "", "/chat/completions", "the base URL is {}/v1"),
         (ask_openai, openai.NotFoundError, "/v1/v1", "/v1/v1/chat/completions", "leave /v1 out"),
@@ -84,16 +84,16 @@ def ask_ollama(live: Live, start: str) -> None:
         (ask_ollama, ollama.ResponseError, "/v1", "/v1/api/chat", "leave /v1 out"),
     ],
 )
-def test_the_right_url_is_named_and_the_request_journalled(
+def test_wrong_base_url_gets_a_hint_and_a_journal_entry(
     live: Live,
     ask: Callable[[Live, str], None],
     raised: type[Exception],
     start: str,
     path: str,
-    said: str,
+    hint: str,
 ) -> None:
     with pytest.raises(raised, match="Unknown request URL: ") as error:
         ask(live, start)
-    assert said.format(live.base_url) in str(error.value)
+    assert hint.format(live.base_url) in str(error.value)
     (request,) = live.requests()
     assert (request.path, request.status, request.matched) == (path, 404, False)

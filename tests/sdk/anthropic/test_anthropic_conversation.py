@@ -1,4 +1,4 @@
-"""What only Anthropic's client does in a conversation: failed tools, its own loop, its threads."""
+"""Conversations with features of Anthropic's client: failed tools, its tool loop and threads."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ import anthropic
 import pytest
 from anthropic import beta_tool
 
-from tests.sdk.anthropic.anthropic_talk import AnthropicTalk
-from tests.sdk.paris import paris
+from tests.sdk.anthropic.anthropic_client import AnthropicClient
+from tests.sdk.paris import paris_scenario
 from tests.serving.pipelines import scenario
 from tests.support.live_server import Live
 
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
-ASKED = {"role": "user", "content": "How is Paris tonight?"}
+QUESTION = {"role": "user", "content": "How is Paris tonight?"}
 
 
-def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: AnthropicTalk) -> None:
+def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: AnthropicClient) -> None:
     failed = {"tool_results": [{"name": "get_weather", "is_error": True}]}
     live.load(
         scenario("sorry", {"match": failed, "produce": {"text": "Sorry, no weather."}}),
@@ -25,33 +25,33 @@ def test_a_failed_tool_is_told_from_one_that_worked(live: Live, claude: Anthropi
     result = {"type": "tool_result", "tool_use_id": "toolu_w", "content": "no network"}
     for is_error, expected in ((False, "Fine."), (True, "Sorry, no weather.")):
         messages = [
-            ASKED,
+            QUESTION,
             {"role": "assistant", "content": [call]},
             {"role": "user", "content": [{**result, "is_error": is_error}]},
         ]
-        answer = claude.whole(model="claude-sonnet-5-5", max_tokens=99, messages=messages)
+        answer = claude.create(model="claude-sonnet-5-5", max_tokens=99, messages=messages)
         assert answer.content[0].text == expected
 
 
 @pytest.mark.parametrize("thread", [None, False])
-def test_the_clients_own_tool_loop_runs_through(live: Live, thread: bool | None) -> None:
-    """By default the client leaves the conversation with the server, which holds none here."""
-    live.load(paris("anthropic"))
-    asked: list[tuple[str, str]] = []
+def test_tool_runner_of_the_client_completes(live: Live, thread: bool | None) -> None:
+    """By default the client expects the server to store the conversation; this server does not."""
+    live.load(paris_scenario("anthropic"))
+    tool_calls: list[tuple[str, str]] = []
 
     @beta_tool
     def get_weather(city: str) -> str:
         """Tells the weather."""
-        asked.append(("weather", city))
+        tool_calls.append(("weather", city))
         return RESULTS["get_weather"]
 
     @beta_tool
     def get_time(city: str) -> str:
         """Tells the time."""
-        asked.append(("time", city))
+        tool_calls.append(("time", city))
         return RESULTS["get_time"]
 
-    more: dict[str, Any] = {} if thread is None else {"thread": thread}
+    thread_options: dict[str, Any] = {} if thread is None else {"thread": thread}
     with anthropic.Anthropic(base_url=live.base_url, api_key=live.key, max_retries=0) as client:
         runner = client.beta.messages.tool_runner(
             model="claude-sonnet-5-5",
@@ -59,15 +59,15 @@ def test_the_clients_own_tool_loop_runs_through(live: Live, thread: bool | None)
             messages=[{"role": "user", "content": "How is Paris tonight?"}],
             tools=[get_weather, get_time],
             thinking={"type": "enabled", "budget_tokens": 1024},
-            **more,
+            **thread_options,
         )
         last = runner.until_done()
-    assert sorted(asked) == [("time", "Paris"), ("weather", "Paris")]
+    assert sorted(tool_calls) == [("time", "Paris"), ("weather", "Paris")]
     assert last.content[0].type == "text"
     assert last.content[0].text == "It is a sunny evening."
 
 
-def test_a_thread_of_the_beta_client_is_replayed_turn_by_turn(live: Live) -> None:
+def test_thread_of_the_beta_client_is_answered_turn_by_turn(live: Live) -> None:
     live.load(
         scenario("first", {"match": {"messages": ["One?"]}, "turn": 1, "produce": {"text": "1"}}),
         scenario("second", {"match": {"messages": ["Two?"]}, "turn": 2, "produce": {"text": "2"}}),

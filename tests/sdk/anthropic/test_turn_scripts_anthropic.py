@@ -1,20 +1,20 @@
-"""Scripts in turns over Anthropic's client: thinking that is sent back, and turns that lack."""
+"""Turn scripts over Anthropic's client: thinking without a signature, and missing turns."""
 
 import pytest
 
 from tests.engine.turn_scripts import calls, examples, says, script, turn
-from tests.sdk.conversations import Begun, conversation
-from tests.sdk.talks import SYNC_OR_ASYNC
+from tests.sdk.client_factories import SYNC_OR_ASYNC
+from tests.sdk.conversations import ConversationOptions, start_conversation
 from tests.support.live_server import Live
 
 MODEL = "test-llm-claude"
 SCRIPTS = {document["id"]: document for document in examples()}
-each_way = pytest.mark.parametrize("way", SYNC_OR_ASYNC)
+sync_and_async = pytest.mark.parametrize("mode", SYNC_OR_ASYNC)
 
 
-@each_way
+@sync_and_async
 def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
-    live: Live, way: str
+    live: Live, mode: str
 ) -> None:
     signed = {"text": "Hm.", "providerMetadata": {"anthropic": {"signature": "sig"}}}
     for id, thought in (("signed", signed), ("unsigned", {"text": "Hm."})):
@@ -25,18 +25,24 @@ def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
                 id=id,
             )
         )
-    for id, said in (("signed", "fine"), ("unsigned", "Scenario validation failed.")):
-        talk = conversation(live, "anthropic", MODEL, Begun(way, False, ("read_logs",)))
-        talk.user(id)
-        assert talk.give({"read_logs": "ok"}).answer.content[0].text == said
+    for id, expected in (("signed", "fine"), ("unsigned", "Scenario validation failed.")):
+        conversation = start_conversation(
+            live, "anthropic", MODEL, ConversationOptions(mode, False, ("read_logs",))
+        )
+        conversation.send_user_message(id)
+        assert (
+            conversation.send_tool_results({"read_logs": "ok"}).answer.content[0].text == expected
+        )
     assert live.state().violations == ("Expected reasoning to remain enabled",)
 
 
-@each_way
-def test_a_missing_turn_comes_back_as_a_failing_report(live: Live, way: str) -> None:
+@sync_and_async
+def test_a_missing_turn_comes_back_as_a_failing_report(live: Live, mode: str) -> None:
     live.load(SCRIPTS["nothing-yet"])
     answer = (
-        conversation(live, "anthropic", MODEL, Begun(way, False, ())).user("nothing-yet").answer
+        start_conversation(live, "anthropic", MODEL, ConversationOptions(mode, False, ()))
+        .send_user_message("nothing-yet")
+        .answer
     )
     assert answer.content[0].text == "Encountered scenario mismatch."
     assert answer.content[1].input == {

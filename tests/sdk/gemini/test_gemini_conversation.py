@@ -1,11 +1,11 @@
-"""What only google-genai does in a conversation: its chats, and functions that it calls itself."""
+"""Conversations with features of google-genai: chats, and functions that the client calls."""
 
 import pytest
 from google.genai import types
 
 from tests.engine.turn_scripts import examples
-from tests.sdk.gemini.gemini_talk import GeminiTalk
-from tests.sdk.paris import paris
+from tests.sdk.gemini.gemini_client import GeminiClient
+from tests.sdk.paris import paris_scenario
 from tests.serving.modes import CATCH_ALL, marked
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
@@ -13,7 +13,7 @@ from tests.support.live_server import Live
 MODEL = "gemini-2.5-flash"
 THINKING = types.ThinkingConfig(include_thoughts=True, thinking_budget=1024)
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
-ASKED = "How is Paris tonight?"
+QUESTION = "How is Paris tonight?"
 
 
 def get_weather(city: str) -> str:
@@ -35,22 +35,25 @@ def get_time(city: str) -> str:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_functions_that_the_client_calls_by_itself(
-    live: Live, gemini: GeminiTalk, stream: bool
+def test_automatic_function_calling_completes_the_conversation(
+    live: Live, gemini: GeminiClient, stream: bool
 ) -> None:
-    """It sends what they returned without the ids of the calls, and a stream chunk by chunk."""
-    live.load(paris("gemini"))
+    """The client sends results without the ids of calls, and a streamed answer chunk by chunk."""
+    live.load(paris_scenario("gemini"))
     config = types.GenerateContentConfig(
         tools=[get_weather, get_time], thinking_config=THINKING, temperature=0.2
     )
-    answers = gemini.converse(ASKED, "Thanks!", stream=stream, model=MODEL, config=config)
-    told, bye = (answer.text for answer in answers)
-    assert (told.removeprefix("Let me look."), bye) == ("It is a sunny evening.", "Enjoy it.")
+    answers = gemini.converse(QUESTION, "Thanks!", stream=stream, model=MODEL, config=config)
+    answer_text, goodbye = (answer.text for answer in answers)
+    assert (answer_text.removeprefix("Let me look."), goodbye) == (
+        "It is a sunny evening.",
+        "Enjoy it.",
+    )
     assert [row.step for row in live.requests()] == ["ask for both", "tell", "say goodbye"]
     assert live.state().violations == ()
 
 
-def test_a_failed_function_is_told_from_one_that_worked(live: Live, gemini: GeminiTalk) -> None:
+def test_failed_function_response_matches_is_error(live: Live, gemini: GeminiClient) -> None:
     failed = {"tool_results": [{"name": "get_weather", "is_error": True, "contains": "no net"}]}
     live.load(
         scenario("sorry", {"match": failed, "produce": {"text": "Sorry, no weather."}}),
@@ -61,18 +64,18 @@ def test_a_failed_function_is_told_from_one_that_worked(live: Live, gemini: Gemi
         ({"result": "18"}, "Fine."),
         ({"error": "no net"}, "Sorry, no weather."),
     ):
-        gave = types.Part.from_function_response(name="get_weather", response=response)
-        contents = [types.ModelContent(call), types.UserContent(gave)]
-        assert gemini.whole(model=MODEL, contents=contents).text == expected
+        result = types.Part.from_function_response(name="get_weather", response=response)
+        contents = [types.ModelContent(call), types.UserContent(result)]
+        assert gemini.create(model=MODEL, contents=contents).text == expected
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_chat_counts_its_turns(live: Live, gemini: GeminiTalk, stream: bool) -> None:
-    """A streamed answer comes back as one content for each chunk, and is one turn."""
+def test_a_chat_counts_its_turns(live: Live, gemini: GeminiClient, stream: bool) -> None:
+    """The client sends a streamed answer back as one content for each chunk; it is one turn."""
     long = "one two three four five six seven eight nine ten eleven"
-    said = {"reasoning": long, "text": long}
+    answer = {"reasoning": long, "text": long}
     live.load(
-        scenario("first", {"turn": 1, "produce": {**said, "pacing": {"words_per_chunk": 1}}}),
+        scenario("first", {"turn": 1, "produce": {**answer, "pacing": {"words_per_chunk": 1}}}),
         scenario(
             "second",
             {
@@ -88,7 +91,7 @@ def test_a_chat_counts_its_turns(live: Live, gemini: GeminiTalk, stream: bool) -
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiTalk, stream: bool) -> None:
+def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiClient, stream: bool) -> None:
     live.load(CATCH_ALL)
     chain = {
         "instruction_chain": [
@@ -118,7 +121,7 @@ def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiTalk, stream: b
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_script_in_turns(live: Live, gemini: GeminiTalk, stream: bool) -> None:
+def test_a_script_in_turns(live: Live, gemini: GeminiClient, stream: bool) -> None:
     live.load(*examples())
     names = ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
     declarations = [types.FunctionDeclaration(name=name) for name in names]
@@ -139,11 +142,11 @@ def test_a_script_in_turns(live: Live, gemini: GeminiTalk, stream: bool) -> None
         model="test-llm-gemini",
         config=config,
     )
-    signed = [part.thought_signature for part in first.parts if part.thought_signature]
-    assert set(signed) == {b"investigate-outage-1"}
-    called = [part.function_call for part in first.parts if part.function_call]
-    assert [call.name for call in called] == ["read_metrics", "read_logs"]
-    assert called[1].args == {"service": "checkout", "level": "error"}
+    signatures = [part.thought_signature for part in first.parts if part.thought_signature]
+    assert set(signatures) == {b"investigate-outage-1"}
+    calls = [part.function_call for part in first.parts if part.function_call]
+    assert [call.name for call in calls] == ["read_metrics", "read_logs"]
+    assert calls[1].args == {"service": "checkout", "level": "error"}
     assert [p.function_call.name for p in second.parts if p.function_call] == ["agent__task_status"]
     assert third.text == "Here is what I found."
     (report,) = [part.function_call for part in third.parts if part.function_call]

@@ -7,11 +7,18 @@ from typing import Any
 
 import anthropic
 
-from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client, named_events
-from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.sdk.matrix.matrix_client import (
+    NO_TLS,
+    TIMEOUT_SECONDS,
+    TRANSPORT_ERRORS,
+    MatrixClient,
+    Prompt,
+    named_events,
+)
+from tests.sdk.matrix.matrix_messages import Failure, ResponseCollector, Usage
 from tests.support.live_server import Live
 
-_STOPPED = {
+_FINISH_REASONS = {
     "end_turn": "stop",
     "max_tokens": "length",
     "tool_use": "tool_calls",
@@ -26,7 +33,7 @@ def _anthropic(live: Live) -> Iterator[anthropic.Anthropic]:
         base_url=live.base_url,
         api_key=live.key,
         max_retries=0,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_SECONDS,
         _strict_response_validation=True,
         http_client=anthropic.DefaultHttpxClient(verify=NO_TLS),
     ) as client:
@@ -46,69 +53,71 @@ def _anthropic_failure(error: Exception) -> Failure:
             return Failure("connection")
         case json.JSONDecodeError():
             return Failure("unreadable")
-        case _ if isinstance(error, BROKEN):
+        case _ if isinstance(error, TRANSPORT_ERRORS):
             return Failure("connection")
     raise error
 
 
-def _anthropic_usage(begun: Any, output: Any) -> Usage:
-    cached = begun.cache_read_input_tokens or 0
-    details = getattr(output, "output_tokens_details", None)
+def _anthropic_usage(start_usage: Any, end_usage: Any) -> Usage:
+    cached = start_usage.cache_read_input_tokens or 0
+    details = getattr(end_usage, "output_tokens_details", None)
     thinking = details.thinking_tokens if details else 0
-    return Usage(begun.input_tokens + cached, output.output_tokens, thinking, cached)
+    return Usage(start_usage.input_tokens + cached, end_usage.output_tokens, thinking, cached)
 
 
-def _anthropic_asked(asked: Asked) -> Any:
-    return {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": asked.messages}
+def _anthropic_request(prompt: Prompt) -> Any:
+    return {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": prompt.messages}
 
 
-def _anthropic_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_message(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _anthropic(live) as client:
-        message = client.messages.create(**_anthropic_asked(asked))
+        message = client.messages.create(**_anthropic_request(prompt))
     for block in message.content:
         match block.type:
             case "text":
-                hearing.text(block.text)
+                collector.add_text(block.text)
             case "thinking":
-                hearing.thought(block.thinking, signature=block.signature or None)
+                collector.add_reasoning(block.thinking, signature=block.signature or None)
             case "redacted_thinking":
-                hearing.thought("", redacted=block.data)
+                collector.add_reasoning("", redacted=block.data)
             case "tool_use":
-                hearing.call(block.id, block.input, name=block.name, id=block.id)
-    hearing.end(_STOPPED[message.stop_reason], stop=message.stop_sequence)
-    hearing.usage = _anthropic_usage(message.usage, message.usage)
+                collector.add_call(block.id, block.input, name=block.name, id=block.id)
+    collector.set_finish(_FINISH_REASONS[message.stop_reason], stop=message.stop_sequence)
+    collector.usage = _anthropic_usage(message.usage, message.usage)
 
 
-def _anthropic_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
-    begun: Any = None
+def _stream_message(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
+    start_usage: Any = None
     with _anthropic(live) as client:
-        for event in client.messages.create(**_anthropic_asked(asked), stream=True):
+        for event in client.messages.create(**_anthropic_request(prompt), stream=True):
             match event.type:
                 case "message_start":
-                    begun = event.message.usage
+                    start_usage = event.message.usage
                 case "content_block_start" if event.content_block.type == "tool_use":
                     block = event.content_block
-                    hearing.call(event.index, "", name=block.name, id=block.id)
+                    collector.add_call(event.index, "", name=block.name, id=block.id)
                 case "content_block_start" if event.content_block.type == "redacted_thinking":
-                    hearing.thought("", redacted=event.content_block.data)
+                    collector.add_reasoning("", redacted=event.content_block.data)
                 case "content_block_delta":
-                    _anthropic_delta(event, hearing)
+                    _collect_delta(event, collector)
                 case "message_delta":
-                    hearing.end(_STOPPED[event.delta.stop_reason], stop=event.delta.stop_sequence)
-                    hearing.usage = _anthropic_usage(begun, event.usage)
+                    collector.set_finish(
+                        _FINISH_REASONS[event.delta.stop_reason], stop=event.delta.stop_sequence
+                    )
+                    collector.usage = _anthropic_usage(start_usage, event.usage)
 
 
-def _anthropic_delta(event: Any, hearing: Hearing) -> None:
+def _collect_delta(event: Any, collector: ResponseCollector) -> None:
     delta = event.delta
     match delta.type:
         case "text_delta":
-            hearing.text(delta.text)
+            collector.add_text(delta.text)
         case "thinking_delta":
-            hearing.thought(delta.thinking)
+            collector.add_reasoning(delta.thinking)
         case "signature_delta":
-            hearing.thought("", signature=delta.signature or None)
+            collector.add_reasoning("", signature=delta.signature or None)
         case "input_json_delta":
-            hearing.call(event.index, delta.partial_json)
+            collector.add_call(event.index, delta.partial_json)
 
 
 def _message(text: str, **fields: Any) -> Any:
@@ -142,12 +151,12 @@ def _message_events(text: str) -> str:
     )
 
 
-MESSAGES = Client(
+MESSAGES = MatrixClient(
     "anthropic",
     "/v1/messages",
-    whole=_anthropic_whole,
-    stream=_anthropic_stream,
+    create=_create_message,
+    stream=_stream_message,
     failure=_anthropic_failure,
-    native=_message,
+    native_body=_message,
     native_stream=_message_events,
 )

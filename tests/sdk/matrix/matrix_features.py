@@ -1,22 +1,22 @@
-"""What can be scripted, each with what it means: the rows of the matrix."""
+"""The rows of the matrix: everything that can be scripted, with the expected messages."""
 
 from typing import Any
 
 from scenarios_app.engine.parts import ReasoningPart, TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
 from tests.engine.turn_scripts import calls, script, turn
-from tests.engine.turn_scripts import says as says_in_turn
-from tests.sdk.matrix.matrix_client import Client
+from tests.engine.turn_scripts import says as text_answer
+from tests.sdk.matrix.matrix_client import MatrixClient
 from tests.sdk.matrix.matrix_faults import faults
-from tests.sdk.matrix.matrix_rows import WORDS, Feature, answering, says
-from tests.sdk.matrix.matrix_said import (
+from tests.sdk.matrix.matrix_messages import (
     Call,
+    Message,
+    Reasoning,
     Refusal,
-    Said,
     Text,
-    Thought,
     Usage,
 )
+from tests.sdk.matrix.matrix_rows import WORDS, Feature, response_scenario, text_messages
 from tests.serving.modes import marked
 
 UNICODE = (
@@ -24,7 +24,7 @@ UNICODE = (
 )
 WEATHER = Call("get_weather", {"city": "Zürich", "days": [1, 2], "deep": {"a": None}}, "call-w")
 TIME = Call("get_time", {}, "call-t")
-BROKEN = '{"city": "Par'
+BROKEN_ARGUMENTS = '{"city": "Par'
 REPORT = {"status": "success", "report_format": "markdown", "report_content": "# Done\n\nAll ü."}
 LOREM = "Hello there\nReason: to see it"
 
@@ -33,45 +33,45 @@ def call_document(call: Call) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def answers() -> list[Feature]:
-    """Everything that an answer can say, and how it can end."""
-    calling = tuple(map(call_document, (WEATHER, TIME)))
+def answer_features() -> list[Feature]:
+    """Return features of answers: their parts, finish reasons, usage and timing."""
+    call_documents = tuple(map(call_document, (WEATHER, TIME)))
     return [
-        Feature("text", says("Hello, how are you?"), {"text": "Hello, how are you?"}),
-        Feature("unicode text", says(UNICODE), {"text": UNICODE}),
+        Feature("text", text_messages("Hello, how are you?"), {"text": "Hello, how are you?"}),
+        Feature("unicode text", text_messages(UNICODE), {"text": UNICODE}),
         Feature(
             "reasoning",
-            (Said((Thought("First I think."), Text("Then I speak."))),),
+            (Message((Reasoning("First I think."), Text("Then I speak."))),),
             {"reasoning": "First I think.", "text": "Then I speak."},
         ),
         Feature(
             "reasoning with a signature",
-            (Said((Thought("I think.", signature="sig–1"), Text("I speak."))),),
+            (Message((Reasoning("I think.", signature="sig–1"), Text("I speak."))),),
             {"reasoning": [{"text": "I think.", "signature": "sig–1"}], "text": "I speak."},
         ),
         Feature(
             "encrypted reasoning",
-            (Said((Thought("", redacted="verschlüsselt!"), Text("I speak."))),),
+            (Message((Reasoning("", redacted="verschlüsselt!"), Text("I speak."))),),
             {"reasoning": [{"text": "", "redacted": "verschlüsselt!"}], "text": "I speak."},
         ),
         Feature(
             "one tool call",
-            (Said((WEATHER,), "tool_calls"),),
+            (Message((WEATHER,), "tool_calls"),),
             {"tool_calls": [call_document(WEATHER)]},
         ),
         Feature(
             "parallel tool calls",
-            (Said((WEATHER, TIME), "tool_calls"),),
-            {"tool_calls": list(calling)},
+            (Message((WEATHER, TIME), "tool_calls"),),
+            {"tool_calls": list(call_documents)},
         ),
         Feature(
             "text and tool calls",
-            (Said((Text("Let me look."), WEATHER, TIME), "tool_calls"),),
-            {"text": "Let me look.", "tool_calls": list(calling)},
+            (Message((Text("Let me look."), WEATHER, TIME), "tool_calls"),),
+            {"text": "Let me look.", "tool_calls": list(call_documents)},
         ),
         Feature(
             "parts in an order of their own",
-            (Said((Thought("Hm."), WEATHER, Text("Meanwhile.")), "tool_calls"),),
+            (Message((Reasoning("Hm."), WEATHER, Text("Meanwhile.")), "tool_calls"),),
             {
                 "parts": [
                     {"reasoning": "Hm."},
@@ -82,33 +82,37 @@ def answers() -> list[Feature]:
         ),
         Feature(
             "broken arguments",
-            (Said((Call("get_weather", BROKEN, "call-b"),), "tool_calls"),),
-            {"tool_calls": [{"id": "call-b", "name": "get_weather", "arguments": BROKEN}]},
+            (Message((Call("get_weather", BROKEN_ARGUMENTS, "call-b"),), "tool_calls"),),
+            {
+                "tool_calls": [
+                    {"id": "call-b", "name": "get_weather", "arguments": BROKEN_ARGUMENTS}
+                ]
+            },
         ),
         Feature(
             "several choices",
-            (*says("Heads."), *says("Tails", finish="length")),
+            (*text_messages("Heads."), *text_messages("Tails", finish="length")),
             {"choices": [{"text": "Heads."}, {"text": "Tails", "finish_reason": "length"}]},
         ),
-        Feature("refusal", (Said((Refusal("I won't."),)),), {"refusal": "I won't."}),
+        Feature("refusal", (Message((Refusal("I won't."),)),), {"refusal": "I won't."}),
         Feature(
             "length finish",
-            says("Too lo", finish="length"),
+            text_messages("Too lo", finish="length"),
             {"text": "Too lo", "finish_reason": "length"},
         ),
         Feature(
             "stop-sequence finish",
-            says("Up to", finish="stop_sequence", stop="END"),
+            text_messages("Up to", finish="stop_sequence", stop="END"),
             {"text": "Up to", "finish_reason": "stop_sequence", "stop_sequence": "END"},
         ),
         Feature(
             "filtered finish",
-            says("Half of", finish="content_filter"),
+            text_messages("Half of", finish="content_filter"),
             {"text": "Half of", "finish_reason": "content_filter"},
         ),
         Feature(
             "usage",
-            (Said((Thought("Hm."), Text("Counted."))),),
+            (Message((Reasoning("Hm."), Text("Counted."))),),
             {
                 "reasoning": "Hm.",
                 "text": "Counted.",
@@ -123,31 +127,31 @@ def answers() -> list[Feature]:
         ),
         Feature(
             "final report",
-            (Said((Call("agent__final_report", REPORT, "agent-final-report"),), "tool_calls"),),
+            (Message((Call("agent__final_report", REPORT, "agent-final-report"),), "tool_calls"),),
             {"final_report": REPORT},
         ),
-        Feature("latency", says("Late."), {"text": "Late.", "latency_ms": 20}),
-        Feature("no latency", says("At once."), {"text": "At once.", "latency_ms": 0}),
+        Feature("latency", text_messages("Late."), {"text": "Late.", "latency_ms": 20}),
+        Feature("no latency", text_messages("At once."), {"text": "At once.", "latency_ms": 0}),
         Feature(
             "pacing",
-            says(WORDS),
+            text_messages(WORDS),
             {"text": WORDS, "pacing": {"chunk_ms": 2, "words_per_chunk": 1, "first_ms": 5}},
             pieces=("one", " two", " three", " four", " five"),
         ),
         Feature(
             "explicit chunks",
-            says("One, two; three."),
+            text_messages("One, two; three."),
             {"chunks": ["One", ", two;", " ", "three."]},
             pieces=("One", ", two;", " ", "three."),
         ),
     ]
 
 
-def generated() -> list[Feature]:
-    """What nobody has to write word by word."""
+def generated_features() -> list[Feature]:
+    """Return features whose text is generated or comes from other formats."""
     (lorem,) = lorem_answer(LOREM).choices
-    said = tuple(
-        Thought(part.text) if isinstance(part, ReasoningPart) else Text(part.text)
+    lorem_parts = tuple(
+        Reasoning(part.text) if isinstance(part, ReasoningPart) else Text(part.text)
         for part in lorem.parts
         if isinstance(part, ReasoningPart | TextPart)
     )
@@ -160,44 +164,48 @@ def generated() -> list[Feature]:
             ]
         }
     )
-    looked = {"toolName": WEATHER.name, "callId": WEATHER.id, "arguments": WEATHER.arguments}
+    call = {"toolName": WEATHER.name, "callId": WEATHER.id, "arguments": WEATHER.arguments}
     run = script(
-        turn(calls(looked, assistantText="Let me look.", reasoningContent="Hm.")),
-        turn(says_in_turn("It is sunny."), 2),
+        turn(calls(call, assistantText="Let me look.", reasoningContent="Hm.")),
+        turn(text_answer("It is sunny."), 2),
         id="a run in the matrix",
     )
-    looking = Call(WEATHER.name, WEATHER.arguments, None)
-    first = Said((Thought("Hm."), Text("Let me look."), WEATHER), "tool_calls")
-    went = (("user", run["id"]), ("assistant", "Let me look."))
+    call_without_id = Call(WEATHER.name, WEATHER.arguments, None)
+    first_turn = Message((Reasoning("Hm."), Text("Let me look."), WEATHER), "tool_calls")
+    history = (("user", run["id"]), ("assistant", "Let me look."))
     return [
         Feature(
             "lorem",
-            (Said(said),),
+            (Message(lorem_parts),),
             {"generate": {"kind": "lorem"}, "pacing": {"words_per_second": 100_000}},
-            said=LOREM,
+            custom_prompt=LOREM,
         ),
         Feature(
             "instruction block",
-            (*says("First."), Said((looking,), "tool_calls"), *says("Last.")),
-            said=block,
+            (
+                *text_messages("First."),
+                Message((call_without_id,), "tool_calls"),
+                *text_messages("Last."),
+            ),
+            custom_prompt=block,
             alternatives=False,
         ),
-        Feature("turn script", (first,), documents=(run,), said=run["id"]),
+        Feature("turn script", (first_turn,), documents=(run,), custom_prompt=run["id"]),
         Feature(
             "turn script, second turn",
-            says("It is sunny."),
+            text_messages("It is sunny."),
             documents=(run,),
-            said="go on",
-            history=went,
+            custom_prompt="go on",
+            history=history,
         ),
     ]
 
 
-def raw(client: Client) -> Feature:
-    """An answer of scripted bytes, which are every wire's own."""
+def raw_feature(client: MatrixClient) -> Feature:
+    """Return the feature of a raw response in the format of the client's wire."""
     text = f"Raw – from {client.route}."
     produce = {
-        "non_streaming": {"raw": {"body": client.native(text)}},
+        "non_streaming": {"raw": {"body": client.native_body(text)}},
         "streaming": {
             "raw": {
                 "headers": {"content-type": client.stream_type},
@@ -205,10 +213,10 @@ def raw(client: Client) -> Feature:
             }
         },
     }
-    said = f"the matrix asks for raw {client.route}"
-    document = answering(f"raw {client.route}", said, produce, path=client.route)
-    return Feature("raw", says(text), documents=(document,), said=said)
+    prompt = f"the matrix asks for raw {client.route}"
+    document = response_scenario(f"raw {client.route}", prompt, produce, path=client.route)
+    return Feature("raw", text_messages(text), documents=(document,), custom_prompt=prompt)
 
 
-def features(client: Client) -> list[Feature]:
-    return [*answers(), *generated(), *faults(), raw(client)]
+def features(client: MatrixClient) -> list[Feature]:
+    return [*answer_features(), *generated_features(), *faults(), raw_feature(client)]

@@ -9,11 +9,18 @@ from google import genai
 from google.genai import errors as google_errors
 from google.genai import types as google
 
-from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client, events
-from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.sdk.matrix.matrix_client import (
+    NO_TLS,
+    TIMEOUT_SECONDS,
+    TRANSPORT_ERRORS,
+    MatrixClient,
+    Prompt,
+    events,
+)
+from tests.sdk.matrix.matrix_messages import Failure, ResponseCollector, Usage
 from tests.support.live_server import Live
 
-_FINISHED = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
+_FINISH_REASONS = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
 
 
 @cache
@@ -23,7 +30,7 @@ def _google_transport() -> httpx2.Client:
 
 def _google(live: Live) -> genai.Client:
     options = google.HttpOptions(
-        base_url=live.base_url, timeout=PATIENCE * 1000, httpx_client=_google_transport()
+        base_url=live.base_url, timeout=TIMEOUT_SECONDS * 1000, httpx_client=_google_transport()
     )
     return genai.Client(api_key=live.key, http_options=options)
 
@@ -34,7 +41,7 @@ def _google_failure(error: Exception) -> Failure:
             return _google_status(error)
         case google_errors.UnknownApiResponseError() | json.JSONDecodeError():
             return Failure("unreadable")
-        case _ if isinstance(error, BROKEN):
+        case _ if isinstance(error, TRANSPORT_ERRORS):
             return Failure("connection")
     raise error
 
@@ -48,33 +55,35 @@ def _google_status(error: google_errors.APIError) -> Failure:
     return Failure("status", error.code, error.message, round(waits[0] * 1000) if waits else None)
 
 
-def _google_asked(asked: Asked) -> Any:
+def _google_request(prompt: Prompt) -> Any:
     roles = {"user": "user", "assistant": "model"}
-    contents = [{"role": roles[role], "parts": [{"text": text}]} for role, text in asked.turns]
+    contents = [{"role": roles[role], "parts": [{"text": text}]} for role, text in prompt.turns]
     return {"model": "gemini-2.5-flash", "contents": contents}
 
 
-def _google_heard(answer: Any, hearing: Hearing) -> None:
+def _collect_response(answer: Any, collector: ResponseCollector) -> None:
     for candidate in answer.candidates or ():
-        at = candidate.index or 0
+        choice = candidate.index or 0
         for number, part in enumerate((candidate.content and candidate.content.parts) or ()):
             if part.function_call:
                 call = part.function_call
-                key = (len(hearing.pieces), number, call.id)
-                hearing.call(key, dict(call.args or {}), at, name=call.name, id=call.id or "")
+                key = (len(collector.pieces), number, call.id)
+                collector.add_call(
+                    key, dict(call.args or {}), choice, name=call.name, id=call.id or ""
+                )
             elif part.thought:
                 signature = part.thought_signature and part.thought_signature.decode()
-                hearing.thought(part.text, at, signature=signature)
+                collector.add_reasoning(part.text, choice, signature=signature)
             else:
-                hearing.text(part.text, at)
+                collector.add_text(part.text, choice)
         if candidate.finish_reason:
-            hearing.end(_FINISHED[candidate.finish_reason.value], at)
+            collector.set_finish(_FINISH_REASONS[candidate.finish_reason.value], choice)
     if answer.prompt_feedback and answer.prompt_feedback.block_reason:
-        hearing.end("content_filter")
+        collector.set_finish("content_filter")
     usage = answer.usage_metadata
     if usage is not None:
         thoughts = usage.thoughts_token_count or 0
-        hearing.usage = Usage(
+        collector.usage = Usage(
             usage.prompt_token_count,
             (usage.candidates_token_count or 0) + thoughts,
             thoughts,
@@ -82,13 +91,13 @@ def _google_heard(answer: Any, hearing: Hearing) -> None:
         )
 
 
-def _google_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
-    _google_heard(_google(live).models.generate_content(**_google_asked(asked)), hearing)
+def _generate_content(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
+    _collect_response(_google(live).models.generate_content(**_google_request(prompt)), collector)
 
 
-def _google_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
-    for chunk in _google(live).models.generate_content_stream(**_google_asked(asked)):
-        _google_heard(chunk, hearing)
+def _stream_content(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
+    for chunk in _google(live).models.generate_content_stream(**_google_request(prompt)):
+        _collect_response(chunk, collector)
 
 
 def _content(text: str) -> Any:
@@ -98,12 +107,12 @@ def _content(text: str) -> Any:
     return {"candidates": [candidate], "usageMetadata": usage}
 
 
-GENERATE_CONTENT = Client(
+GENERATE_CONTENT = MatrixClient(
     "gemini",
     "/v1beta/models/{model}:generateContent",
-    whole=_google_whole,
-    stream=_google_stream,
+    create=_generate_content,
+    stream=_stream_content,
     failure=_google_failure,
-    native=_content,
+    native_body=_content,
     native_stream=lambda text: events(_content(text)),
 )

@@ -1,44 +1,46 @@
-"""What each wire makes of what it has no word for: the one table of it, and what follows for an
-answer. `docs/wires.md` says the same to people."""
+"""The table of what each API cannot express, and the messages expected because of it.
+
+`docs/wires.md` has the same table.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
-from tests.sdk.matrix.matrix_said import (
+from tests.sdk.matrix.matrix_messages import (
     Call,
+    Message,
     Part,
+    Reasoning,
     Refusal,
-    Said,
     Text,
-    Thought,
     Usage,
-    by_kind,
-    merged,
+    merge_parts,
+    sort_by_kind,
 )
 
-KEPT, OUT, TEXT, EMPTY, WHOLE, STOP = "kept", "left out", "text", "`{}`", "in one piece", "`stop`"
-APART, ONE = "each its own", "one after another, as one"
-SCRIPTED, KINDS = "as scripted", "each kind together"
-GIVEN = "kept; given since Gemini 3"
+UNCHANGED, LEFT_OUT, AS_TEXT, EMPTY_OBJECT, STOP = "kept", "left out", "text", "`{}`", "`stop`"
+SEPARATE, JOINED = "each its own", "one after another, as one"
+SCRIPTED_ORDER, SORTED_BY_KIND = "as scripted", "each kind together"
+UNCHANGED_SINCE_GEMINI_3 = "kept; given since Gemini 3"
 FILTERED = "`content_filter`"
 ALL_COUNTS, TWO_COUNTS = "input, output, reasoning, cached", "input, output"
 ENDINGS = ("tool_calls", "content_filter", "stop_sequence")
 MILLISECONDS, SECONDS, HIDDEN = "in milliseconds", "in seconds", "not shown by its client"
 
 
-def _row(name: str, usual: str = KEPT) -> str:
-    """A row of the table, and what most wires make of it."""
-    made: str = field(default=usual, metadata={"row": name})
-    return made
+def _row(name: str, usual: str = UNCHANGED) -> str:
+    """Declare a row of the table with its most common value."""
+    column: str = field(default=usual, metadata={"row": name})
+    return column
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """A column of the table: what one wire makes of each thing."""
+    """A column of the table: how one wire expresses each row."""
 
-    choices: str = _row("several choices", APART)
-    messages: str = _row("several messages of an instruction block", ONE)
-    order: str = _row("order of parts", SCRIPTED)
+    choices: str = _row("several choices", SEPARATE)
+    messages: str = _row("several messages of an instruction block", JOINED)
+    order: str = _row("order of parts", SCRIPTED_ORDER)
     thoughts: str = _row("thoughts")
     signatures: str = _row("signatures of thoughts")
     encrypted: str = _row("encrypted thoughts")
@@ -47,7 +49,7 @@ class Limits:
     broken_streamed: str = _row("arguments that are no JSON, streamed")
     broken_whole: str = _row("arguments that are no JSON, whole")
     refusals: str = _row("refusals")
-    refused: str = _row("finish of a refusal", STOP)
+    refusal_finish: str = _row("finish of a refusal", STOP)
     tool_calls: str = _row("finish `tool_calls`", STOP)
     content_filter: str = _row("finish `content_filter`")
     stop_sequence: str = _row("finish `stop_sequence`", STOP)
@@ -56,16 +58,22 @@ class Limits:
     turns: str = _row("earlier turns in the request")
 
 
-_OPENAI = Limits(messages=APART, order=KINDS, signatures=OUT, encrypted=OUT, tool_calls=KEPT)
+_OPENAI = Limits(
+    messages=SEPARATE,
+    order=SORTED_BY_KIND,
+    signatures=LEFT_OUT,
+    encrypted=LEFT_OUT,
+    tool_calls=UNCHANGED,
+)
 _OLLAMA = Limits(
-    choices=ONE,
-    order=KINDS,
-    signatures=OUT,
-    encrypted=OUT,
-    ids=OUT,
-    broken_streamed=EMPTY,
-    broken_whole=EMPTY,
-    refusals=TEXT,
+    choices=JOINED,
+    order=SORTED_BY_KIND,
+    signatures=LEFT_OUT,
+    encrypted=LEFT_OUT,
+    ids=LEFT_OUT,
+    broken_streamed=EMPTY_OBJECT,
+    broken_whole=EMPTY_OBJECT,
+    refusals=AS_TEXT,
     content_filter=STOP,
     counts=TWO_COUNTS,
     retry=HIDDEN,
@@ -74,105 +82,109 @@ LIMITS: dict[str, Limits] = {
     "OpenAI chat": _OPENAI,
     "OpenAI completions": replace(
         _OPENAI,
-        thoughts=OUT,
-        calls=OUT,
-        ids=OUT,
-        broken_streamed=OUT,
-        broken_whole=OUT,
-        refusals=TEXT,
+        thoughts=LEFT_OUT,
+        calls=LEFT_OUT,
+        ids=LEFT_OUT,
+        broken_streamed=LEFT_OUT,
+        broken_whole=LEFT_OUT,
+        refusals=AS_TEXT,
         tool_calls=STOP,
-        turns=OUT,
+        turns=LEFT_OUT,
     ),
-    "OpenAI Responses": Limits(choices=ONE),
+    "OpenAI Responses": Limits(choices=JOINED),
     "Anthropic messages": Limits(
-        choices=ONE,
-        broken_whole=EMPTY,
-        refusals=TEXT,
-        refused=FILTERED,
-        tool_calls=KEPT,
-        stop_sequence=KEPT,
+        choices=JOINED,
+        broken_whole=EMPTY_OBJECT,
+        refusals=AS_TEXT,
+        refusal_finish=FILTERED,
+        tool_calls=UNCHANGED,
+        stop_sequence=UNCHANGED,
         retry=SECONDS,
     ),
     "Gemini": Limits(
-        ids=GIVEN,
-        broken_streamed=EMPTY,
-        broken_whole=EMPTY,
-        refusals=TEXT,
-        refused=FILTERED,
+        ids=UNCHANGED_SINCE_GEMINI_3,
+        broken_streamed=EMPTY_OBJECT,
+        broken_whole=EMPTY_OBJECT,
+        refusals=AS_TEXT,
+        refusal_finish=FILTERED,
     ),
     "Ollama chat": _OLLAMA,
     "Ollama generate": replace(_OLLAMA, calls=HIDDEN, broken_streamed=HIDDEN, broken_whole=HIDDEN),
 }
 
 
-def table() -> list[list[str]]:
-    """The table as it stands in the docs: a row for each line of it."""
+def limit_rows() -> list[list[str]]:
+    """Return the rows of the table in the docs."""
     return [
         [row.metadata["row"], *(getattr(limits, row.name) for limits in LIMITS.values())]
         for row in fields(Limits)
     ]
 
 
-def told(
-    scripted: tuple[Said, ...], limits: Limits, *, stream: bool, alternatives: bool
-) -> tuple[Said, ...]:
-    """What a client of a wire is told of messages that are scripted so."""
+def expected_messages(
+    scripted: tuple[Message, ...], limits: Limits, *, stream: bool, alternatives: bool
+) -> tuple[Message, ...]:
+    """Return the messages that a client of a wire gets for scripted ones."""
     together = limits.choices if alternatives else limits.messages
-    if together == ONE and len(scripted) > 1:
-        scripted = (_as_one(scripted),)
-    return tuple(_told(said, limits, stream=stream) for said in scripted)
+    if together == JOINED and len(scripted) > 1:
+        scripted = (_join_messages(scripted),)
+    return tuple(_expected_message(message, limits, stream=stream) for message in scripted)
 
 
-def counted(usage: Usage, limits: Limits) -> Usage:
+def expected_usage(usage: Usage, limits: Limits) -> Usage:
     return usage if limits.counts == ALL_COUNTS else Usage(usage.input, usage.output)
 
 
-def retry_of(milliseconds: int, limits: Limits) -> int | None:
+def expected_retry_ms(milliseconds: int, limits: Limits) -> int | None:
     if limits.retry == MILLISECONDS:
         return milliseconds
     return -(-milliseconds // 1000) * 1000 if limits.retry == SECONDS else None
 
 
-def _as_one(several: tuple[Said, ...]) -> Said:
-    """The last one tells how it ended; where that is a plain end, calls that anyone makes do."""
-    parts = tuple(part for said in several for part in said.parts)
-    finish = several[-1].finish
-    if finish == "stop" and any(said.finish == "tool_calls" for said in several):
+def _join_messages(messages: tuple[Message, ...]) -> Message:
+    """Join messages; the finish is the last one's, or `tool_calls` if that is a plain stop."""
+    parts = tuple(part for message in messages for part in message.parts)
+    finish = messages[-1].finish
+    if finish == "stop" and any(message.finish == "tool_calls" for message in messages):
         finish = "tool_calls"
-    return Said(parts, finish, several[-1].stop)
+    return Message(parts, finish, messages[-1].stop)
 
 
-def _told(said: Said, limits: Limits, *, stream: bool) -> Said:
-    parts = tuple(made for part in said.parts for made in _made(part, limits, stream=stream))
-    parts = by_kind(parts) if limits.order == KINDS else tuple(merged(parts))
-    finish = said.finish
-    if finish == "stop" and any(isinstance(part, Refusal) for part in said.parts):
-        finish = limits.refused.strip("`")
-    elif finish in ENDINGS and (way := getattr(limits, finish)) != KEPT:
-        finish = way.strip("`")
-    return Said(parts, finish, said.stop if finish == "stop_sequence" else None)
+def _expected_message(message: Message, limits: Limits, *, stream: bool) -> Message:
+    parts = tuple(
+        expected
+        for part in message.parts
+        for expected in _expected_parts(part, limits, stream=stream)
+    )
+    parts = sort_by_kind(parts) if limits.order == SORTED_BY_KIND else tuple(merge_parts(parts))
+    finish = message.finish
+    if finish == "stop" and any(isinstance(part, Refusal) for part in message.parts):
+        finish = limits.refusal_finish.strip("`")
+    elif finish in ENDINGS and (handling := getattr(limits, finish)) != UNCHANGED:
+        finish = handling.strip("`")
+    return Message(parts, finish, message.stop if finish == "stop_sequence" else None)
 
 
-def _id(call: Call, limits: Limits) -> str | None:
-    """The matrix asks Gemini 2.5, which gives none."""
-    if limits.ids == GIVEN:
+def _expected_id(call: Call, limits: Limits) -> str | None:
+    """Return the id of a call; the matrix requests Gemini 2.5, which has none."""
+    if limits.ids == UNCHANGED_SINCE_GEMINI_3:
         return call.id or ""
-    return call.id if limits.ids == KEPT else ""
+    return call.id if limits.ids == UNCHANGED else ""
 
 
-def _made(part: Part, limits: Limits, *, stream: bool) -> Iterator[Part]:
+def _expected_parts(part: Part, limits: Limits, *, stream: bool) -> Iterator[Part]:
     match part:
-        case Thought(redacted=None) if limits.thoughts == KEPT:
-            yield part if limits.signatures == KEPT else Thought(part.text)
-        case Thought(redacted=str()) if limits.encrypted == KEPT:
+        case Reasoning(redacted=None) if limits.thoughts == UNCHANGED:
+            yield part if limits.signatures == UNCHANGED else Reasoning(part.text)
+        case Reasoning(redacted=str()) if limits.encrypted == UNCHANGED:
             yield part
-        case Call() if limits.calls == KEPT:
+        case Call() if limits.calls == UNCHANGED:
             arguments = part.arguments
             if not isinstance(arguments, dict):
-                broken = limits.broken_streamed if stream else limits.broken_whole
-                arguments = arguments if broken == KEPT else {}
-            yield replace(part, arguments=arguments, id=_id(part, limits))
+                handling = limits.broken_streamed if stream else limits.broken_whole
+                arguments = arguments if handling == UNCHANGED else {}
+            yield replace(part, arguments=arguments, id=_expected_id(part, limits))
         case Refusal():
-            yield part if limits.refusals == KEPT else Text(part.text)
+            yield part if limits.refusals == UNCHANGED else Text(part.text)
         case Text():
             yield part

@@ -7,8 +7,14 @@ from typing import Any
 
 import ollama
 
-from tests.sdk.matrix.matrix_client import BROKEN, NO_TLS, PATIENCE, Asked, Client
-from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.sdk.matrix.matrix_client import (
+    NO_TLS,
+    TIMEOUT_SECONDS,
+    TRANSPORT_ERRORS,
+    MatrixClient,
+    Prompt,
+)
+from tests.sdk.matrix.matrix_messages import Failure, ResponseCollector, Usage
 from tests.support.live_server import Live
 
 
@@ -16,7 +22,7 @@ from tests.support.live_server import Live
 def _ollama(live: Live) -> Iterator[ollama.Client]:
     headers = {"Authorization": f"Bearer {live.key}"}
     with ollama.Client(
-        host=live.base_url, headers=headers, timeout=PATIENCE, verify=NO_TLS
+        host=live.base_url, headers=headers, timeout=TIMEOUT_SECONDS, verify=NO_TLS
     ) as client:
         yield client
 
@@ -29,94 +35,94 @@ def _ollama_failure(error: Exception) -> Failure:
             return Failure("status", error.status_code, error.error)
         case json.JSONDecodeError():
             return Failure("unreadable")
-        case _ if isinstance(error, BROKEN):
+        case _ if isinstance(error, TRANSPORT_ERRORS):
             return Failure("connection")
     raise error
 
 
-def _ollama_heard(line: Any, hearing: Hearing) -> None:
+def _collect_chat_line(line: Any, collector: ResponseCollector) -> None:
     message = line.message
-    hearing.thought(message.thinking)
-    hearing.text(message.content)
+    collector.add_reasoning(message.thinking)
+    collector.add_text(message.content)
     for call in message.tool_calls or ():
         key = object()
-        hearing.call(key, dict(call.function.arguments), name=call.function.name)
-    _ollama_end(line, hearing)
+        collector.add_call(key, dict(call.function.arguments), name=call.function.name)
+    _collect_end(line, collector)
 
 
-def _ollama_generated(line: Any, hearing: Hearing) -> None:
-    hearing.thought(line.thinking)
-    hearing.text(line.response)
-    _ollama_end(line, hearing)
+def _collect_generate_line(line: Any, collector: ResponseCollector) -> None:
+    collector.add_reasoning(line.thinking)
+    collector.add_text(line.response)
+    _collect_end(line, collector)
 
 
-def _ollama_end(line: Any, hearing: Hearing) -> None:
-    hearing.end(line.done_reason if line.done else None)
+def _collect_end(line: Any, collector: ResponseCollector) -> None:
+    collector.set_finish(line.done_reason if line.done else None)
     if line.done:
-        hearing.usage = Usage(line.prompt_eval_count, line.eval_count)
+        collector.usage = Usage(line.prompt_eval_count, line.eval_count)
 
 
-def _ollama_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_chat(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _ollama(live) as client:
-        _ollama_heard(client.chat(model="llama3.2", messages=asked.messages), hearing)
+        _collect_chat_line(client.chat(model="llama3.2", messages=prompt.messages), collector)
 
 
-def _ollama_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _stream_chat(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _ollama(live) as client:
-        for line in client.chat(model="llama3.2", messages=asked.messages, stream=True):
-            _ollama_heard(line, hearing)
+        for line in client.chat(model="llama3.2", messages=prompt.messages, stream=True):
+            _collect_chat_line(line, collector)
 
 
-def _generate_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_completion(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _ollama(live) as client:
-        _ollama_generated(client.generate(**_prompt(client, asked)), hearing)
+        _collect_generate_line(client.generate(**_generate_fields(client, prompt)), collector)
 
 
-def _generate_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _stream_completion(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _ollama(live) as client:
-        for line in client.generate(**_prompt(client, asked), stream=True):
-            _ollama_generated(line, hearing)
+        for line in client.generate(**_generate_fields(client, prompt), stream=True):
+            _collect_generate_line(line, collector)
 
 
-def _prompt(client: ollama.Client, asked: Asked) -> Any:
-    """A prompt, after the earlier ones were asked: only their answers know the conversation."""
+def _generate_fields(client: ollama.Client, prompt: Prompt) -> Any:
+    """Return the fields of a request; earlier prompts are sent first to get their context."""
     fields: dict[str, Any] = {"model": "llama3.2"}
-    for role, text in asked.history:
+    for role, text in prompt.history:
         if role == "user":
             fields["context"] = client.generate(**fields, prompt=text).context
-    return {**fields, "prompt": asked.said}
+    return {**fields, "prompt": prompt.text}
 
 
-def _line(**said: Any) -> Any:
+def _line(**fields: Any) -> Any:
     counts = {"prompt_eval_count": 1, "eval_count": 1}
-    return {"model": "m", **said, "done": True, "done_reason": "stop", **counts}
+    return {"model": "m", **fields, "done": True, "done_reason": "stop", **counts}
 
 
-def _chat(text: str) -> Any:
+def _chat_response(text: str) -> Any:
     return _line(message={"role": "assistant", "content": text})
 
 
-def _generated(text: str) -> Any:
+def _generate_response(text: str) -> Any:
     return _line(response=text)
 
 
-CHAT = Client(
+CHAT = MatrixClient(
     "ollama",
     "/api/chat",
-    whole=_ollama_whole,
-    stream=_ollama_stream,
+    create=_create_chat,
+    stream=_stream_chat,
     failure=_ollama_failure,
-    native=_chat,
-    native_stream=lambda text: json.dumps(_chat(text)) + "\n",
+    native_body=_chat_response,
+    native_stream=lambda text: json.dumps(_chat_response(text)) + "\n",
     stream_type="application/x-ndjson",
 )
-GENERATE = Client(
+GENERATE = MatrixClient(
     "ollama",
     "/api/generate",
-    whole=_generate_whole,
-    stream=_generate_stream,
+    create=_create_completion,
+    stream=_stream_completion,
     failure=_ollama_failure,
-    native=_generated,
-    native_stream=lambda text: json.dumps(_generated(text)) + "\n",
+    native_body=_generate_response,
+    native_stream=lambda text: json.dumps(_generate_response(text)) + "\n",
     stream_type="application/x-ndjson",
 )

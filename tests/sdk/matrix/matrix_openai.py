@@ -7,17 +7,24 @@ from typing import Any
 
 import openai
 
-from tests.sdk.matrix.matrix_client import NO_TLS, PATIENCE, Asked, Client, events, named_events
-from tests.sdk.matrix.matrix_said import Failure, Hearing, Usage
+from tests.sdk.matrix.matrix_client import (
+    NO_TLS,
+    TIMEOUT_SECONDS,
+    MatrixClient,
+    Prompt,
+    events,
+    named_events,
+)
+from tests.sdk.matrix.matrix_messages import Failure, ResponseCollector, Usage
 from tests.support.live_server import Live
 
 INSTRUCT = "gpt-3.5-turbo-instruct"
 COUNTS = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-ABOUT = {"id": "x-1", "created": 1, "model": "m"}
+COMMON_FIELDS = {"id": "x-1", "created": 1, "model": "m"}
 
 
-class InStream(Exception):
-    """An error that stands in a stream of events and is handed on as one."""
+class StreamError(Exception):
+    """An error event of a stream, which the client returns instead of raising it."""
 
 
 @contextmanager
@@ -26,7 +33,7 @@ def _openai(live: Live, *, strict: bool = True) -> Iterator[openai.OpenAI]:
         base_url=live.openai_base_url,
         api_key=live.key,
         max_retries=0,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_SECONDS,
         _strict_response_validation=strict,
         http_client=openai.DefaultHttpx2Client(verify=NO_TLS),
     ) as client:
@@ -37,12 +44,12 @@ def _openai_failure(error: Exception) -> Failure:
     match error:
         case openai.APIStatusError():
             body = error.body if isinstance(error.body, dict) else {}
-            wait = error.response.headers.get("retry-after-ms")
-            told = int(wait) if wait else None
-            return Failure("status", error.status_code, body.get("message"), told)
+            header = error.response.headers.get("retry-after-ms")
+            retry_ms = int(header) if header else None
+            return Failure("status", error.status_code, body.get("message"), retry_ms)
         case openai.APIConnectionError():
             return Failure("connection")
-        case InStream():
+        case StreamError():
             return Failure("in the stream", message=str(error))
         case openai.APIError():
             return Failure("in the stream", message=error.message)
@@ -61,73 +68,75 @@ def _openai_usage(usage: Any) -> Usage:
     )
 
 
-def _chat_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_chat(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _openai(live) as client:
-        answer = client.chat.completions.create(model="gpt-4o", messages=asked.messages)
+        answer = client.chat.completions.create(model="gpt-4o", messages=prompt.messages)
     for choice in answer.choices:
-        message, at = choice.message, choice.index
-        hearing.thought((message.model_extra or {}).get("reasoning"), at)
-        hearing.text(message.content, at)
+        message, index = choice.message, choice.index
+        collector.add_reasoning((message.model_extra or {}).get("reasoning"), index)
+        collector.add_text(message.content, index)
         for call in message.tool_calls or ():
             assert call.type == "function"
-            hearing.call(call.id, call.function.arguments, at, name=call.function.name, id=call.id)
-        hearing.refusal(message.refusal, at)
-        hearing.end(choice.finish_reason, at)
+            collector.add_call(
+                call.id, call.function.arguments, index, name=call.function.name, id=call.id
+            )
+        collector.add_refusal(message.refusal, index)
+        collector.set_finish(choice.finish_reason, index)
     assert answer.usage is not None
-    hearing.usage = _openai_usage(answer.usage)
+    collector.usage = _openai_usage(answer.usage)
 
 
-def _chat_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _stream_chat(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _openai(live) as client:
         for chunk in client.chat.completions.create(
             model="gpt-4o",
-            messages=asked.messages,
+            messages=prompt.messages,
             stream=True,
             stream_options={"include_usage": True},
         ):
             if chunk.usage:
-                hearing.usage = _openai_usage(chunk.usage)
+                collector.usage = _openai_usage(chunk.usage)
             for choice in chunk.choices:
-                delta, at = choice.delta, choice.index
-                hearing.thought((delta.model_extra or {}).get("reasoning"), at)
-                hearing.text(delta.content, at)
-                hearing.refusal(delta.refusal, at)
+                delta, index = choice.delta, choice.index
+                collector.add_reasoning((delta.model_extra or {}).get("reasoning"), index)
+                collector.add_text(delta.content, index)
+                collector.add_refusal(delta.refusal, index)
                 for call in delta.tool_calls or ():
                     assert call.function is not None
-                    hearing.call(
+                    collector.add_call(
                         call.index,
                         call.function.arguments or "",
-                        at,
+                        index,
                         name=call.function.name or "",
                         id=call.id or "",
                     )
-                hearing.end(choice.finish_reason, at)
+                collector.set_finish(choice.finish_reason, index)
 
 
-def _completions_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_completion(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _openai(live) as client:
-        answer = client.completions.create(model=INSTRUCT, prompt=asked.said)
+        answer = client.completions.create(model=INSTRUCT, prompt=prompt.text)
     for choice in answer.choices:
-        hearing.text(choice.text, choice.index)
-        hearing.end(choice.finish_reason, choice.index)
+        collector.add_text(choice.text, choice.index)
+        collector.set_finish(choice.finish_reason, choice.index)
     assert answer.usage is not None
-    hearing.usage = _openai_usage(answer.usage)
+    collector.usage = _openai_usage(answer.usage)
 
 
-def _completions_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _stream_completion(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     # The client's type requires a finish reason in each chunk, but the API sends chunks without.
     with _openai(live, strict=False) as client:
         for chunk in client.completions.create(
             model=INSTRUCT,
-            prompt=asked.said,
+            prompt=prompt.text,
             stream=True,
             stream_options={"include_usage": True},
         ):
             if chunk.usage:
-                hearing.usage = _openai_usage(chunk.usage)
+                collector.usage = _openai_usage(chunk.usage)
             for choice in chunk.choices:
-                hearing.text(choice.text, choice.index)
-                hearing.end(choice.finish_reason, choice.index)
+                collector.add_text(choice.text, choice.index)
+                collector.set_finish(choice.finish_reason, choice.index)
 
 
 def _responses_usage(usage: Any) -> Usage:
@@ -137,60 +146,62 @@ def _responses_usage(usage: Any) -> Usage:
     )
 
 
-def _responses_end(response: Any, hearing: Hearing) -> None:
+def _collect_end(response: Any, collector: ResponseCollector) -> None:
     reasons = {"max_output_tokens": "length", None: "stop"}
     details = response.incomplete_details
     reason = details.reason if details else None
-    hearing.end(reasons.get(reason, reason))
-    hearing.usage = _responses_usage(response.usage)
+    collector.set_finish(reasons.get(reason, reason))
+    collector.usage = _responses_usage(response.usage)
 
 
-def _scripted(sealed: str) -> str | None:
-    """What a script sealed thoughts with: the API seals all of them, so the rest is made up."""
+def _scripted_signature(sealed: str) -> str | None:
+    """Return the signature of reasoning, or None if the server generated it."""
     return None if sealed.startswith("gAAAAAB") else sealed
 
 
-def _responses_whole(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _create_response(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _openai(live) as client:
-        response = client.responses.create(model="gpt-4o", input=asked.messages)
+        response = client.responses.create(model="gpt-4o", input=prompt.messages)
     for item in response.output:
         match item.type:
             case "reasoning":
                 for summary in item.summary:
-                    hearing.thought(summary.text)
-                hearing.thought("", signature=_scripted(item.encrypted_content))
+                    collector.add_reasoning(summary.text)
+                collector.add_reasoning("", signature=_scripted_signature(item.encrypted_content))
             case "message":
                 for content in item.content:
                     if content.type == "output_text":
-                        hearing.text(content.text)
+                        collector.add_text(content.text)
                     else:
-                        hearing.refusal(content.refusal)
+                        collector.add_refusal(content.refusal)
             case "function_call":
-                hearing.call(item.id, item.arguments, name=item.name, id=item.call_id)
-    _responses_end(response, hearing)
+                collector.add_call(item.id, item.arguments, name=item.name, id=item.call_id)
+    _collect_end(response, collector)
 
 
-def _responses_stream(live: Live, asked: Asked, hearing: Hearing) -> None:
+def _stream_response(live: Live, prompt: Prompt, collector: ResponseCollector) -> None:
     with _openai(live) as client:
-        for event in client.responses.create(model="gpt-4o", input=asked.messages, stream=True):
+        for event in client.responses.create(model="gpt-4o", input=prompt.messages, stream=True):
             match event.type:
                 case "response.output_item.added" if event.item.type == "function_call":
                     item = event.item
-                    hearing.call(item.id, "", name=item.name, id=item.call_id)
+                    collector.add_call(item.id, "", name=item.name, id=item.call_id)
                 case "response.function_call_arguments.delta":
-                    hearing.call(event.item_id, event.delta)
+                    collector.add_call(event.item_id, event.delta)
                 case "response.output_text.delta":
-                    hearing.text(event.delta)
+                    collector.add_text(event.delta)
                 case "response.refusal.delta":
-                    hearing.refusal(event.delta)
+                    collector.add_refusal(event.delta)
                 case "response.reasoning_summary_text.delta":
-                    hearing.thought(event.delta)
+                    collector.add_reasoning(event.delta)
                 case "response.output_item.done" if event.item.type == "reasoning":
-                    hearing.thought("", signature=_scripted(event.item.encrypted_content))
+                    collector.add_reasoning(
+                        "", signature=_scripted_signature(event.item.encrypted_content)
+                    )
                 case "response.completed" | "response.incomplete":
-                    _responses_end(event.response, hearing)
+                    _collect_end(event.response, collector)
                 case "error":
-                    raise InStream(event.message)
+                    raise StreamError(event.message)
 
 
 def _chat(text: str) -> Any:
@@ -198,23 +209,23 @@ def _chat(text: str) -> Any:
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     details = {"prompt_tokens_details": {}, "completion_tokens_details": {}}
     usage = {**COUNTS, **details}
-    return {**ABOUT, "object": "chat.completion", "choices": [choice], "usage": usage}
+    return {**COMMON_FIELDS, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
 def _chat_events(text: str) -> str:
     def chunk(delta: Any, reason: str | None) -> Any:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return {**ABOUT, "object": "chat.completion.chunk", "choices": [choice]}
+        return {**COMMON_FIELDS, "object": "chat.completion.chunk", "choices": [choice]}
 
-    said = {"role": "assistant", "content": text}
-    return events(chunk(said, None), chunk({}, "stop"), end="data: [DONE]\n\n")
+    delta = {"role": "assistant", "content": text}
+    return events(chunk(delta, None), chunk({}, "stop"), end="data: [DONE]\n\n")
 
 
 def _completion(text: str, reason: str | None = "stop") -> Any:
     choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
     details = {"prompt_tokens_details": {}, "completion_tokens_details": {}}
     usage = {**COUNTS, **details}
-    return {**ABOUT, "object": "text_completion", "choices": [choice], "usage": usage}
+    return {**COMMON_FIELDS, "object": "text_completion", "choices": [choice], "usage": usage}
 
 
 def _completion_events(text: str) -> str:
@@ -257,30 +268,30 @@ def _response_events(text: str) -> str:
     )
 
 
-CHAT = Client(
+CHAT = MatrixClient(
     "openai",
     "/v1/chat/completions",
-    whole=_chat_whole,
-    stream=_chat_stream,
+    create=_create_chat,
+    stream=_stream_chat,
     failure=_openai_failure,
-    native=_chat,
+    native_body=_chat,
     native_stream=_chat_events,
 )
-COMPLETIONS = Client(
+COMPLETIONS = MatrixClient(
     "openai",
     "/v1/completions",
-    whole=_completions_whole,
-    stream=_completions_stream,
+    create=_create_completion,
+    stream=_stream_completion,
     failure=_openai_failure,
-    native=_completion,
+    native_body=_completion,
     native_stream=_completion_events,
 )
-RESPONSES = Client(
+RESPONSES = MatrixClient(
     "openai",
     "/v1/responses",
-    whole=_responses_whole,
-    stream=_responses_stream,
+    create=_create_response,
+    stream=_stream_response,
     failure=_openai_failure,
-    native=_response,
+    native_body=_response,
     native_stream=_response_events,
 )

@@ -1,11 +1,11 @@
-"""What a row of the matrix is: what is scripted, what it means, and how it breaks off."""
+"""The rows of the matrix: a script, the messages that it means, and how the response breaks."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from tests.sdk.matrix.matrix_said import (
+from tests.sdk.matrix.matrix_messages import (
     Failure,
-    Said,
+    Message,
     Text,
     Usage,
 )
@@ -16,49 +16,53 @@ MESSAGE, WAIT_MS = "Nein – not now.", 1_500
 
 
 @dataclass(frozen=True)
-class Broken:
-    """How an answer ends that does not end as it should: what came before, and what was raised."""
+class BrokenResponse:
+    """A response that breaks off: the text before that, and the failure that the client raises."""
 
-    said: str = ""
+    text: str = ""
     failure: Failure | None = None
 
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that is scripted. A user who says `said` gets it; `messages` is what it says.
+    """Something that can be scripted, with the messages expected for it.
 
-    `alternatives`: the messages are choices, not one after another. `pieces` are a stream's texts
-    one by one. `streamed` and `whole` are how it breaks off, if it does.
+    With `alternatives`, the messages are choices instead of a sequence. `pieces` are the text
+    deltas of a stream. `broken_stream` and `broken_response` are set if the response breaks off.
     """
 
     name: str
-    messages: tuple[Said, ...] = ()
+    messages: tuple[Message, ...] = ()
     produce: dict[str, Any] | None = None
     documents: tuple[dict[str, Any], ...] = ()
-    said: str = ""
+    custom_prompt: str = ""
     history: tuple[tuple[str, str], ...] = ()
     alternatives: bool = True
     usage: Usage | None = None
     pieces: tuple[str, ...] | None = None
-    streamed: Broken | None = None
-    whole: Broken | None = None
+    broken_stream: BrokenResponse | None = None
+    broken_response: BrokenResponse | None = None
 
     @property
-    def text(self) -> str:
-        """What the user says."""
-        return self.said or f"the matrix asks for {self.name}"
+    def prompt(self) -> str:
+        """Return the user's text."""
+        return self.custom_prompt or f"the matrix asks for {self.name}"
 
-    def loaded(self) -> list[dict[str, Any]]:
-        """The scenarios that it needs."""
+    def scenarios(self) -> list[dict[str, Any]]:
+        """Return the scenarios that the feature needs."""
         if self.produce is None:
             return list(self.documents)
-        return [answering(self.name, self.text, self.produce)]
+        return [response_scenario(self.name, self.prompt, self.produce)]
 
 
-def answering(name: str, said: str, produce: dict[str, Any], **match: Any) -> dict[str, Any]:
-    match = {"messages": [{"role": "user", "equals": said}], **match}
+def response_scenario(
+    name: str, prompt: str, produce: dict[str, Any], **match: Any
+) -> dict[str, Any]:
+    match = {"messages": [{"role": "user", "equals": prompt}], **match}
     return scenario(name, {"match": match, "consume": False, "produce": produce})
 
 
-def says(*texts: str, finish: str = "stop", stop: str | None = None) -> tuple[Said, ...]:
-    return tuple(Said((Text(text),), finish, stop) for text in texts)
+def text_messages(
+    *texts: str, finish: str = "stop", stop: str | None = None
+) -> tuple[Message, ...]:
+    return tuple(Message((Text(text),), finish, stop) for text in texts)

@@ -1,5 +1,7 @@
-"""Every wire, every feature, streamed and whole: what was scripted is what the client hands back,
-but for what the table of limits says."""
+"""Every feature on every wire, streamed and not: clients return what was scripted.
+
+The table of limits lists the exceptions.
+"""
 
 import re
 from dataclasses import replace
@@ -10,92 +12,95 @@ import pytest
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.wire.openai.dialects.rows import PROVIDERS
 from scenarios_app.wire.registry import wires
-from tests.sdk.matrix.matrix_client import Asked
+from tests.sdk.matrix.matrix_client import Prompt
 from tests.sdk.matrix.matrix_clients import CLIENTS
 from tests.sdk.matrix.matrix_features import features
 from tests.sdk.matrix.matrix_limits import (
-    KINDS,
+    LEFT_OUT,
     LIMITS,
-    OUT,
+    SORTED_BY_KIND,
     Limits,
-    counted,
-    retry_of,
-    table,
-    told,
+    expected_messages,
+    expected_retry_ms,
+    expected_usage,
+    limit_rows,
 )
-from tests.sdk.matrix.matrix_rows import Broken, Feature
-from tests.sdk.matrix.matrix_said import Call, Failure, Outcome, Said, Text, by_kind
+from tests.sdk.matrix.matrix_messages import Call, Failure, Message, Outcome, Text, sort_by_kind
+from tests.sdk.matrix.matrix_rows import BrokenResponse, Feature
 from tests.support.live_server import Live
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "wires.md"
 
 
-@pytest.mark.parametrize("way", ["stream", "whole"])
+@pytest.mark.parametrize("mode", ["stream", "whole"])
 @pytest.mark.parametrize("wire", CLIENTS)
-def test_client_returns_the_scripted_response(live: Live, wire: str, way: str) -> None:
-    client, limits, stream = CLIENTS[wire], LIMITS[wire], way == "stream"
+def test_client_returns_the_scripted_response(live: Live, wire: str, mode: str) -> None:
+    client, limits, stream = CLIENTS[wire], LIMITS[wire], mode == "stream"
     rows = features(client)
-    documents = {d.get("name", d.get("id")): d for feature in rows for d in feature.loaded()}
+    documents = {d.get("name", d.get("id")): d for feature in rows for d in feature.scenarios()}
     live.load(*documents.values())
     wrong = {}
     for feature in rows:
-        heard = client.ask(live, Asked(feature.text, feature.history), stream=stream)
-        wanted = expected(feature, limits, stream=stream)
-        if (got := comparable(heard, wanted, limits)) != wanted:
-            wrong[feature.name] = f"\nscripted {wanted}\ngot      {got}"
+        outcome = client.ask(live, Prompt(feature.prompt, feature.history), stream=stream)
+        expected = expected_outcome(feature, limits, stream=stream)
+        if (got := normalize_outcome(outcome, expected, limits)) != expected:
+            wrong[feature.name] = f"\nscripted {expected}\ngot      {got}"
     assert not wrong, "".join(f"\n{name}: {cell}" for name, cell in wrong.items())
 
 
-def expected(feature: Feature, limits: Limits, *, stream: bool) -> Outcome:
-    """What a client of a wire with these limits should get."""
-    broken = feature.streamed if stream else feature.whole
+def expected_outcome(feature: Feature, limits: Limits, *, stream: bool) -> Outcome:
+    """Return the outcome that a client of a wire with these limits should get."""
+    broken = feature.broken_stream if stream else feature.broken_response
     if broken is not None:
-        return _failing(broken, limits)
-    if feature.history and limits.turns == OUT:
+        return _broken_outcome(broken, limits)
+    if feature.history and limits.turns == LEFT_OUT:
         return Outcome(failure=Failure("status", 404))
-    messages = told(feature.messages, limits, stream=stream, alternatives=feature.alternatives)
-    usage = counted(feature.usage, limits) if feature.usage else None
+    messages = expected_messages(
+        feature.messages, limits, stream=stream, alternatives=feature.alternatives
+    )
+    usage = expected_usage(feature.usage, limits) if feature.usage else None
     pieces = feature.pieces if stream and feature.pieces else ()
     return Outcome(messages, usage, pieces)
 
 
-def _failing(broken: Broken, limits: Limits) -> Outcome:
-    said = (Said((Text(broken.said),), None),) if broken.said else ()
+def _broken_outcome(broken: BrokenResponse, limits: Limits) -> Outcome:
+    messages = (Message((Text(broken.text),), None),) if broken.text else ()
     failure = broken.failure
     if failure is not None and failure.retry_ms is not None:
-        failure = replace(failure, retry_ms=retry_of(failure.retry_ms, limits))
-    return Outcome(said, failure=failure)
+        failure = replace(failure, retry_ms=expected_retry_ms(failure.retry_ms, limits))
+    return Outcome(messages, failure=failure)
 
 
-def comparable(heard: Outcome, wanted: Outcome, limits: Limits) -> Outcome:
-    """What was heard, without what nothing was said of, and without an order that there is none
-    of."""
-    failure = heard.failure
-    if failure and wanted.failure and wanted.failure.message is None:
+def normalize_outcome(outcome: Outcome, expected: Outcome, limits: Limits) -> Outcome:
+    """Drop the values that are not expected, and an order of parts that the wire does not keep."""
+    failure = outcome.failure
+    if failure and expected.failure and expected.failure.message is None:
         failure = replace(failure, message=None)
-    if failure and wanted.failure and wanted.failure.status is None:
+    if failure and expected.failure and expected.failure.status is None:
         failure = replace(failure, status=None)
-    messages = heard.messages
-    if limits.order == KINDS:
-        messages = tuple(replace(said, parts=by_kind(said.parts)) for said in messages)
-    if any(call.id is None for said in wanted.messages for call in calls_of(said)):
+    messages = outcome.messages
+    if limits.order == SORTED_BY_KIND:
+        messages = tuple(
+            replace(message, parts=sort_by_kind(message.parts)) for message in messages
+        )
+    if any(call.id is None for message in expected.messages for call in calls_of(message)):
         messages = tuple(map(_without_ids, messages))
     return Outcome(
         messages,
-        heard.usage if wanted.usage else None,
-        heard.pieces if wanted.pieces else (),
+        outcome.usage if expected.usage else None,
+        outcome.pieces if expected.pieces else (),
         failure,
     )
 
 
-def calls_of(said: Said) -> list[Call]:
-    return [part for part in said.parts if isinstance(part, Call)]
+def calls_of(message: Message) -> list[Call]:
+    return [part for part in message.parts if isinstance(part, Call)]
 
 
-def _without_ids(said: Said) -> Said:
-    """The same, where any id that there is will do."""
-    anonymous = (replace(p, id=None) if isinstance(p, Call) and p.id else p for p in said.parts)
-    return replace(said, parts=tuple(anonymous))
+def _without_ids(message: Message) -> Message:
+    """Replace the ids of calls by None, which stands for any id."""
+    anonymous = (replace(p, id=None) if isinstance(p, Call) and p.id else p for p in message.parts)
+    return replace(message, parts=tuple(anonymous))
 
 
 def test_every_wire_has_a_client() -> None:
@@ -110,10 +115,10 @@ def test_every_wire_has_a_client() -> None:
 
 
 @pytest.mark.parametrize("wire", CLIENTS)
-def test_every_feature_has_a_name_and_a_question_of_its_own(wire: str) -> None:
+def test_names_and_prompts_of_features_are_unique(wire: str) -> None:
     rows = features(CLIENTS[wire])
     assert len({feature.name for feature in rows}) == len(rows)
-    assert len({(feature.text, feature.history) for feature in rows}) == len(rows)
+    assert len({(feature.prompt, feature.history) for feature in rows}) == len(rows)
 
 
 def test_every_kind_of_fault_is_a_feature() -> None:
@@ -129,4 +134,4 @@ def test_the_docs_have_the_table_of_limits() -> None:
         for line in section.splitlines()
         if line.startswith("|") and not re.fullmatch(r"[|\- ]+", line)
     ]
-    assert rows == [["scripted", *LIMITS], *table()]
+    assert rows == [["scripted", *LIMITS], *limit_rows()]

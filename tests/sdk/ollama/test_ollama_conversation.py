@@ -1,11 +1,11 @@
-"""What only Ollama's client is asked: with functions for tools, and in a prompt."""
+"""Requests that only Ollama's client sends: functions as tools, and prompts."""
 
 from typing import Any
 
 import pytest
 
-from tests.sdk.ollama.ollama_talk import HELLO, OllamaTalk, Streamed, calls_of
-from tests.sdk.paris import paris
+from tests.sdk.ollama.ollama_client import HELLO, OllamaClient, OllamaStream, calls_of
+from tests.sdk.paris import paris_scenario
 from tests.support.live_server import Live
 
 
@@ -28,23 +28,23 @@ def get_time(city: str) -> str:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_functions_are_tools(live: Live, llama: OllamaTalk, streamed: bool) -> None:
-    live.load(paris("ollama"))
-    asked: dict[str, Any] = {**HELLO, "tools": [get_weather, get_time]}
-    ask = llama.stream if streamed else llama.whole
-    answer = ask(**asked, options={"temperature": 0.2})
-    calls = answer.calls if isinstance(answer, Streamed) else calls_of(answer.message)
+def test_functions_are_tools(live: Live, llama: OllamaClient, streamed: bool) -> None:
+    live.load(paris_scenario("ollama"))
+    request: dict[str, Any] = {**HELLO, "tools": [get_weather, get_time]}
+    send = llama.stream if streamed else llama.create
+    answer = send(**request, options={"temperature": 0.2})
+    calls = answer.calls if isinstance(answer, OllamaStream) else calls_of(answer.message)
     assert calls == [("get_weather", {"city": "Paris"}), ("get_time", {"city": "Paris"})]
     assert live.state().violations == ()
 
 
-def test_an_instruction_block_is_obeyed(live: Live, llama: OllamaTalk) -> None:
+def test_an_instruction_block_is_obeyed(live: Live, llama: OllamaClient) -> None:
     block = (
         '<|instruction_start|>{"messages": [{"text": "One. "},'
         ' {"tool_call": [{"name": "f", "args": {"a": 1}}]}, {"text": "Two."}]}<|instruction_end|>'
     )
     messages = [{"role": "user", "content": block}]
-    message = llama.whole(model="llama3.2", messages=messages).message
+    message = llama.create(model="llama3.2", messages=messages).message
     assert (message.content, calls_of(message)) == ("One. Two.", [("f", {"a": 1})])
     generated = llama.stream("generate", model="llama3.2", prompt=block)
     assert "".join(line.response for line in generated.lines) == "One. Two."

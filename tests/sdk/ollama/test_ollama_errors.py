@@ -1,4 +1,4 @@
-"""What only Ollama tells of errors: in its own words, to whoever asks, with no retries."""
+"""Errors in Ollama's format, without an API key and without retries."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import httpx
 import ollama
 import pytest
 
-from tests.sdk.ollama.ollama_talk import HELLO, OllamaTalk
+from tests.sdk.ollama.ollama_client import HELLO, OllamaClient
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
 
-def test_a_rate_limit_says_when_to_come_again(live: Live) -> None:
+def test_rate_limit_has_retry_headers(live: Live) -> None:
     fault = {"kind": "rate_limit", "retry_after_ms": 1_500}
     live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
     answer = httpx.post(f"{live.base_url}/api/chat", json=HELLO)
@@ -20,7 +20,7 @@ def test_a_rate_limit_says_when_to_come_again(live: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("body", "message"),
     [
         ({"model": "m", "messages": [{"role": "robot"}]}, "messages[0].role: invalid role 'robot'"),
         ({"model": "m", "messages": [{"role": "user"}], "options": {"stop": "x"}}, "options.stop"),
@@ -28,13 +28,13 @@ def test_a_rate_limit_says_when_to_come_again(live: Live) -> None:
         ({"model": "m", "messages": [{}], "stream": 1}, "messages[0].role is required"),
     ],
 )
-def test_a_malformed_request_names_the_place(live: Live, given: Any, said: str) -> None:
-    answer = httpx.post(f"{live.base_url}/api/chat", json=given)
+def test_a_malformed_request_names_the_place(live: Live, body: Any, message: str) -> None:
+    answer = httpx.post(f"{live.base_url}/api/chat", json=body)
     assert answer.status_code == 400
-    assert said in answer.json()["error"]
+    assert message in answer.json()["error"]
 
 
-def test_an_unknown_model_is_not_found(live: Live, llama: OllamaTalk) -> None:
+def test_an_unknown_model_is_not_found(live: Live, llama: OllamaClient) -> None:
     with pytest.raises(ollama.ResponseError) as raised:
         llama.ask("show", model="nobody")
     assert (raised.value.status_code, raised.value.error) == (404, "model 'nobody' not found")
@@ -50,7 +50,7 @@ def test_an_unknown_model_is_not_found(live: Live, llama: OllamaTalk) -> None:
         ("GET", "/api/version/", 404),
     ],
 )
-def test_other_methods_and_paths_are_told_in_ollamas_words(
+def test_wrong_methods_and_paths_return_errors_in_ollamas_format(
     live: Live, method: str, path: str, status: int
 ) -> None:
     answer = httpx.request(method, f"{live.base_url}{path}")
@@ -58,14 +58,14 @@ def test_other_methods_and_paths_are_told_in_ollamas_words(
     assert list(answer.json()) == ["error"] and path in answer.json()["error"]
 
 
-def test_the_rest_of_the_api_has_our_own_errors(live: Live) -> None:
+def test_unknown_api_paths_return_the_mocks_error_format(live: Live) -> None:
     for path in ("/api/chats", "/api/pull", "/api/chat/x"):
         answer = httpx.post(f"{live.base_url}{path}", json={})
         assert answer.status_code == 404
         assert answer.json()["code"] == "NOT_FOUND"
 
 
-def test_unsupported_ollama_endpoint_raises_in_its_client(live: Live, llama: OllamaTalk) -> None:
+def test_unsupported_ollama_endpoint_raises_in_its_client(live: Live, llama: OllamaClient) -> None:
     with pytest.raises(ollama.ResponseError) as raised:
         llama.ask("copy", source="llama3.2", destination="other")
     assert raised.value.status_code == 404
@@ -84,10 +84,10 @@ def test_our_headers_and_a_probe(live: Live) -> None:
     assert httpx.get(f"{live.base_url}/api/version").json()["version"]
 
 
-def test_a_failing_attempt_is_not_tried_again_by_the_client(live: Live, llama: OllamaTalk) -> None:
+def test_client_does_not_retry_a_failed_attempt(live: Live, llama: OllamaClient) -> None:
     failures = {"times": 1, "fault": {"kind": "rate_limit"}}
     live.load(scenario("one", {"failures": failures, "produce": {"text": "At last."}}))
     with pytest.raises(ollama.ResponseError):
-        llama.whole(**HELLO)
-    assert llama.whole(**HELLO).message.content == "At last."
+        llama.create(**HELLO)
+    assert llama.create(**HELLO).message.content == "At last."
     assert [(row.status, row.attempt) for row in live.requests()] == [(429, 1), (200, 1)]

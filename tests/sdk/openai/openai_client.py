@@ -1,5 +1,7 @@
-"""OpenAI's clients, plain and for Azure, sync and async, behind one face: a test says once what it
-asks, as what it does with a client."""
+"""OpenAI's sync and async clients, plain and for Azure, with the same methods.
+
+A test passes a function of the SDK's client, such as `lambda c: c.models.list()`.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -8,14 +10,14 @@ from typing import Any, Protocol
 
 import openai
 
-from tests.sdk.openai.openai_talk import NO_TLS
+from tests.sdk.openai.openai_chat_client import NO_TLS
 
 Work = Callable[[Any], Any]
 
 
 @dataclass
-class Read:
-    """What a stream gave, and what it raised instead of ending."""
+class StreamItems:
+    """The items of a stream, and the exception that ended it, if any."""
 
     items: list[Any] = field(default_factory=list)
     error: BaseException | None = None
@@ -25,49 +27,52 @@ class Read:
         return [item.type for item in self.items]
 
 
-class Client(Protocol):
-    """`given` is what each client is made with. Work is what is asked of it: one answer for `ask`,
-    a stream for `read`; `helped` is the stream helper of Responses, with its final response."""
+class OpenAIClient(Protocol):
+    """A client that is created with `options` for each call.
 
-    given: dict[str, Any]
+    `ask` returns the result of its function; `read` collects the stream that it returns.
+    `stream_with_helper` returns the events of the Responses stream helper and the final response.
+    """
+
+    options: dict[str, Any]
 
     def ask(self, work: Work) -> Any: ...
-    def read(self, work: Work) -> Read: ...
-    def helped(self, **asked: Any) -> tuple[list[Any], Any]: ...
+    def read(self, work: Work) -> StreamItems: ...
+    def stream_with_helper(self, **params: Any) -> tuple[list[Any], Any]: ...
 
 
-class SyncClient:
-    def __init__(self, given: dict[str, Any], *, azure: bool = False) -> None:
-        self.given = given
+class SyncOpenAIClient:
+    def __init__(self, options: dict[str, Any], *, azure: bool = False) -> None:
+        self.options = options
         self._make = openai.AzureOpenAI if azure else openai.OpenAI
 
     def ask(self, work: Work) -> Any:
         with self._client() as client:
             return work(client)
 
-    def read(self, work: Work) -> Read:
-        seen = Read()
+    def read(self, work: Work) -> StreamItems:
+        result = StreamItems()
         with self._client() as client:
             try:
                 for item in work(client):
-                    seen.items.append(item)
+                    result.items.append(item)
             except Exception as error:
-                seen.error = error
-        return seen
+                result.error = error
+        return result
 
-    def helped(self, **asked: Any) -> tuple[list[Any], Any]:
-        with self._client() as client, client.responses.stream(**asked) as stream:
+    def stream_with_helper(self, **params: Any) -> tuple[list[Any], Any]:
+        with self._client() as client, client.responses.stream(**params) as stream:
             return list(stream), stream.get_final_response()
 
     def _client(self) -> Any:
-        return self._make(**self.given, http_client=openai.DefaultHttpx2Client(verify=NO_TLS))
+        return self._make(**self.options, http_client=openai.DefaultHttpx2Client(verify=NO_TLS))
 
 
-class AsyncClient:
-    """Each piece of work has an event loop of its own."""
+class AsyncOpenAIClient:
+    """Run each call in a new event loop."""
 
-    def __init__(self, given: dict[str, Any], *, azure: bool = False) -> None:
-        self.given = given
+    def __init__(self, options: dict[str, Any], *, azure: bool = False) -> None:
+        self.options = options
         self._make = openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI
 
     def ask(self, work: Work) -> Any:
@@ -76,32 +81,32 @@ class AsyncClient:
 
         return self._run(ask)
 
-    def read(self, work: Work) -> Read:
-        seen = Read()
+    def read(self, work: Work) -> StreamItems:
+        result = StreamItems()
 
         async def read(client: Any) -> None:
             try:
                 async for item in await work(client):
-                    seen.items.append(item)
+                    result.items.append(item)
             except Exception as error:
-                seen.error = error
+                result.error = error
 
         self._run(read)
-        return seen
+        return result
 
-    def helped(self, **asked: Any) -> tuple[list[Any], Any]:
+    def stream_with_helper(self, **params: Any) -> tuple[list[Any], Any]:
         async def read(client: Any) -> tuple[list[Any], Any]:
-            async with client.responses.stream(**asked) as stream:
+            async with client.responses.stream(**params) as stream:
                 events = [event async for event in stream]
                 return events, await stream.get_final_response()
 
-        helped: tuple[list[Any], Any] = self._run(read)
-        return helped
+        events_and_response: tuple[list[Any], Any] = self._run(read)
+        return events_and_response
 
     def _run(self, work: Work) -> Any:
         async def run() -> Any:
             transport = openai.DefaultAsyncHttpx2Client(verify=NO_TLS)
-            async with self._make(**self.given, http_client=transport) as client:
+            async with self._make(**self.options, http_client=transport) as client:
                 return await work(client)
 
         return asyncio.run(run())

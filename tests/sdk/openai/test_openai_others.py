@@ -1,5 +1,4 @@
-"""The rest of OpenAI's API through its client: completions, embeddings, moderations, models; and
-all of it on Azure."""
+"""Other endpoints through OpenAI's client: completions, embeddings, moderations, models, Azure."""
 
 import base64
 import struct
@@ -9,7 +8,7 @@ import openai
 import pytest
 
 from scenarios_app.wire.embedding import unit_vector
-from tests.sdk.openai.openai_client import Client
+from tests.sdk.openai.openai_client import OpenAIClient
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
@@ -17,29 +16,29 @@ SMALL = "text-embedding-3-small"
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello"}]}
 
 
-def test_a_completion(live: Live, client: Client) -> None:
+def test_a_completion(live: Live, client: OpenAIClient) -> None:
     prompted = {"match": {"messages": [{"role": "user", "equals": "Say hi"}]}}
     live.load(scenario("one", says("Hi there.", **prompted)))
-    asked: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hi", "n": 2}
-    whole = client.ask(lambda c: c.completions.create(**asked, echo=True))
-    assert [(o.index, o.text, o.finish_reason) for o in whole.choices] == [
+    request: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hi", "n": 2}
+    completion = client.ask(lambda c: c.completions.create(**request, echo=True))
+    assert [(o.index, o.text, o.finish_reason) for o in completion.choices] == [
         (0, "Say hiHi there.", "stop"),
         (1, "Say hiHi there.", "stop"),
     ]
-    assert whole.usage is not None and whole.usage.total_tokens > 0
+    assert completion.usage is not None and completion.usage.total_tokens > 0
     # The reason is null until a choice ends, as in the real API; strict validation refuses that.
-    client.given["_strict_response_validation"] = False
-    read = client.read(lambda c: c.completions.create(**asked, stream=True))
+    client.options["_strict_response_validation"] = False
+    stream = client.read(lambda c: c.completions.create(**request, stream=True))
     texts = ["", ""]
-    for chunk in read.items:
+    for chunk in stream.items:
         for choice in chunk.choices:
             texts[choice.index] += choice.text
-    assert (texts, read.error) == (["Hi there.", "Hi there."], None)
-    ends = [o.finish_reason for chunk in read.items for o in chunk.choices if o.finish_reason]
+    assert (texts, stream.error) == (["Hi there.", "Hi there."], None)
+    ends = [o.finish_reason for chunk in stream.items for o in chunk.choices if o.finish_reason]
     assert ends == ["stop", "stop"]
 
 
-def test_a_completion_that_breaks(live: Live, client: Client) -> None:
+def test_a_completion_that_breaks(live: Live, client: OpenAIClient) -> None:
     fault = {"kind": "error_event", "message": "Broken.", "after_chunks": 0}
     live.load(scenario("one", {"consume": False, "produce": {"text": "x", "fault": fault}}))
     read = client.read(lambda c: c.completions.create(model="m", prompt="x", stream=True))
@@ -49,15 +48,15 @@ def test_a_completion_that_breaks(live: Live, client: Client) -> None:
 
 
 @pytest.mark.parametrize("form", ["float", "base64", None])
-def test_embeddings(live: Live, client: Client, form: str | None) -> None:
+def test_embeddings(live: Live, client: OpenAIClient, form: str | None) -> None:
     # Strict validation runs before base64 is decoded, and requires floats.
-    client.given["_strict_response_validation"] = form == "float"
-    asked: dict[str, Any] = {"model": SMALL, "input": ["Hello", "there"], "dimensions": 256}
+    client.options["_strict_response_validation"] = form == "float"
+    request: dict[str, Any] = {"model": SMALL, "input": ["Hello", "there"], "dimensions": 256}
     if form:
-        asked["encoding_format"] = form
-    answer = client.ask(lambda c: c.embeddings.create(**asked))
+        request["encoding_format"] = form
+    answer = client.ask(lambda c: c.embeddings.create(**request))
     assert [item.index for item in answer.data] == [0, 1]
-    for item, text in zip(answer.data, asked["input"], strict=True):
+    for item, text in zip(answer.data, request["input"], strict=True):
         vector = item.embedding
         if form == "base64":
             vector = struct.unpack("<256f", base64.b64decode(vector))
@@ -65,7 +64,9 @@ def test_embeddings(live: Live, client: Client, form: str | None) -> None:
     assert answer.usage.total_tokens == 4
 
 
-def test_a_step_that_names_the_path_answers_for_embeddings(live: Live, client: Client) -> None:
+def test_a_step_that_names_the_path_answers_for_embeddings(
+    live: Live, client: OpenAIClient
+) -> None:
     match = {"path": "/v1/embeddings", "messages": [{"contains": "secret"}]}
     fault = {"kind": "http", "status": 403, "message": "No."}
     live.load(scenario("one", {"consume": False, "match": match, "produce": {"fault": fault}}))
@@ -75,7 +76,7 @@ def test_a_step_that_names_the_path_answers_for_embeddings(live: Live, client: C
     assert [row.matched for row in live.requests()] == [True, True]
 
 
-def test_moderations(live: Live, client: Client) -> None:
+def test_moderations(live: Live, client: OpenAIClient) -> None:
     harmless, harmful = client.ask(
         lambda c: c.moderations.create(input=["Good morning!", "I want to kill them."])
     ).results
@@ -89,7 +90,7 @@ def test_moderations(live: Live, client: Client) -> None:
     assert both.category_applied_input_types.violence == ["text", "image"]
 
 
-def test_models_with_slashes(live: Live, client: Client) -> None:
+def test_models_with_slashes(live: Live, client: OpenAIClient) -> None:
     live.load(scenario("named", {**says("Hi!"), "match": {"model": "meta/llama 3"}}))
     assert client.ask(lambda c: c.models.retrieve("meta/llama 3")).id == "meta/llama 3"
     with pytest.raises(openai.NotFoundError) as raised:
@@ -97,8 +98,8 @@ def test_models_with_slashes(live: Live, client: Client) -> None:
     assert raised.value.code == "model_not_found"
 
 
-def test_helpers_are_never_unmatched(live: Live, client: Client) -> None:
-    client.given["_strict_response_validation"] = False
+def test_helpers_are_never_unmatched(live: Live, client: OpenAIClient) -> None:
+    client.options["_strict_response_validation"] = False
     client.ask(lambda c: c.embeddings.create(model=SMALL, input="x"))
     client.ask(lambda c: c.moderations.create(input="x"))
     client.ask(lambda c: c.models.list())
@@ -106,14 +107,14 @@ def test_helpers_are_never_unmatched(live: Live, client: Client) -> None:
     assert [row.outcome for row in live.requests()] == ["complete"] * 4
 
 
-def test_azure_asks_a_deployment(live: Live, azure: Client) -> None:
+def test_azure_asks_a_deployment(live: Live, azure: OpenAIClient) -> None:
     match = {"path": "/v1/chat/completions", "model": "my-gpt"}
     live.load(scenario("one", says("Hello from Azure.", match=match)))
-    whole = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
-    assert whole.choices[0].message.content == "Hello from Azure."
-    assert whole.model == "my-gpt"
-    read = azure.read(lambda c: c.chat.completions.create(model="my-gpt", stream=True, **CHAT))
-    filtered, *items = read.items
+    completion = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
+    assert completion.choices[0].message.content == "Hello from Azure."
+    assert completion.model == "my-gpt"
+    stream = azure.read(lambda c: c.chat.completions.create(model="my-gpt", stream=True, **CHAT))
+    filtered, *items = stream.items
     assert filtered.choices == []
     assert "".join(c.choices[0].delta.content or "" for c in items) == "Hello from Azure."
     (first, _) = live.requests()
@@ -122,16 +123,16 @@ def test_azure_asks_a_deployment(live: Live, azure: Client) -> None:
     assert first.request_headers["api-key"] != live.key
 
 
-def test_azures_own_path_is_matched_as_well(live: Live, azure: Client) -> None:
+def test_azures_own_path_is_matched_as_well(live: Live, azure: OpenAIClient) -> None:
     match = {"path": "/openai/deployments/my-gpt/chat/completions"}
     live.load(scenario("one", says("Here.", match=match)))
-    whole = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
-    assert whole.choices[0].message.content == "Here."
+    completion = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
+    assert completion.choices[0].message.content == "Here."
 
 
-def test_a_deployment_may_be_part_of_the_client(live: Live, azure: Client) -> None:
+def test_azure_deployment_can_be_an_option_of_the_client(live: Live, azure: OpenAIClient) -> None:
     live.load(scenario("one", says("Hi.")))
-    azure.given |= {"azure_deployment": "mine", "_strict_response_validation": False}
+    azure.options |= {"azure_deployment": "mine", "_strict_response_validation": False}
     azure.ask(lambda c: c.chat.completions.create(model="x", **CHAT))
     azure.ask(lambda c: c.embeddings.create(model="x", input="x"))
     azure.ask(lambda c: c.completions.create(model="x", prompt="x"))
@@ -146,15 +147,15 @@ def test_a_deployment_may_be_part_of_the_client(live: Live, azure: Client) -> No
     ]
 
 
-def test_azures_v1_api_takes_the_plain_client(live: Live, client: Client) -> None:
+def test_plain_client_works_with_the_v1_api_of_azure(live: Live, client: OpenAIClient) -> None:
     live.load(scenario("one", says("Hi.")))
-    client.given["base_url"] = f"{live.base_url}/openai/v1"
+    client.options["base_url"] = f"{live.base_url}/openai/v1"
     assert client.ask(lambda c: c.responses.create(model="mine", input="x")).output_text == "Hi."
-    whole = client.ask(lambda c: c.chat.completions.create(model="mine", **CHAT))
-    assert whole.choices[0].message.content == "Hi."
+    completion = client.ask(lambda c: c.chat.completions.create(model="mine", **CHAT))
+    assert completion.choices[0].message.content == "Hi."
 
 
-def test_azures_errors_are_openais(live: Live, azure: Client) -> None:
+def test_azure_errors_raise_openai_exceptions(live: Live, azure: OpenAIClient) -> None:
     fault = {"kind": "rate_limit", "message": "Slow down."}
     live.load(scenario("one", {"consume": False, "produce": {"fault": fault}}))
     with pytest.raises(openai.RateLimitError, match=r"Slow down\."):

@@ -12,13 +12,13 @@ from openai.lib.responses_websocket import (
     ResponsesWebSocketSession,
 )
 
-from tests.sdk.talks import given
+from tests.sdk.client_factories import strict_options
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
-# The client calls its WebSocket package in an older way.
+# The client uses a deprecated function of its WebSocket package.
 pytestmark = pytest.mark.filterwarnings("ignore:connect:DeprecationWarning")
-LAST = ("response.completed", "response.failed", "error")
+FINAL_TYPES = ("response.completed", "response.failed", "error")
 LIMITS = ResponsesWebSocketLimits(
     max_lanes=8,
     max_events_per_lane=500,
@@ -54,19 +54,19 @@ def load(live: Live) -> None:
 def ask(connection: Any, **fields: Any) -> Any:
     """Send a request over a plain connection; return its last event."""
     connection.response.create(model="gpt-4o", **fields)
-    return next(event for event in connection if event.type in LAST)
+    return next(event for event in connection if event.type in FINAL_TYPES)
 
 
 async def ask_async(connection: Any, **fields: Any) -> Any:
     await connection.response.create(model="gpt-4o", **fields)
     async for event in connection:
-        if event.type in LAST:
+        if event.type in FINAL_TYPES:
             return event
 
 
 def test_connection_continues_a_response_that_is_not_stored(live: Live) -> None:
     load(live)
-    with openai.OpenAI(**given(live, live.openai_base_url)) as client:
+    with openai.OpenAI(**strict_options(live, live.openai_base_url)) as client:
         with client.responses.connect() as connection:
             first = ask(connection, input="Hello", store=False).response
             assert first.output_text == "Hi there."
@@ -86,7 +86,7 @@ def test_async_connection_gets_typed_events(live: Live) -> None:
 
     async def run() -> Any:
         async with (
-            openai.AsyncOpenAI(**given(live, live.openai_base_url)) as client,
+            openai.AsyncOpenAI(**strict_options(live, live.openai_base_url)) as client,
             client.responses.connect() as connection,
         ):
             return await ask_async(connection, input="Hello")
@@ -97,7 +97,7 @@ def test_async_connection_gets_typed_events(live: Live) -> None:
 def test_session_runs_lanes_and_tools(live: Live) -> None:
     load(live)
     with (
-        openai.OpenAI(**given(live, live.openai_base_url)) as client,
+        openai.OpenAI(**strict_options(live, live.openai_base_url)) as client,
         client.responses.connect() as connection,
         ResponsesWebSocketSession(connection, limits=LIMITS) as session,
     ):
@@ -105,12 +105,12 @@ def test_session_runs_lanes_and_tools(live: Live) -> None:
         create: dict[str, Any] = {"type": "response.create", "model": "gpt-4o", "store": False}
         first.send({**create, "input": "How is the weather?", "tools": [TOOL]})
         second.send({**create, "input": "Hello"})
-        called = first.get_final_response(timeout=20)
+        tool_response = first.get_final_response(timeout=20)
         assert second.get_final_response(timeout=20).output_text == "Hi there."
-        (call,) = called.output
+        (call,) = tool_response.output
         assert call.type == "function_call"
         result = {"type": "function_call_output", "call_id": call.call_id, "output": "24"}
-        first.send({**create, "previous_response_id": called.id, "input": [result]})
+        first.send({**create, "previous_response_id": tool_response.id, "input": [result]})
         assert first.get_final_response(timeout=20).output_text == "Sunny."
 
 
@@ -119,7 +119,7 @@ def test_async_session_raises_the_error_of_a_lane(live: Live) -> None:
 
     async def run() -> str:
         async with (
-            openai.AsyncOpenAI(**given(live, live.openai_base_url)) as client,
+            openai.AsyncOpenAI(**strict_options(live, live.openai_base_url)) as client,
             client.responses.connect() as connection,
             AsyncResponsesWebSocketSession(connection, limits=LIMITS) as session,
         ):
@@ -138,7 +138,7 @@ def test_async_session_raises_the_error_of_a_lane(live: Live) -> None:
 
 def test_connection_below_the_prefix_of_azure_is_answered(live: Live) -> None:
     load(live)
-    options = given(live, f"{live.base_url}/openai/v1")
+    options = strict_options(live, f"{live.base_url}/openai/v1")
     with (
         openai.OpenAI(**options) as client,
         client.responses.connect() as connection,
