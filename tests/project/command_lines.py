@@ -1,5 +1,7 @@
-"""Many command lines, each in a fork of one process that has loaded Django: what costs seconds in a
-process of its own takes milliseconds here."""
+"""Runs many command lines, each in a fork of one process that has loaded Django.
+
+A fork takes milliseconds where a new process takes seconds.
+"""
 
 import json
 import os
@@ -16,8 +18,8 @@ SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Line:
-    """What is typed after `mockllm` in a directory, and what is typed there before it."""
+class CommandLine:
+    """The arguments of `mockllm` in a directory, and those of commands that run before it."""
 
     arguments: Sequence[str]
     directory: str
@@ -26,15 +28,15 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     code: int
     out: str
     err: str
 
 
-def run(lines: Mapping[str, Line], *, mode: str) -> dict[str, Done]:
-    """Each line's exit code and what it said."""
-    done = subprocess.run(
+def run(lines: Mapping[str, CommandLine], *, mode: str) -> dict[str, CommandResult]:
+    """Return the exit code and the output of each command line."""
+    process = subprocess.run(
         [sys.executable, "-P", __file__],
         input=json.dumps({name: asdict(line) for name, line in lines.items()}),
         env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": mode},
@@ -43,8 +45,8 @@ def run(lines: Mapping[str, Line], *, mode: str) -> dict[str, Done]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return {name: Done(**said) for name, said in json.loads(done.stdout).items()}
+    assert process.returncode == 0, process.stderr
+    return {name: CommandResult(**fields) for name, fields in json.loads(process.stdout).items()}
 
 
 def main() -> None:
@@ -57,46 +59,46 @@ def main() -> None:
     # Imported before the fork, to save time in every fork.
     for name in ("mockllm_site.management.commands.serve", "mockllm_site.admin_urls"):
         __import__(name)
-    lines = {name: Line(**given) for name, given in json.load(sys.stdin).items()}
-    print(json.dumps({name: _forked(line) for name, line in lines.items()}))
+    lines = {name: CommandLine(**fields) for name, fields in json.load(sys.stdin).items()}
+    print(json.dumps({name: _run_in_fork(line) for name, line in lines.items()}))
 
 
-def _forked(line: Line) -> dict[str, Any]:
-    with open(os.devnull) as silence, open("out", "w+") as out, open("err", "w+") as err:
+def _run_in_fork(line: CommandLine) -> dict[str, Any]:
+    with open(os.devnull) as null, open("out", "w+") as out, open("err", "w+") as err:
         child = os.fork()
         if child == 0:
-            for target, stream in enumerate((silence, out, err)):
+            for target, stream in enumerate((null, out, err)):
                 os.dup2(stream.fileno(), target)
             # A command that serves instead of failing would run for ever.
             signal.alarm(SECONDS)
-            os._exit(_code_of(line))
+            os._exit(_run_line(line))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return {"code": code, "out": Path("out").read_text(), "err": Path("err").read_text()}
 
 
-def _code_of(line: Line) -> int:
+def _run_line(line: CommandLine) -> int:
     os.chdir(line.directory)
     _connect_to(line.database_url)
     code = 0
     for arguments in (*line.before, line.arguments):
-        code = _run(arguments)
+        code = _run_command(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
     return code
 
 
-def _run(arguments: Sequence[str]) -> int:
-    """As the interpreter would end after `main`."""
+def _run_command(arguments: Sequence[str]) -> int:
+    """Run `main` and return the exit code that the interpreter would end with."""
     from mockllm_site.__main__ import main
 
     sys.argv = ["mockllm", *arguments]
     try:
         main()
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
+    except SystemExit as exit_error:
+        if isinstance(exit_error.code, str):
+            print(exit_error.code, file=sys.stderr)
             return 1
-        return int(ended.code or 0)
+        return int(exit_error.code or 0)
     except BaseException:
         traceback.print_exc()
         return 1
@@ -104,7 +106,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _connect_to(database_url: str) -> None:
-    """Let the fork's database be another one than that of the process it comes from."""
+    """Connect the fork to its database, which differs from that of its parent process."""
     from django.conf import settings
     from django.db import connections
 
@@ -113,8 +115,10 @@ def _connect_to(database_url: str) -> None:
 
     if settings.MOCKLLM_ENV != "test":
         env.variables()["DATABASE_URL"] = database_url
-        found = parse_database("DATABASE_URL", database_url)
-        connections.settings["default"].update({"HOST": "", "PORT": "", "OPTIONS": {}, **found})
+        database_settings = parse_database("DATABASE_URL", database_url)
+        connections.settings["default"].update(
+            {"HOST": "", "PORT": "", "OPTIONS": {}, **database_settings}
+        )
         del connections["default"]
 
 

@@ -1,4 +1,4 @@
-"""The package as `pip install` puts it on a path, built once; and rows for every page."""
+"""Fixtures: the wheel as `pip install` unpacks it, built once, and rows for every page."""
 
 import sys
 import zipfile
@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, unpacked."""
+    """Build the wheel and return the folder into which it is unpacked."""
     target = tmp_path_factory.mktemp("wheel")
     done = processes.run(
         sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", target, cwd=CHECKOUT
@@ -35,14 +35,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ids(db: None) -> dict[str, Any]:
-    """The key of a row of each model, and of what else stands in a route; a word after the model
-    is for one that is already what a page would make it."""
+    """Create a row of each model; return the values for the variables of routes.
+
+    A word after the model marks a row that already has the state which an action would set.
+    """
     scenario = a_scenario("one", {})
     draft, _ = get_or_create_draft(a_scenario("two", {}))
-    talked, other = talk("words", preference="a"), talk("others", preference="a")
-    Conversation.objects.filter(pk=other.pk).update(archived=True)
-    ABComparison.objects.filter(conversation=other).update(excluded=True)
-    comparison = talked.comparisons.get()
+    conversation, archived = talk("words", preference="a"), talk("others", preference="a")
+    Conversation.objects.filter(pk=archived.pk).update(archived=True)
+    ABComparison.objects.filter(conversation=archived).update(excluded=True)
+    comparison = conversation.comparisons.get()
     profile = ModelProfile.objects.create(name="one", provider_id="openai", model_id="m")
     body = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}'
     headers = {"content-type": "application/json", "authorization": "Bearer any"}
@@ -56,12 +58,12 @@ def ids(db: None) -> dict[str, Any]:
         "scenarios_app/draft step": draft.steps.get().pk,
         "scenarios_app/servedrequest": served(request_body=body, request_headers=headers).pk,
         "chat_app/modelprofile": profile.pk,
-        "chat_app/conversation": talked.pk,
-        "chat_app/conversation archived": other.pk,
-        "chat_app/message": talked.messages.earliest("number").pk,
-        "chat_app/contextstate": talked.context_state.pk,
+        "chat_app/conversation": conversation.pk,
+        "chat_app/conversation archived": archived.pk,
+        "chat_app/message": conversation.messages.earliest("number").pk,
+        "chat_app/contextstate": conversation.context_state.pk,
         "chat_app/abcomparison": comparison.pk,
-        "chat_app/abcomparison excluded": other.comparisons.get().pk,
+        "chat_app/abcomparison excluded": archived.comparisons.get().pk,
         "traces_app/trace": comparison.trace_a_id,
         "trace_id": comparison.trace_a_id,
         "app_label": "scenarios_app",

@@ -1,4 +1,4 @@
-"""A server that guards its connections, and clients that keep it waiting."""
+"""A server with guarded connections, and clients that keep it waiting."""
 
 import asyncio
 import contextlib
@@ -14,25 +14,25 @@ from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.transports.asgi_scope import App, Message, Receive, Scope, Send
 
 HEAD_BYTES = 32_768
-OPENING = b"POST / HTTP/1.1\r\nhost: any\r\n"
+REQUEST_START = b"POST / HTTP/1.1\r\nhost: any\r\n"
 
 
-async def reading(scope: Scope, receive: Receive, send: Send) -> None:
-    """Reads a body to its end and answers with its length."""
-    size, more = 0, True
-    while more:
+async def read_body_app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Read a body to its end and answer with its length."""
+    size, has_more = 0, True
+    while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
-        size, more = size + len(message["body"]), message["more_body"]
-    await answer(send, 200, b"%d" % size)
+        size, has_more = size + len(message["body"]), message["more_body"]
+    await send_response(send, 200, b"%d" % size)
 
 
-async def busy(scope: Scope, receive: Receive, send: Send) -> None:
-    await answer(send, 503, b"busy")
+async def busy_app(scope: Scope, receive: Receive, send: Send) -> None:
+    await send_response(send, 503, b"busy")
 
 
-async def answer(send: Send, status: int, body: bytes) -> None:
+async def send_response(send: Send, status: int, body: bytes) -> None:
     headers = [(b"content-length", b"%d" % len(body))]
     start: Message = {"type": "http.response.start", "status": status, "headers": headers}
     await send(start)
@@ -44,16 +44,18 @@ async def serving(
     monkeypatch: pytest.MonkeyPatch,
     *,
     connections: int = 100,
-    most: int | None = None,
-    patience: float = 60.0,
+    max_connections: int | None = None,
+    timeout_seconds: float = 60.0,
     idle: int = 60,
-    app: App = reading,
+    app: App = read_body_app,
 ) -> AsyncIterator[int]:
-    """The port of a server that lets itself be kept waiting for so many seconds, and where so many
-    may pass before a connection is used again."""
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", patience)
-    monkeypatch.setattr(protocol, "BODY_SECONDS", patience)
-    limits = Limits(HEAD_BYTES, connections, busy)
+    """Run a server and yield its port.
+
+    It waits `timeout_seconds` for heads and bodies, and `idle` seconds for a further request.
+    """
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", timeout_seconds)
+    monkeypatch.setattr(protocol, "BODY_SECONDS", timeout_seconds)
+    limits = Limits(HEAD_BYTES, connections, busy_app)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
     config = uvicorn.Config(
         app,
@@ -65,28 +67,28 @@ async def serving(
     )
     stop = object.__new__(Stop)
     stop.asked = False
-    server = Server(config, ready=lambda: None, stop=stop, most_connections=most)
-    bound = socket.create_server(("127.0.0.1", 0))
-    serving = asyncio.create_task(server._serve([bound]))
+    server = Server(config, ready=lambda: None, stop=stop, most_connections=max_connections)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server_task = asyncio.create_task(server._serve([listener]))
     while not server.started:
         await asyncio.sleep(0)
     try:
-        yield bound.getsockname()[1]
+        yield listener.getsockname()[1]
     finally:
         server.should_exit = server.force_exit = True
-        await serving
-        bound.close()
+        await server_task
+        listener.close()
 
 
-async def connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def open_connection(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", port)
 
 
-async def told(port: int, *pieces: bytes) -> bytes:
-    """All that the server says until it closes the connection."""
-    reader, writer = await connected(port)
+async def send_and_read_all(port: int, *pieces: bytes) -> bytes:
+    """Send pieces and return all that the server sends until it closes the connection."""
+    reader, writer = await open_connection(port)
     for piece in pieces:
         writer.write(piece)
-    said = await reader.read()
+    response = await reader.read()
     writer.close()
-    return said
+    return response

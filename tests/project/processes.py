@@ -1,4 +1,4 @@
-"""Runs our entry points as a user does: another process, another directory, a bare environment."""
+"""Runs the entry points as a user does: in a new process, with a bare environment."""
 
 import json
 import os
@@ -10,23 +10,23 @@ from typing import Any
 from tests.support import fork_server
 
 COMMAND = Path(sys.executable).with_name("mockllm")
-SHOW = """
+REPORT_CODE = """
 import json, os, sys
 from pathlib import PurePath
 from mockllm_site.kit import env
 env.configure()
 from django.conf import settings
 chosen = {name: getattr(settings, name) for name in dir(settings) if name.isupper()}
-# What is lazy wants more of Django than its settings.
-shown = lambda value: str(value) if isinstance(value, PurePath) else type(value).__name__
-print(json.dumps({"settings": chosen, "environ": dict(os.environ)}, default=shown))
+# Lazy values need more of Django than its settings.
+encode = lambda value: str(value) if isinstance(value, PurePath) else type(value).__name__
+print(json.dumps({"settings": chosen, "environ": dict(os.environ)}, default=encode))
 """
 
 
 def run(
     *arguments: str | Path, cwd: Path, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """One command with nothing in its environment but PATH and what the test gives."""
+    """Run a command with only PATH and the test's variables in its environment."""
     return subprocess.run(
         arguments,
         cwd=cwd,
@@ -44,14 +44,14 @@ def python(
     return run(sys.executable, *arguments, cwd=cwd, variables=variables)
 
 
-def look(*, cwd: Path, variables: dict[str, str] | None = None) -> dict[str, Any]:
-    """The settings and the environment of a process started with these variables."""
-    done = run(fork_server.python(), "-P", "-c", SHOW, cwd=cwd, variables=variables)
-    assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
-    return seen
+def inspect_process(*, cwd: Path, variables: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the settings and the environment of a process started with these variables."""
+    process = run(fork_server.python(), "-P", "-c", REPORT_CODE, cwd=cwd, variables=variables)
+    assert process.returncode == 0, process.stderr
+    report: dict[str, Any] = json.loads(process.stdout)
+    return report
 
 
 def settings(*, cwd: Path, variables: dict[str, str] | None = None) -> dict[str, Any]:
-    chosen: dict[str, Any] = look(cwd=cwd, variables=variables)["settings"]
+    chosen: dict[str, Any] = inspect_process(cwd=cwd, variables=variables)["settings"]
     return chosen

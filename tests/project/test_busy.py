@@ -1,4 +1,4 @@
-"""Who is told that there is no room is told in the envelope that belongs to the path."""
+"""A busy server answers with 503 in the error envelope that belongs to the path."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from scenarios_app.models import ServedRequest
 pytestmark = pytest.mark.django_db
 
 
-async def asked(path: str) -> tuple[int, dict[bytes, bytes], bytes]:
+async def request_while_busy(path: str) -> tuple[int, dict[bytes, bytes], bytes]:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -35,7 +35,7 @@ async def asked(path: str) -> tuple[int, dict[bytes, bytes], bytes]:
 
 
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "message_path"),
     [
         ("/v1/chat/completions", ("error", "message")),
         ("/v1/messages", ("error", "message")),
@@ -45,24 +45,26 @@ async def asked(path: str) -> tuple[int, dict[bytes, bytes], bytes]:
         ("/control/state", ("message",)),
     ],
 )
-async def test_each_api_says_it_in_its_own_words(path: str, place: tuple[str, ...]) -> None:
-    status, headers, body = await asked(path)
-    said = json.loads(body)
-    for key in place:
-        said = said[key]
-    assert (status, said) == (503, MESSAGE)
+async def test_busy_message_is_in_the_error_format_of_each_api(
+    path: str, message_path: tuple[str, ...]
+) -> None:
+    status, headers, body = await request_while_busy(path)
+    message = json.loads(body)
+    for key in message_path:
+        message = message[key]
+    assert (status, message) == (503, MESSAGE)
     assert headers[b"connection"] == b"close"
     assert headers[b"retry-after"] == b"1"
 
 
-async def test_a_page_says_it_in_plain_text() -> None:
-    status, headers, body = await asked("/admin/")
+async def test_busy_message_of_a_page_is_plain_text() -> None:
+    status, headers, body = await request_while_busy("/admin/")
     assert (status, body.decode()) == (503, f"{MESSAGE}\n")
     assert headers[b"retry-after"] == b"1"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_providers_requests_are_journalled() -> None:
-    asyncio.run(asked("/v1/messages"))
+def test_busy_response_to_a_provider_request_is_journalled() -> None:
+    asyncio.run(request_while_busy("/v1/messages"))
     assert journal.flush()
     assert ServedRequest.objects.get().status == 503

@@ -1,4 +1,4 @@
-"""A connection whose requests are known by their heads is guarded as any other."""
+"""Connections whose request heads are cached have the same limits as others."""
 
 import time
 
@@ -15,21 +15,23 @@ Connection = tuple[GuardedProtocol, Client]
 
 @pytest.fixture
 async def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
-    """A connection on which one request was answered, so that its head is known."""
+    """Return a connection on which one request was answered, so that its head is cached."""
     protocol, client = guarded.connection(Playing(scenario("s", says("Hi!"))), monkeypatch)
     protocol.data_received(raw(chat()))
     return protocol, client
 
 
-async def test_heads_that_are_known_do_not_add_up(connection: Connection) -> None:
+async def test_repeated_heads_do_not_add_up(connection: Connection) -> None:
     protocol, client = connection
     for _ in range(50):
         protocol.data_received(raw(chat()))
     assert len(client.heard) == 51
-    assert all(said.startswith(b"HTTP/1.1 200 ") for said in client.heard)
+    assert all(response.startswith(b"HTTP/1.1 200 ") for response in client.heard)
 
 
-async def test_it_may_be_idle_so_long(connection: Connection) -> None:
+async def test_idle_connection_is_closed_after_the_keep_alive_timeout(
+    connection: Connection,
+) -> None:
     protocol, client = connection
     protocol.data_received(raw(chat()))
     protocol.close_if_stalled(time.monotonic())
@@ -38,7 +40,7 @@ async def test_it_may_be_idle_so_long(connection: Connection) -> None:
     assert client.closed
 
 
-async def test_another_connection_that_begins_with_a_known_head_is_not_waited_for(
+async def test_new_connection_with_a_cached_head_has_no_head_timeout(
     connection: Connection,
 ) -> None:
     first, _ = connection
@@ -53,7 +55,7 @@ async def test_another_connection_that_begins_with_a_known_head_is_not_waited_fo
     assert len(client.heard) == 1
 
 
-async def test_a_head_that_does_not_end_is_refused_after_known_ones(connection: Connection) -> None:
+async def test_endless_head_is_refused_after_cached_ones(connection: Connection) -> None:
     protocol, client = connection
     protocol.data_received(raw(chat()))
     protocol.data_received(b"POST /v1/chat/completions HTTP/1.1\r\nx-endless: ")
@@ -61,7 +63,7 @@ async def test_a_head_that_does_not_end_is_refused_after_known_ones(connection: 
     assert client.heard[-1].startswith(b"HTTP/1.1 431 ")
 
 
-async def test_beyond_the_most_connections_nobody_is_known(connection: Connection) -> None:
+async def test_connection_beyond_the_cap_does_not_use_cached_heads(connection: Connection) -> None:
     protocol, client = connection
     protocol._beyond = True
     protocol.app = nothing

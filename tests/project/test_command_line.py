@@ -1,4 +1,4 @@
-"""`mockllm`: its version, its overview of commands, and help where a setting is wrong."""
+"""`mockllm`: its version, the overview of commands, and help despite wrong settings."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from mockllm_site import __version__
 from mockllm_site.__main__ import LIGHT, is_light, wants_help
 from mockllm_site.command_line import NOT_LIGHT, WIDTH, overview
 from tests.project import command_lines, processes
-from tests.project.command_lines import Line
+from tests.project.command_lines import CommandLine
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 OURS = {
@@ -19,7 +19,7 @@ OURS = {
 }
 
 
-def test_each_command_of_ours_has_a_line_before_djangos() -> None:
+def test_overview_lists_our_commands_before_djangos() -> None:
     ours, _, others = overview().partition("\nDjango's:\n")
     lines = ours.partition("\nCommands:\n")[2].strip("\n").splitlines()
     assert {line.split()[0] for line in lines} == OURS
@@ -29,33 +29,42 @@ def test_each_command_of_ours_has_a_line_before_djangos() -> None:
     assert not OURS & set(others.replace(",", " ").split())
 
 
-def test_all_ways_to_ask_say_the_same(tmp_path: Path) -> None:
-    ways = [[], ["help"], ["--help"], ["-h"]]
-    more = [["help", "serve"], ["serve", "--help"], ["serve", "-h"], ["help", "--commands"]]
-    typed = [*ways, *more, ["serve", "--version"]]
-    lines = {" ".join(arguments): Line(arguments, str(tmp_path)) for arguments in typed}
-    done = command_lines.run(lines, mode="dev")
-    assert {(said.code, said.err) for said in done.values()} == {(0, "")}
-    assert {done[" ".join(way)].out for way in ways} == {overview() + "\n"}
-    assert done["help serve"].out == done["serve --help"].out == done["serve -h"].out
-    assert "--fixture NAME" in done["help serve"].out
-    assert set(done["help --commands"].out.split()) >= OURS
-    assert done["serve --version"].out == f"mockllm {__version__}\n"
+def test_all_spellings_of_help_print_the_same(tmp_path: Path) -> None:
+    help_commands = [[], ["help"], ["--help"], ["-h"]]
+    other_commands = [
+        ["help", "serve"],
+        ["serve", "--help"],
+        ["serve", "-h"],
+        ["help", "--commands"],
+    ]
+    commands = [*help_commands, *other_commands, ["serve", "--version"]]
+    lines = {" ".join(arguments): CommandLine(arguments, str(tmp_path)) for arguments in commands}
+    results = command_lines.run(lines, mode="dev")
+    assert {(result.code, result.err) for result in results.values()} == {(0, "")}
+    assert {results[" ".join(command)].out for command in help_commands} == {overview() + "\n"}
+    assert results["help serve"].out == results["serve --help"].out == results["serve -h"].out
+    assert "--fixture NAME" in results["help serve"].out
+    assert set(results["help --commands"].out.split()) >= OURS
+    assert results["serve --version"].out == f"mockllm {__version__}\n"
 
 
-@pytest.mark.parametrize("way", ["--version", "version"])
+@pytest.mark.parametrize("version_argument", ["--version", "version"])
 @pytest.mark.parametrize("entry", ["mockllm", "manage.py"])
-def test_the_version_is_the_products_whatever_the_settings(
-    tmp_path: Path, entry: str, way: str
+def test_version_is_printed_despite_wrong_settings(
+    tmp_path: Path, entry: str, version_argument: str
 ) -> None:
     commands = {"mockllm": [processes.COMMAND], "manage.py": ["python", CHECKOUT / "manage.py"]}
     path = f"{processes.COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
     variables = {"MOCKLLM_ENV": "qa", "PATH": path}
-    done = processes.run(*commands[entry], way, cwd=tmp_path, variables=variables)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"mockllm {__version__}\n", "")
+    process = processes.run(*commands[entry], version_argument, cwd=tmp_path, variables=variables)
+    assert (process.returncode, process.stdout, process.stderr) == (
+        0,
+        f"mockllm {__version__}\n",
+        "",
+    )
 
 
-def test_help_comes_where_a_setting_is_wrong_too(tmp_path: Path) -> None:
+def test_help_is_printed_despite_a_wrong_setting(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("DEBUG=maybe\n")
     variables = {"MOCKLLM_ENV": "prod"}
     done = processes.run(processes.COMMAND, "serve", "--help", cwd=tmp_path, variables=variables)

@@ -1,4 +1,4 @@
-"""How many connections a server takes: by its cap, its descriptors, and the limits on them."""
+"""Limits on the number of connections: the server's cap and the file descriptors."""
 
 import asyncio
 import resource
@@ -10,120 +10,124 @@ import pytest
 
 from mockllm_site.serve import limits as descriptors
 from mockllm_site.serve.limits import RESERVE, Acceptor, connection_cap
-from tests.project.guarded import OPENING, connected, serving, told
+from tests.project.guarded import REQUEST_START, open_connection, send_and_read_all, serving
 
 
-async def held(port: int, count: int) -> list[asyncio.StreamWriter]:
-    """Connections that are kept, each having been answered."""
+async def open_kept_connections(port: int, count: int) -> list[asyncio.StreamWriter]:
+    """Open connections, send a request on each, and keep them open."""
     writers = []
     for _ in range(count):
-        reader, writer = await connected(port)
-        writer.write(OPENING + b"content-length: 0\r\n\r\n")
+        reader, writer = await open_connection(port)
+        writer.write(REQUEST_START + b"content-length: 0\r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         writers.append(writer)
     return writers
 
 
-@pytest.mark.parametrize("most", [None, 6])
-async def test_beyond_the_cap_one_is_told_so(
-    monkeypatch: pytest.MonkeyPatch, most: int | None
+@pytest.mark.parametrize("max_connections", [None, 6])
+async def test_connections_beyond_the_cap_get_status_503(
+    monkeypatch: pytest.MonkeyPatch, max_connections: int | None
 ) -> None:
-    request = OPENING + b"content-length: 0\r\nconnection: close\r\n\r\n"
-    async with serving(monkeypatch, connections=4, most=most) as port:
-        writers = await held(port, 4)
-        beyond = [await told(port, request) for _ in range(4)]
-        assert all(said.startswith(b"HTTP/1.1 503 ") for said in beyond)
+    request = REQUEST_START + b"content-length: 0\r\nconnection: close\r\n\r\n"
+    async with serving(monkeypatch, connections=4, max_connections=max_connections) as port:
+        writers = await open_kept_connections(port, 4)
+        responses = [await send_and_read_all(port, request) for _ in range(4)]
+        assert all(response.startswith(b"HTTP/1.1 503 ") for response in responses)
         for writer in writers:
             writer.close()
             await writer.wait_closed()
         # The server notices the closed connections a moment later.
         async with asyncio.timeout(60):
-            while not (await told(port, request)).startswith(b"HTTP/1.1 200 "):
+            while not (await send_and_read_all(port, request)).startswith(b"HTTP/1.1 200 "):
                 pass
 
 
 async def test_connections_beyond_the_file_limit_wait_without_reset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    request = OPENING + b"content-length: 0\r\nconnection: close\r\n\r\n"
-    async with serving(monkeypatch, connections=4, most=6) as port:
-        said = await asyncio.gather(*(told(port, request) for _ in range(60)))
-    statuses = {one[9:12] for one in said}
+    request = REQUEST_START + b"content-length: 0\r\nconnection: close\r\n\r\n"
+    async with serving(monkeypatch, connections=4, max_connections=6) as port:
+        responses = await asyncio.gather(*(send_and_read_all(port, request) for _ in range(60)))
+    statuses = {response[9:12] for response in responses}
     assert statuses <= {b"200", b"503"} and b"200" in statuses
 
 
-async def test_an_acceptor_without_descriptors_waits_for_some() -> None:
-    """As the kernel says it when they are used up."""
+async def test_acceptor_without_file_descriptors_tries_again() -> None:
+    """The kernel reports error 24 when no file descriptor is left."""
 
-    class Listening:
-        tries = 0
+    class FakeListener:
+        attempts = 0
 
         def setblocking(self, _: bool) -> None: ...
 
         def fileno(self) -> int:
-            return inner.fileno()
+            return server_socket.fileno()
 
         def accept(self) -> tuple[socket.socket, Any]:
-            self.tries += 1
-            if self.tries == 1:
+            self.attempts += 1
+            if self.attempts == 1:
                 raise OSError(24, "Too many open files")
-            return inner.accept()
+            return server_socket.accept()
 
-    made = asyncio.Event()
+    connected = asyncio.Event()
 
-    class Made(asyncio.Protocol):
+    class SignalProtocol(asyncio.Protocol):
         def connection_made(self, transport: Any) -> None:
-            made.set()
+            connected.set()
             transport.close()
 
-    with socket.create_server(("127.0.0.1", 0)) as inner:
-        inner.setblocking(False)
-        listening: Any = Listening()
-        acceptor = Acceptor(listening, Made, open=(), most=5)
+    with socket.create_server(("127.0.0.1", 0)) as server_socket:
+        server_socket.setblocking(False)
+        listener: Any = FakeListener()
+        acceptor = Acceptor(listener, SignalProtocol, open=(), most=5)
         acceptor.start()
-        _, writer = await connected(inner.getsockname()[1])
-        await asyncio.wait_for(made.wait(), 60)
+        _, writer = await open_connection(server_socket.getsockname()[1])
+        await asyncio.wait_for(connected.wait(), 60)
         acceptor.stop()
         writer.close()
-    assert listening.tries >= 2
+    assert listener.attempts >= 2
 
 
-def limits_of(
-    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, *, may: Callable[[int, int], bool]
+def fake_file_limits(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, *, is_allowed: Callable[[int, int], bool]
 ) -> list[tuple[int, int]]:
-    """A process with these limits on descriptors; gives the limits that are set."""
-    now = [(soft, hard)]
+    """Fake the process's limits on file descriptors; return a list of the limits it sets."""
+    file_limits = [(soft, hard)]
 
-    def setrlimit(_: int, wanted: tuple[int, int]) -> None:
-        if not may(*wanted):
+    def setrlimit(_: int, new_limits: tuple[int, int]) -> None:
+        if not is_allowed(*new_limits):
             raise ValueError("not allowed to raise maximum limit")
-        now.append(wanted)
+        file_limits.append(new_limits)
 
-    monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: now[-1])
+    monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: file_limits[-1])
     monkeypatch.setattr(descriptors.resource, "setrlimit", setrlimit)
-    return now
+    return file_limits
 
 
-def test_the_limit_on_descriptors_is_raised_as_far_as_is_needed(
+def test_file_limit_is_raised_as_far_as_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now = limits_of(monkeypatch, 1024, 1_000_000, may=lambda soft, hard: hard <= 1_000_000)
+    file_limits = fake_file_limits(
+        monkeypatch, 1024, 1_000_000, is_allowed=lambda soft, hard: hard <= 1_000_000
+    )
     assert connection_cap(5_000) == 5_000
-    assert now[-1] == (5_000 + RESERVE, 1_000_000)
+    assert file_limits[-1] == (5_000 + RESERVE, 1_000_000)
     assert connection_cap(100) == 100
-    assert len(now) == 2
+    assert len(file_limits) == 2
 
 
 def test_fixed_file_limit_lowers_the_connections_with_a_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    limits_of(monkeypatch, 1024, 1024, may=lambda soft, hard: hard <= 1024)
+    fake_file_limits(monkeypatch, 1024, 1024, is_allowed=lambda soft, hard: hard <= 1024)
     assert connection_cap(5_000) == 1024 - RESERVE
     (line,) = caplog.messages
     assert "accepts 768 connections instead of 5000" in line
 
 
-def test_without_a_hard_limit_it_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = limits_of(monkeypatch, 256, resource.RLIM_INFINITY, may=lambda soft, hard: True)
+def test_file_limit_without_a_hard_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    file_limits = fake_file_limits(
+        monkeypatch, 256, resource.RLIM_INFINITY, is_allowed=lambda soft, hard: True
+    )
     assert connection_cap(5_000) == 5_000
-    assert now[-1] == (5_000 + RESERVE, resource.RLIM_INFINITY)
+    assert file_limits[-1] == (5_000 + RESERVE, resource.RLIM_INFINITY)

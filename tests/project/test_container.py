@@ -1,4 +1,4 @@
-"""What the Dockerfile does, done without a container: its commands in a folder of their own."""
+"""The commands of the Dockerfile, run in a temporary folder without a container."""
 
 import json
 import re
@@ -21,10 +21,10 @@ SECRET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 
 
 def command(instruction: str) -> list[str]:
-    """The last command of an instruction, as its JSON has it."""
+    """Return the arguments of the last command of an instruction."""
     start = r"HEALTHCHECK.*\\\n *CMD" if instruction == "HEALTHCHECK" else instruction
-    found = re.findall(rf"^{start} (\[.+\])$", DOCKERFILE, re.MULTILINE)
-    parts: list[str] = json.loads(found[-1])
+    matches = re.findall(rf"^{start} (\[.+\])$", DOCKERFILE, re.MULTILINE)
+    parts: list[str] = json.loads(matches[-1])
     return parts
 
 
@@ -39,10 +39,10 @@ def test_image_copies_all_files_of_the_build(tmp_path: Path) -> None:
             shutil.copy2(CHECKOUT / name, target)
     build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel")
     assert processes.run(*build, cwd=tmp_path).returncode == 0
-    let_in = {
+    included = {
         line[1:] for line in (CHECKOUT / ".dockerignore").read_text().split() if line[0] == "!"
     }
-    assert {name.split("/")[0] for name in names} <= let_in
+    assert {name.split("/")[0] for name in names} <= included
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,14 @@ def test_container_does_not_run_as_root() -> None:
     assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == ["10001"]
 
 
-def test_the_compose_file_has_one_process_that_serves() -> None:
+def test_compose_file_has_one_server_process() -> None:
     services = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]
     assert [name for name in services if "build" in services[name]] == ["web"]
     assert services["web"]["ports"] == ["127.0.0.1:8000:8000"]
-    known = set(re.findall(r"^([A-Z_]+)=", (CHECKOUT / ".env.example").read_text(), re.MULTILINE))
-    assert set(services["web"]["environment"]) <= known
+    env_names = set(
+        re.findall(r"^([A-Z_]+)=", (CHECKOUT / ".env.example").read_text(), re.MULTILINE)
+    )
+    assert set(services["web"]["environment"]) <= env_names
 
 
 def test_examples_in_other_languages_are_short() -> None:

@@ -1,5 +1,4 @@
-"""The in-memory database of test mode: one for all threads, with the settings that make it safe,
-and the tables that migrations make."""
+"""The in-memory database of test mode: threads share it, and its tables equal migrated ones."""
 
 import json
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from mockllm_site.serve import database
 from tests.project import processes
 from tests.support import fork_server
 
-LOADED = """
+LOAD_DEMO_CODE = """
 from mockllm_site.kit import env; env.configure()
 import django; django.setup()
 from django.core.management import call_command
@@ -31,72 +30,74 @@ print(len(connection.introspection.table_names()) == before > 20, Scenario.objec
 connection.close()
 print(Scenario.objects.exists())
 """
-TABLES = """
+DESCRIBE_TABLES_CODE = """
 import json
 from mockllm_site.kit import env; env.configure()
 import django; django.setup()
 from django.db import connection
 from mockllm_site.serve import database
 database.prepare()
-look, found = connection.introspection, {}
+introspection, tables = connection.introspection, {}
 with connection.cursor() as cursor:
-    for table in look.table_names():
+    for table in introspection.table_names():
         cursor.execute(f'PRAGMA table_info("{table}")')
-        # Migrations add columns behind the others, and the constraints that have no name.
+        # Migrations append columns and add unnamed constraints, so order and names are ignored.
         columns = sorted(column[1:] for column in cursor.fetchall())
-        constraints = look.get_constraints(cursor, table).items()
+        constraints = introspection.get_constraints(cursor, table).items()
         named = [("" if name.startswith(("__", "fk_")) else name, of) for name, of in constraints]
-        found[table] = [columns, sorted(json.dumps(one) for one in named)]
-print(json.dumps(found))
+        tables[table] = [columns, sorted(json.dumps(constraint) for constraint in named)]
+print(json.dumps(tables))
 """
 
 
 @pytest.mark.django_db(transaction=True)
 def test_threads_share_the_in_memory_database() -> None:
     User.objects.create(username="seen")
-    found: list[str] = []
+    usernames: list[str] = []
 
-    def look() -> None:
-        found.extend(User.objects.values_list("username", flat=True))
+    def read_usernames() -> None:
+        usernames.extend(User.objects.values_list("username", flat=True))
         connection.close()
 
-    thread = Thread(target=look)
+    thread = Thread(target=read_usernames)
     thread.start()
     thread.join()
-    assert found == ["seen"]
+    assert usernames == ["seen"]
 
 
-def test_transactions_take_the_write_lock_at_once() -> None:
+def test_transactions_take_the_write_lock_immediately() -> None:
     assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
 
 
-def test_a_process_of_ones_own_keeps_what_it_loads(tmp_path: Path) -> None:
+def test_separate_process_keeps_its_in_memory_rows(tmp_path: Path) -> None:
     variables = {"MOCKLLM_ENV": "test"}
-    done = processes.python("-P", "-c", LOADED, cwd=tmp_path, variables=variables)
+    done = processes.python("-P", "-c", LOAD_DEMO_CODE, cwd=tmp_path, variables=variables)
     assert (done.stdout, done.stderr) == ("True True\nTrue\n", "")
 
 
 @pytest.mark.django_db
-def test_the_database_of_a_test_run_is_left_to_its_runner() -> None:
+def test_database_of_a_test_run_is_not_kept_open() -> None:
     database.keep_in_memory_database(connection=connection)
     assert str(connection.settings_dict["NAME"]) not in database._keepers
 
 
-def tables(folder: Path, **variables: str) -> dict[str, Any]:
-    """The columns and constraints of each table that a process makes."""
-    done = processes.run(fork_server.python(), "-P", "-c", TABLES, cwd=folder, variables=variables)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def describe_tables(folder: Path, **variables: str) -> dict[str, Any]:
+    """Return the columns and constraints of each table that a process creates."""
+    process = processes.run(
+        fork_server.python(), "-P", "-c", DESCRIBE_TABLES_CODE, cwd=folder, variables=variables
+    )
+    schema: dict[str, Any] = json.loads(process.stdout)
+    return schema
 
 
-def test_its_tables_are_those_that_migrations_make(tmp_path: Path) -> None:
-    made = tables(tmp_path, MOCKLLM_ENV="test")
-    migrated = tables(tmp_path, MOCKLLM_ENV="dev")
-    assert migrated.pop("django_migrations")
-    assert made == migrated
+def test_in_memory_tables_equal_migrated_tables(tmp_path: Path) -> None:
+    test_mode_tables = describe_tables(tmp_path, MOCKLLM_ENV="test")
+    migrated_tables = describe_tables(tmp_path, MOCKLLM_ENV="dev")
+    assert migrated_tables.pop("django_migrations")
+    assert test_mode_tables == migrated_tables
 
 
-def test_migrate_makes_them_too(tmp_path: Path) -> None:
+def test_migrate_creates_the_in_memory_tables(tmp_path: Path) -> None:
     done = processes.run(
         fork_server.python(),
         "-P",

@@ -1,4 +1,4 @@
-"""The documentation as the server shows it: pages, links, pictures, and Help in the admin."""
+"""The documentation on the server: pages, links, pictures, and Help in the admin."""
 
 import re
 from html.parser import HTMLParser
@@ -10,7 +10,7 @@ from django.test import Client
 from mockllm_site import paths
 from mockllm_site.pages import docs
 from mockllm_site.pages.home import help_link
-from tests.project.access import somebody
+from tests.project.access import make_client
 
 
 class Links(HTMLParser):
@@ -23,22 +23,22 @@ class Links(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.anchors += [given["id"] or ""] if "id" in given else []
-        target = given.get("href") or given.get("src")
+        attributes = dict(attrs)
+        self.anchors += [attributes["id"] or ""] if "id" in attributes else []
+        target = attributes.get("href") or attributes.get("src")
         if target and tag in ("a", "img"):
             self.targets.add(target)
 
 
 @pytest.mark.parametrize("name", docs.page_files())
 def test_every_link_of_a_page_leads_to_a_page_an_anchor_or_a_picture(name: str) -> None:
-    own = Links(docs.render_page(name).html)
-    astray = {target for target in own.targets if not leads_somewhere(target, name)}
-    assert astray == set()
-    assert len(own.anchors) == len(set(own.anchors))
+    links = Links(docs.render_page(name).html)
+    broken_targets = {target for target in links.targets if not is_valid_target(target, name)}
+    assert broken_targets == set()
+    assert len(links.anchors) == len(set(links.anchors))
 
 
-def leads_somewhere(target: str, page: str) -> bool:
+def is_valid_target(target: str, page: str) -> bool:
     if "://" in target:
         return True
     path, _, anchor = target.partition("#")
@@ -50,7 +50,7 @@ def leads_somewhere(target: str, page: str) -> bool:
     return not anchor or anchor in Links(docs.render_page(name).html).anchors
 
 
-def test_a_page_is_shown_with_its_contents_and_may_be_cached(client: Client) -> None:
+def test_page_has_a_table_of_contents_and_may_be_cached(client: Client) -> None:
     response = client.get("/docs/recording/")
     html = response.content.decode()
     assert "<title>Record and replay · mockllm docs</title>" in html
@@ -103,9 +103,9 @@ def test_html_in_a_page_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "style=" not in html and '<td class="number">2</td>' in html
 
 
-def test_help_leads_to_pages_that_there_are() -> None:
-    addresses = {f"{docs.ROOT}{page}" for _, page in docs.EXPLAINED_BY}
-    assert {one for one in addresses if not leads_somewhere(one, "")} == set()
+def test_help_links_to_existing_pages() -> None:
+    urls = {f"{docs.ROOT}{page}" for _, page in docs.EXPLAINED_BY}
+    assert {url for url in urls if not is_valid_target(url, "")} == set()
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_help_leads_to_pages_that_there_are() -> None:
         ("/admin/auth/user/", "admin/#who-may-do-what"),
     ],
 )
-def test_help_leads_to_what_explains_the_page(path: str, page: str) -> None:
+def test_help_of_an_admin_page_links_to_its_explanation(path: str, page: str) -> None:
     assert docs.help_url(path) == f"/docs/{page}"
 
 
 @pytest.mark.django_db
 def test_each_page_of_the_admin_has_the_help_link() -> None:
-    root = somebody("root")
+    root = make_client("root")
     for path in ("", "scenarios_app/scenario/", "scenarios_app/scenario/try/", "auth/group/add/"):
         html = root.get(f"/admin/{path}").content.decode()
         (link,) = re.findall(r'<a href="([^"]+)" class="sc-help-link"', html)

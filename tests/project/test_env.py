@@ -1,4 +1,4 @@
-"""Which settings module a process gets, and how each kind of value is read."""
+"""The settings module of each mode, and the parsing of each kind of value."""
 
 from collections import ChainMap
 from collections.abc import Callable
@@ -33,21 +33,21 @@ def test_an_unknown_mode_is_named_in_the_error() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "true", "True", "yes", "ON"])
-def test_words_for_true(value: str) -> None:
+def test_flag_accepts_words_for_true(value: str) -> None:
     assert kinds.parse_flag("X", value) is True
 
 
 @pytest.mark.parametrize("value", ["0", "false", "NO", "off"])
-def test_words_for_false(value: str) -> None:
+def test_flag_accepts_words_for_false(value: str) -> None:
     assert kinds.parse_flag("X", value) is False
 
 
-@pytest.mark.parametrize(("value", "read"), [("  ", True), (" no ", False)])
+@pytest.mark.parametrize(("value", "expected"), [("  ", True), (" no ", False)])
 def test_blank_setting_has_its_default(
-    monkeypatch: pytest.MonkeyPatch, value: str, read: bool
+    monkeypatch: pytest.MonkeyPatch, value: str, expected: bool
 ) -> None:
     monkeypatch.setattr(env, "variables", lambda: ChainMap({"MOCKLLM_INBAND": value}))
-    assert env.read_settings(prod=False)["MOCKLLM_INBAND"] is read
+    assert env.read_settings(prod=False)["MOCKLLM_INBAND"] is expected
 
 
 def test_numbers_may_group_their_digits() -> None:
@@ -68,7 +68,7 @@ def test_lists_drop_blanks_and_empty_items() -> None:
     assert kinds.parse_names("X", " gpt-4o, ,claude ,") == ["gpt-4o", "claude"]
 
 
-def test_a_value_that_starts_with_a_dollar_sign_is_taken_as_it_is() -> None:
+def test_leading_dollar_sign_of_a_value_is_kept() -> None:
     assert kinds.parse_text("X", "$secret") == "$secret"
 
 
@@ -86,7 +86,7 @@ def test_redis_keeps_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "value", "message"),
+    ("parse", "value", "message"),
     [
         (kinds.parse_flag, "flase", "expected true or false, got 'flase'"),
         (kinds.parse_whole, "ten", "expected a whole number from 1 up, got 'ten'"),
@@ -107,31 +107,31 @@ def test_redis_keeps_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_malformed_value_names_its_setting(
-    read: Callable[[str, str], Any], value: str, message: str
+    parse: Callable[[str, str], Any], value: str, message: str
 ) -> None:
-    with pytest.raises(kinds.SettingError) as caught:
-        read("X", value)
-    assert str(caught.value).startswith("X: ")
-    assert message in str(caught.value)
+    with pytest.raises(kinds.SettingError) as raised:
+        parse("X", value)
+    assert str(raised.value).startswith("X: ")
+    assert message in str(raised.value)
 
 
 def test_a_database_error_keeps_the_password_to_itself() -> None:
-    with pytest.raises(kinds.SettingError) as caught:
+    with pytest.raises(kinds.SettingError) as raised:
         kinds.parse_database("X", "postgres://qa:hunter2/x@db/mock")
-    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("read", "value", "extra"),
+    ("parse", "value", "extra"),
     [
         (kinds.parse_database, "postgres://h/db", "mockllm-server[postgres]"),
         (kinds.parse_redis, "redis://h", "mockllm-server[redis]"),
     ],
 )
 def test_a_missing_driver_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[str, str], Any], value: str, extra: str
+    monkeypatch: pytest.MonkeyPatch, parse: Callable[[str, str], Any], value: str, extra: str
 ) -> None:
     monkeypatch.setattr(kinds, "find_spec", lambda name: None)
-    with pytest.raises(kinds.SettingError, match="pip install") as caught:
-        read("X", value)
-    assert extra in str(caught.value)
+    with pytest.raises(kinds.SettingError, match="pip install") as raised:
+        parse("X", value)
+    assert extra in str(raised.value)

@@ -1,4 +1,4 @@
-"""The first page: what is here, how to point an SDK at it, what was asked."""
+"""The first page: base URLs for SDKs, today's traffic, coverage, and links."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.django_db
 
 def test_each_sdk_has_an_address_to_copy(client: Client) -> None:
     page = client.get("/").content.decode()
-    for one in sdk_setups("http://testserver"):
-        assert one.name in page
-        assert f'data-copy="{one.base_url}"' in page
+    for setup in sdk_setups("http://testserver"):
+        assert setup.name in page
+        assert f'data-copy="{setup.base_url}"' in page
     assert "/v1" in sdk_setups("http://testserver")[0].base_url
 
 
-def test_figures_are_of_today(client: Client) -> None:
+def test_traffic_counts_only_today(client: Client) -> None:
     now = datetime.now(UTC)
     served(at=now)
     unmatched(at=now)
@@ -36,9 +36,11 @@ def test_coverage_counts_the_steps_that_have_answered() -> None:
     scenario = a_scenario("weather", {"name": "first"}, {"name": "second"})
     key = Step.objects.get(name="first").key
     served(scenario="weather", step="first", step_key=key)
-    found = coverage()
-    assert (found.served, found.steps, found.percent) == (1, 2, 50)
-    assert [(one.scenario, one.steps) for one in found.unserved] == [("weather", ("second",))]
+    report = coverage()
+    assert (report.served, report.steps, report.percent) == (1, 2, 50)
+    assert [(unserved.scenario, unserved.steps) for unserved in report.unserved] == [
+        ("weather", ("second",))
+    ]
     scenario.enabled = False
     scenario.save()
     assert (coverage().steps, coverage().percent) == (0, 0)
@@ -52,7 +54,7 @@ def test_steps_that_never_answered_are_named(client: Client) -> None:
     assert "And 2 more scenarios." in page
 
 
-def test_in_prod_only_who_is_logged_in_sees_what_was_asked(
+def test_names_of_scenarios_need_a_login_in_prod(
     client: Client, settings: Any, django_user_model: Any
 ) -> None:
     settings.MOCKLLM_ENV = "prod"

@@ -1,4 +1,4 @@
-"""No secret of an address or a header is in the log, however it got there."""
+"""Secrets in URLs and headers are masked in every log record."""
 
 import logging
 from typing import Any
@@ -38,18 +38,20 @@ def test_other_parameters_stay() -> None:
     [("Not Found: %s", (f"/v1?key={SECRET}",)), (f"/v1?key={SECRET}", ()), ("%(a)s", None)],
 )
 def test_arguments_are_masked_as_well(message: str, args: Any) -> None:
-    given = ({"a": f"?key={SECRET}"},) if args is None else args
-    record = logging.LogRecord("any", logging.INFO, __file__, 1, message, given, None)
+    log_args = ({"a": f"?key={SECRET}"},) if args is None else args
+    record = logging.LogRecord("any", logging.INFO, __file__, 1, message, log_args, None)
     assert WithoutSecrets().filter(record)
     assert SECRET not in record.getMessage()
 
 
-def test_everything_that_is_logged_goes_through_it() -> None:
+def test_every_log_handler_masks_secrets() -> None:
     handlers = settings.LOGGING["handlers"].values()
     assert all("secrets" in handler["filters"] for handler in handlers)
 
 
 def test_a_foreign_host_is_one_line(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     assert client.get("/", headers={"host": "evil.example"}).status_code == 400
-    (record,) = [one for one in caplog.records if one.name == "django.security.DisallowedHost"]
+    (record,) = [
+        record for record in caplog.records if record.name == "django.security.DisallowedHost"
+    ]
     assert "evil.example" in record.getMessage() and record.exc_info is None

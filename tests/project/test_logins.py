@@ -1,4 +1,4 @@
-"""Passwords cannot be tried without end, and each wrong one is in the log."""
+"""Wrong passwords lock a login for some time, and each attempt is logged."""
 
 import logging
 from datetime import timedelta
@@ -27,9 +27,9 @@ def qa() -> User:
 
 
 def log_in(name: str, password: str, *, address: str = "192.0.2.1", forwarded_for: str = "") -> Any:
-    given = {"username": name, "password": password}
+    credentials = {"username": name, "password": password}
     headers = {"X-Forwarded-For": forwarded_for} if forwarded_for else {}
-    return Client(REMOTE_ADDR=address).post(LOGIN, given, headers=headers)
+    return Client(REMOTE_ADDR=address).post(LOGIN, credentials, headers=headers)
 
 
 def test_after_ten_wrong_passwords_the_right_one_waits_too(qa: User) -> None:
@@ -42,7 +42,7 @@ def test_after_ten_wrong_passwords_the_right_one_waits_too(qa: User) -> None:
     assert "Wait 15 minutes" in locked.content.decode()
 
 
-def test_a_right_password_begins_the_count_anew(qa: User) -> None:
+def test_right_password_resets_the_count_of_wrong_ones(qa: User) -> None:
     for _ in range(2):
         for _ in range(9):
             assert log_in("qa", "wrong").status_code == 200
@@ -57,13 +57,13 @@ def test_others_and_other_addresses_are_not_locked_out(qa: User) -> None:
     assert log_in("qa", "right-password", address="192.0.2.2").status_code == 302
 
 
-def test_a_name_that_is_not_there_is_answered_alike(qa: User) -> None:
+def test_unknown_user_gets_the_same_answers(qa: User) -> None:
     answers = [(log_in("qa", "wrong"), log_in("nobody", "wrong")) for _ in range(11)]
     for there, not_there in answers:
         assert there.status_code == not_there.status_code
 
 
-def test_a_quarter_of_an_hour_later_it_is_over(qa: User) -> None:
+def test_lock_ends_after_fifteen_minutes(qa: User) -> None:
     for _ in range(10):
         log_in("qa", "wrong")
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=15, seconds=1))
@@ -76,10 +76,10 @@ def test_each_wrong_password_is_logged_and_none_is_shown(
     with caplog.at_level(logging.WARNING, logger="axes"):
         log_in("qa", "wrong-password-1")
         log_in("qa", "wrong-password-2")
-    said = [record.getMessage() for record in caplog.records if record.name.startswith("axes")]
-    assert len(said) == 2
-    assert all("qa" in line and "192.0.2.1" in line for line in said)
-    assert "wrong-password" not in " ".join(said)
+    messages = [record.getMessage() for record in caplog.records if record.name.startswith("axes")]
+    assert len(messages) == 2
+    assert all("qa" in message and "192.0.2.1" in message for message in messages)
+    assert "wrong-password" not in " ".join(messages)
 
 
 def test_wrong_passwords_behind_a_trusted_proxy_lock_one_client(

@@ -1,5 +1,4 @@
-"""`make setup`, with a Python that only pretends to install: what becomes of an environment when
-the installation fails or is cut short."""
+"""`make setup` with a fake Python: environments after failed and interrupted installations."""
 
 import os
 import shutil
@@ -32,7 +31,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def setup(checkout: Path, install: str) -> int:
-    """The exit code of `make setup` where installing does this."""
+    """Return the exit code of `make setup` if installing runs this shell code."""
     (checkout / "install").write_text(install)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "setup", "PYTHON=./python"]
@@ -58,7 +57,7 @@ def test_an_environment_whose_installation_was_cut_short_is_made_anew(checkout: 
     assert there(checkout) == {"installed", ".installed", ".runtime"}
 
 
-def test_an_installation_that_fails_leaves_the_environment_that_there_was(checkout: Path) -> None:
+def test_failed_installation_keeps_the_previous_environment(checkout: Path) -> None:
     assert setup(checkout, WORKS) == 0
     later = (checkout / ".venv/.installed").stat().st_mtime + 1
     os.utime(checkout / "pyproject.toml", (later, later))

@@ -1,4 +1,4 @@
-"""/metrics: who gets it, in which form, and that it asks no database."""
+"""/metrics: its authorization and format; it makes no database query."""
 
 from pathlib import Path
 from typing import Any
@@ -18,30 +18,34 @@ TOKEN = "a-token-of-its-own"
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 
 
-def sample(text: str, name: str, **labels: str) -> float:
-    """The value of a figure, 0 where there is none of it yet."""
-    found = (s for family in text_string_to_metric_families(text) for s in family.samples)
-    return next((s.value for s in found if s.name == name and s.labels == labels), 0.0)
+def read_metric(text: str, name: str, **labels: str) -> float:
+    """Return the value of a metric, or 0 if it has no sample yet."""
+    samples = (
+        sample for family in text_string_to_metric_families(text) for sample in family.samples
+    )
+    return next(
+        (sample.value for sample in samples if sample.name == name and sample.labels == labels), 0.0
+    )
 
 
-def test_it_is_the_text_that_prometheus_reads(client: Client) -> None:
-    """No database is asked: these tests have none."""
+def test_metrics_are_prometheus_text(client: Client) -> None:
+    """A database query would fail here: the test does not enable the database."""
     response = client.get("/metrics")
     assert response.status_code == 200
     assert response.headers["Content-Type"].startswith("text/plain; version=")
     text = response.content.decode()
-    assert sample(text, "mockllm_build_info", version=__version__) == 1
-    assert sample(text, "process_resident_memory_bytes") > 0
+    assert read_metric(text, "mockllm_build_info", version=__version__) == 1
+    assert read_metric(text, "process_resident_memory_bytes") > 0
 
 
-def test_it_is_openmetrics_for_who_asks_for_that(client: Client) -> None:
+def test_metrics_are_openmetrics_if_accepted(client: Client) -> None:
     response = client.get("/metrics", headers={"accept": OPENMETRICS})
     assert response.headers["Content-Type"].startswith("application/openmetrics-text")
     assert response.content.endswith(b"# EOF\n")
 
 
 @pytest.mark.parametrize(
-    ("token", "given", "status"),
+    ("token", "authorization", "status"),
     [
         ("", None, 403),
         ("", "Bearer ", 403),
@@ -51,12 +55,14 @@ def test_it_is_openmetrics_for_who_asks_for_that(client: Client) -> None:
         (TOKEN, f"Bearer {TOKEN}", 200),
     ],
 )
-def test_in_prod_it_wants_its_token(
-    client: Client, settings: Any, token: str, given: str | None, status: int
+def test_metrics_require_their_token_in_prod(
+    client: Client, settings: Any, token: str, authorization: str | None, status: int
 ) -> None:
     settings.MOCKLLM_ENV = "prod"
     settings.MOCKLLM_METRICS_TOKEN = token
-    response = client.get("/metrics", headers={"authorization": given} if given else None)
+    response = client.get(
+        "/metrics", headers={"authorization": authorization} if authorization else None
+    )
     assert response.status_code == status
     if status != 200:
         assert b"MOCKLLM_METRICS_TOKEN" in response.content
@@ -64,22 +70,22 @@ def test_in_prod_it_wants_its_token(
     assert response.headers.get("WWW-Authenticate") == ("Bearer" if status == 401 else None)
 
 
-def test_the_server_counts_what_it_answers(live: Live) -> None:
-    def answered() -> float:
+def test_answered_request_is_counted(live: Live) -> None:
+    def count_answers() -> float:
         text = httpx2.get(f"{live.base_url}/metrics").raise_for_status().text
         labels = {"outcome": "complete", "status": "2xx", "match": "matched"}
-        return sample(text, "mockllm_requests_total", provider="openai", **labels)
+        return read_metric(text, "mockllm_requests_total", provider="openai", **labels)
 
     live.load(scenario("s", says("Hi")))
-    before = answered()
+    before = count_answers()
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
     headers = {"authorization": f"Bearer {live.key}"}
     url = f"{live.openai_base_url}/chat/completions"
     httpx2.post(url, json=body, headers=headers).raise_for_status()
-    assert answered() == before + 1
+    assert count_answers() == before + 1
 
 
-def test_the_docs_name_every_figure_of_ours() -> None:
+def test_docs_name_every_metric() -> None:
     text = (ROOT / "docs" / "operating.md").read_text()
     names = {
         f"{family.name}_total" if family.type == "counter" else family.name

@@ -1,4 +1,4 @@
-"""Another Django project with `scenarios_app` and none of our settings: it has our defaults."""
+"""Another Django project with `scenarios_app` but without its settings has the defaults."""
 
 from pathlib import Path
 

@@ -1,49 +1,49 @@
-"""Each page of the URLconf × who asks × mode. A route that comes without a row fails."""
+"""The status of each page for each role and mode. A new route without a row fails."""
 
 from typing import Any, TypeAlias
 
 import pytest
 
-from tests.project.access import address, routes, somebody
+from tests.project.access import build_url, list_page_routes, make_client
 
 pytestmark = pytest.mark.django_db
 
 Row: TypeAlias = tuple[int | str, int | str, int | str, int | str]
 
 # Statuses for anonymous clients, staff without permissions, read-only QA and an editor.
-WHO = ("anonymous", "staff", "reader", "editor")
+ROLES = ("anonymous", "staff", "reader", "editor")
 LOGIN = "login"
 OPEN: Row = (200, 200, 200, 200)
-STAFFS: Row = (LOGIN, 200, 200, 200)
-SEEN: Row = (LOGIN, 403, 200, 200)
-WRITTEN: Row = (LOGIN, 403, 403, 200)
-NOBODYS: Row = (LOGIN, 403, 403, 403)
-# Takes only POST from an editor; here tried with GET.
-POSTED: Row = (LOGIN, 403, 403, 405)
-NOT_THERE: Row = (LOGIN, 404, 404, 404)
-MOVED: Row = (LOGIN, 302, 302, 302)
+FOR_STAFF: Row = (LOGIN, 200, 200, 200)
+FOR_READERS: Row = (LOGIN, 403, 200, 200)
+FOR_EDITORS: Row = (LOGIN, 403, 403, 200)
+FORBIDDEN: Row = (LOGIN, 403, 403, 403)
+# Editors may POST here; these tests send GET.
+POST_ONLY: Row = (LOGIN, 403, 403, 405)
+NOT_FOUND: Row = (LOGIN, 404, 404, 404)
+REDIRECT: Row = (LOGIN, 302, 302, 302)
 # Redirects to the object.
-MOVED_FOR_READERS: Row = (LOGIN, 403, 302, 302)
+REDIRECT_FOR_READERS: Row = (LOGIN, 403, 302, 302)
 
-IN_PROD = {
-    "chat/": WRITTEN,
-    "chat/leaderboard/": STAFFS,
+PROD_CHANGES = {
+    "chat/": FOR_EDITORS,
+    "chat/leaderboard/": FOR_STAFF,
     # Without the permission, only one's own traces are visible.
     "traces/<str:trace_id>/": (LOGIN, 404, 200, 200),
 }
 
 
-def of_model(
-    name: str, *, seen: Row = SEEN, add: Row = NOBODYS, delete: Row = NOBODYS
+def model_routes(
+    name: str, *, view: Row = FOR_READERS, add: Row = FORBIDDEN, delete: Row = FORBIDDEN
 ) -> dict[str, Row]:
-    """The routes that the admin makes for every model."""
+    """Return the rows of the routes that the admin has for every model."""
     pages = {
-        "": seen,
+        "": view,
         "add/": add,
-        "<path:object_id>/": MOVED,
-        "<path:object_id>/change/": seen,
+        "<path:object_id>/": REDIRECT,
+        "<path:object_id>/change/": view,
         "<path:object_id>/delete/": delete,
-        "<path:object_id>/history/": seen,
+        "<path:object_id>/history/": view,
     }
     return {f"admin/{name}/{page}": row for page, row in pages.items()}
 
@@ -66,99 +66,99 @@ MATRIX: dict[str, Row] = {
     "traces/<str:trace_id>/": OPEN,
     # The admin's list replaces it.
     "journal/": (LOGIN, 403, 302, 302),
-    "admin/": STAFFS,
+    "admin/": FOR_STAFF,
     "admin/login/": (200, 302, 302, 302),
     "admin/logout/": (302, 405, 405, 405),
-    "admin/password_change/": STAFFS,
-    "admin/password_change/done/": STAFFS,
-    "admin/search/": STAFFS,
-    "admin/jsi18n/": STAFFS,
-    "admin/autocomplete/": NOBODYS,
-    "admin/r/<path:content_type_id>/<path:object_id>/": NOT_THERE,
+    "admin/password_change/": FOR_STAFF,
+    "admin/password_change/done/": FOR_STAFF,
+    "admin/search/": FOR_STAFF,
+    "admin/jsi18n/": FOR_STAFF,
+    "admin/autocomplete/": FORBIDDEN,
+    "admin/r/<path:content_type_id>/<path:object_id>/": NOT_FOUND,
     "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$": (LOGIN, 404, 200, 200),
-    "admin/(?P<url>.*)$": NOT_THERE,
-    "admin/auth/user/<id>/password/": NOBODYS,
-    **of_model("auth/user", seen=NOBODYS),
-    **of_model("auth/group", seen=NOBODYS),
-    **of_model("scenarios_app/scenario", add=WRITTEN, delete=WRITTEN),
-    f"{SCENARIO}/import/": WRITTEN,
-    f"{SCENARIO}/try/": SEEN,
-    f"{SCENARIO}/play/": SEEN,
-    f"{SCENARIO}/user/": SEEN,
-    f"{SCENARIO}/new/": WRITTEN,
-    f"{SCENARIO}/trash/": SEEN,
+    "admin/(?P<url>.*)$": NOT_FOUND,
+    "admin/auth/user/<id>/password/": FORBIDDEN,
+    **model_routes("auth/user", view=FORBIDDEN),
+    **model_routes("auth/group", view=FORBIDDEN),
+    **model_routes("scenarios_app/scenario", add=FOR_EDITORS, delete=FOR_EDITORS),
+    f"{SCENARIO}/import/": FOR_EDITORS,
+    f"{SCENARIO}/try/": FOR_READERS,
+    f"{SCENARIO}/play/": FOR_READERS,
+    f"{SCENARIO}/user/": FOR_READERS,
+    f"{SCENARIO}/new/": FOR_EDITORS,
+    f"{SCENARIO}/trash/": FOR_READERS,
     # No existing row is in the trash.
     f"{SCENARIO}/trash/<int:pk>/": (LOGIN, 403, 404, 404),
     f"{SCENARIO}/trash/<int:pk>/restore/": (LOGIN, 405, 405, 405),
-    f"{SCENARIO}/add/check/": POSTED,
-    f"{SCENARIO}/add/try/": POSTED,
-    f"{SCENARIO}/<path:object_id>/try/": POSTED,
-    f"{SCENARIO}/add/play/": POSTED,
-    f"{SCENARIO}/<path:object_id>/play/": POSTED,
-    f"{SCENARIO}/add/user/": POSTED,
-    f"{SCENARIO}/<path:object_id>/user/": POSTED,
-    f"{SCENARIO}/<path:object_id>/check/": POSTED,
-    f"{SCENARIO}/<path:object_id>/here/": WRITTEN,
-    f"{SCENARIO}/<path:object_id>/draft/": POSTED,
-    f"{SCENARIO}/<path:object_id>/duplicate/": POSTED,
-    f"{SCENARIO}/<path:object_id>/export/": SEEN,
-    f"{SCENARIO}/<path:object_id>/steps/<int:step_id>/": SEEN,
-    **of_model("scenarios_app/draft", add=WRITTEN, delete=WRITTEN),
-    f"{DRAFT}/add/check/": POSTED,
-    f"{DRAFT}/add/try/": POSTED,
-    f"{DRAFT}/<path:object_id>/try/": POSTED,
-    f"{DRAFT}/add/play/": POSTED,
-    f"{DRAFT}/<path:object_id>/play/": POSTED,
-    f"{DRAFT}/add/user/": POSTED,
-    f"{DRAFT}/<path:object_id>/user/": POSTED,
-    f"{DRAFT}/from-document/": POSTED,
-    f"{DRAFT}/<path:object_id>/check/": POSTED,
-    f"{DRAFT}/<path:object_id>/here/": WRITTEN,
-    f"{DRAFT}/<path:object_id>/publish/": WRITTEN,
-    f"{DRAFT}/<path:object_id>/steps/<int:step_id>/": SEEN,
-    **of_model("scenarios_app/servedrequest"),
-    f"{REQUEST}/session/": SEEN,
+    f"{SCENARIO}/add/check/": POST_ONLY,
+    f"{SCENARIO}/add/try/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/try/": POST_ONLY,
+    f"{SCENARIO}/add/play/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/play/": POST_ONLY,
+    f"{SCENARIO}/add/user/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/user/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/check/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/here/": FOR_EDITORS,
+    f"{SCENARIO}/<path:object_id>/draft/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/duplicate/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/export/": FOR_READERS,
+    f"{SCENARIO}/<path:object_id>/steps/<int:step_id>/": FOR_READERS,
+    **model_routes("scenarios_app/draft", add=FOR_EDITORS, delete=FOR_EDITORS),
+    f"{DRAFT}/add/check/": POST_ONLY,
+    f"{DRAFT}/add/try/": POST_ONLY,
+    f"{DRAFT}/<path:object_id>/try/": POST_ONLY,
+    f"{DRAFT}/add/play/": POST_ONLY,
+    f"{DRAFT}/<path:object_id>/play/": POST_ONLY,
+    f"{DRAFT}/add/user/": POST_ONLY,
+    f"{DRAFT}/<path:object_id>/user/": POST_ONLY,
+    f"{DRAFT}/from-document/": POST_ONLY,
+    f"{DRAFT}/<path:object_id>/check/": POST_ONLY,
+    f"{DRAFT}/<path:object_id>/here/": FOR_EDITORS,
+    f"{DRAFT}/<path:object_id>/publish/": FOR_EDITORS,
+    f"{DRAFT}/<path:object_id>/steps/<int:step_id>/": FOR_READERS,
+    **model_routes("scenarios_app/servedrequest"),
+    f"{REQUEST}/session/": FOR_READERS,
     f"{REQUEST}/session/record/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/session/reset/": (LOGIN, 405, 405, 405),
     f"{REQUEST}/session/rename/": (LOGIN, 405, 405, 405),
-    f"{REQUEST}/sessions/": SEEN,
-    f"{REQUEST}/<int:pk>/make-step/": WRITTEN,
-    f"{REQUEST}/make-step/": MOVED_FOR_READERS,
-    **of_model("chat_app/modelprofile", add=WRITTEN, delete=WRITTEN),
-    **of_model("chat_app/conversation", delete=WRITTEN),
-    **of_model("chat_app/message"),
-    **of_model("chat_app/contextstate"),
-    **of_model("chat_app/abcomparison"),
-    **of_model("traces_app/trace", delete=WRITTEN),
+    f"{REQUEST}/sessions/": FOR_READERS,
+    f"{REQUEST}/<int:pk>/make-step/": FOR_EDITORS,
+    f"{REQUEST}/make-step/": REDIRECT_FOR_READERS,
+    **model_routes("chat_app/modelprofile", add=FOR_EDITORS, delete=FOR_EDITORS),
+    **model_routes("chat_app/conversation", delete=FOR_EDITORS),
+    **model_routes("chat_app/message"),
+    **model_routes("chat_app/contextstate"),
+    **model_routes("chat_app/abcomparison"),
+    **model_routes("traces_app/trace", delete=FOR_EDITORS),
 }
 
 
 def test_every_page_has_its_row() -> None:
-    assert set(routes()) == set(MATRIX)
+    assert set(list_page_routes()) == set(MATRIX)
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("mode", ["dev", "prod"])
-def test_one_gets_where_one_may_and_each_page_has_a_policy(
-    settings: Any, ids: dict[str, Any], mode: str, who: str
+def test_each_role_gets_the_expected_status_and_each_page_a_policy(
+    settings: Any, ids: dict[str, Any], mode: str, role: str
 ) -> None:
     settings.MOCKLLM_ENV = mode
-    client = somebody(who)
-    got: dict[str, int | str] = {}
-    loose: list[str] = []
+    client = make_client(role)
+    statuses: dict[str, int | str] = {}
+    without_policy: list[str] = []
     for route in MATRIX:
-        response = client.get(address(route, ids))
-        asked = response.headers.get("Location", "").startswith("/admin/login/")
-        got[route] = LOGIN if asked else response.status_code
+        response = client.get(build_url(route, ids))
+        needs_login = response.headers.get("Location", "").startswith("/admin/login/")
+        statuses[route] = LOGIN if needs_login else response.status_code
         if not has_policy(response):
-            loose.append(route)
-    wanted = MATRIX | (IN_PROD if mode == "prod" else {})
-    assert got == {route: row[WHO.index(who)] for route, row in wanted.items()}
-    assert loose == []
+            without_policy.append(route)
+    expected = MATRIX | (PROD_CHANGES if mode == "prod" else {})
+    assert statuses == {route: row[ROLES.index(role)] for route, row in expected.items()}
+    assert without_policy == []
 
 
 def has_policy(response: Any) -> bool:
-    """Whether an answer says what may be loaded into it; one that is no page need not."""
+    """Return whether a page has a content security policy; other responses need none."""
     if not response.headers.get("Content-Type", "").startswith("text/html"):
         return True
     policy = response.headers.get("Content-Security-Policy", "").split("; ")

@@ -1,4 +1,4 @@
-"""What describes the APIs, asked of a fresh process by many clients at the same moment."""
+"""Descriptions of the APIs that many clients request from a new process simultaneously."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,49 +12,51 @@ from tests.serving.processes.serve_process import serving
 DOCUMENTS = ("/api/schema/", "/control/schema/", "/control/schema/scenario.json")
 PAGES = ("/api/docs/", "/control/docs/")
 # Enough parallel requests that most of them failed before.
-ASKED = (*DOCUMENTS, *PAGES) * 4
+PATHS = (*DOCUMENTS, *PAGES) * 4
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The answers as path, status and body, and what the process said on standard error."""
+class ParallelRun:
+    """The answers as path, status and body, and the process's standard error."""
 
     answers: list[tuple[str, int, bytes]]
-    said: str
+    stderr: str
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    together = Barrier(len(ASKED))
+def parallel_run(tmp_path_factory: pytest.TempPathFactory) -> ParallelRun:
+    barrier = Barrier(len(PATHS))
 
-    def ask(path: str) -> tuple[str, int, bytes]:
+    def send_request(path: str) -> tuple[str, int, bytes]:
         connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
         try:
             connection.connect()
-            together.wait(60)
+            barrier.wait(60)
             connection.request("GET", path)
-            answer = connection.getresponse()
-            return path, answer.status, answer.read()
+            response = connection.getresponse()
+            return path, response.status, response.read()
         finally:
             connection.close()
 
     with (
         serving(tmp_path_factory.mktemp("fresh")) as server,
-        ThreadPoolExecutor(len(ASKED)) as clients,
+        ThreadPoolExecutor(len(PATHS)) as clients,
     ):
-        answers = list(clients.map(ask, ASKED))
-        _, _, said = server.end()
-    return Asked(answers, said)
+        answers = list(clients.map(send_request, PATHS))
+        _, _, stderr = server.end()
+    return ParallelRun(answers, stderr)
 
 
-def test_all_get_what_they_ask_for(asked: Asked) -> None:
-    assert [(path, status) for path, status, _ in asked.answers] == [(path, 200) for path in ASKED]
+def test_parallel_requests_get_status_200(parallel_run: ParallelRun) -> None:
+    assert [(path, status) for path, status, _ in parallel_run.answers] == [
+        (path, 200) for path in PATHS
+    ]
 
 
-def test_all_get_the_same_documents(asked: Asked) -> None:
-    bodies = {(path, body) for path, _, body in asked.answers if path in DOCUMENTS}
+def test_parallel_requests_get_the_same_documents(parallel_run: ParallelRun) -> None:
+    bodies = {(path, body) for path, _, body in parallel_run.answers if path in DOCUMENTS}
     assert len(bodies) == len(DOCUMENTS)
 
 
-def test_nothing_is_warned_of(asked: Asked) -> None:
-    assert "Warning" not in asked.said
+def test_parallel_requests_cause_no_warning(parallel_run: ParallelRun) -> None:
+    assert "Warning" not in parallel_run.stderr

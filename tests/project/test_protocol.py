@@ -1,4 +1,4 @@
-"""What a client may make the server wait for, and hold, before there is a request."""
+"""Limits on the time and memory that a client uses before its request is complete."""
 
 import asyncio
 import contextlib
@@ -12,60 +12,70 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mockllm_site.serve.protocol import GuardedProtocol, close_stalled_connections
 from mockllm_site.serve.server import GARBAGE
-from tests.project.guarded import HEAD_BYTES, OPENING, connected, serving, told
+from tests.project.guarded import (
+    HEAD_BYTES,
+    REQUEST_START,
+    open_connection,
+    send_and_read_all,
+    serving,
+)
 from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.serving.transports.direct_door import answer_of, raw
 
 
-async def test_a_head_that_does_not_end_is_refused_and_not_collected(
+async def test_endless_head_is_refused_and_not_collected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serving(monkeypatch) as port:
-        reader, writer = await connected(port)
-        writer.write(OPENING + b"x-endless: ")
+        reader, writer = await open_connection(port)
+        writer.write(REQUEST_START + b"x-endless: ")
         sent = 0
         with contextlib.suppress(ConnectionError):
             while sent < 64 * HEAD_BYTES and not reader.at_eof():
                 writer.write(b"a" * 4096)
                 await asyncio.wait_for(writer.drain(), 60)
                 sent += 4096
-        said = await reader.read()
-        assert said.startswith(b"HTTP/1.1 431 ")
-        assert b"connection: close" in said
+        response = await reader.read()
+        assert response.startswith(b"HTTP/1.1 431 ")
+        assert b"connection: close" in response
         writer.close()
 
 
-@pytest.mark.parametrize("begun", [b"", b"POST", OPENING, OPENING + b"x-slow: a"])
-async def test_a_head_that_stops_is_waited_for_so_long(
-    monkeypatch: pytest.MonkeyPatch, begun: bytes
+@pytest.mark.parametrize(
+    "request_start", [b"", b"POST", REQUEST_START, REQUEST_START + b"x-slow: a"]
+)
+async def test_incomplete_head_gets_status_408_after_the_timeout(
+    monkeypatch: pytest.MonkeyPatch, request_start: bytes
 ) -> None:
-    async with serving(monkeypatch, patience=0.2) as port:
-        said = await asyncio.wait_for(told(port, begun), 60)
-    assert said.startswith(b"HTTP/1.1 408 ") if begun else said == b""
+    async with serving(monkeypatch, timeout_seconds=0.2) as port:
+        response = await asyncio.wait_for(send_and_read_all(port, request_start), 60)
+    assert response.startswith(b"HTTP/1.1 408 ") if request_start else response == b""
 
 
-async def test_a_head_that_comes_drop_by_drop_is_waited_for_no_longer(
+async def test_slow_head_gets_status_408_after_the_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with serving(monkeypatch, patience=0.2) as port:
-        reader, writer = await connected(port)
-        writer.write(OPENING)
-        said = asyncio.create_task(reader.read())
+    async with serving(monkeypatch, timeout_seconds=0.2) as port:
+        reader, writer = await open_connection(port)
+        writer.write(REQUEST_START)
+        read_task = asyncio.create_task(reader.read())
         with contextlib.suppress(ConnectionError):
-            while not said.done():
+            while not read_task.done():
                 writer.write(b"x-a: b\r\n")
-                await asyncio.wait({said}, timeout=0.02)
-        assert (await said).startswith(b"HTTP/1.1 408 ")
+                await asyncio.wait({read_task}, timeout=0.02)
+        assert (await read_task).startswith(b"HTTP/1.1 408 ")
         writer.close()
 
 
 @pytest.mark.parametrize("length", [b"content-length: 10", b"transfer-encoding: chunked"])
-async def test_a_body_that_stops_is_waited_for_so_long(
+async def test_incomplete_body_gets_status_408_after_the_timeout(
     monkeypatch: pytest.MonkeyPatch, length: bytes
 ) -> None:
-    async with serving(monkeypatch, patience=0.2) as port:
-        said = await asyncio.wait_for(told(port, OPENING + length + b"\r\n\r\n"), 60)
-    assert said.startswith(b"HTTP/1.1 408 ")
+    async with serving(monkeypatch, timeout_seconds=0.2) as port:
+        response = await asyncio.wait_for(
+            send_and_read_all(port, REQUEST_START + length + b"\r\n\r\n"), 60
+        )
+    assert response.startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize("size", [0, 10, 65_536, 3_000_000])
@@ -73,9 +83,9 @@ async def test_whole_requests_are_answered_one_after_another(
     monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     async with serving(monkeypatch) as port:
-        reader, writer = await connected(port)
+        reader, writer = await open_connection(port)
         for _ in range(3):
-            writer.write(OPENING + b"content-length: %d\r\n\r\n" % size + b"x" * size)
+            writer.write(REQUEST_START + b"content-length: %d\r\n\r\n" % size + b"x" * size)
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200 ")
             assert await reader.readexactly(len(str(size))) == b"%d" % size
@@ -86,39 +96,41 @@ async def test_a_connection_that_is_not_used_again_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serving(monkeypatch, idle=0) as port:
-        said = await asyncio.wait_for(told(port, OPENING + b"content-length: 0\r\n\r\n"), 60)
-    assert said.startswith(b"HTTP/1.1 200 ")
+        response = await asyncio.wait_for(
+            send_and_read_all(port, REQUEST_START + b"content-length: 0\r\n\r\n"), 60
+        )
+    assert response.startswith(b"HTTP/1.1 200 ")
 
 
-def looking(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
-    """Waits until the server has looked at its connections."""
-    looks = 0
+def watch_stall_checks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
+    """Return a function that waits until the server has checked its connections for stalls."""
+    checks = 0
 
-    def look(connections: Iterable[Any]) -> None:
-        nonlocal looks
+    def check_connections(connections: Iterable[Any]) -> None:
+        nonlocal checks
         close_stalled_connections(connections)
-        looks += 1
+        checks += 1
 
-    async def looked() -> None:
-        # The running check may have begun too early.
-        before = looks
-        while looks < before + 2:
+    async def wait_for_stall_check() -> None:
+        # The next check may have started before this call.
+        before = checks
+        while checks < before + 2:
             await asyncio.sleep(0.01)
 
-    monkeypatch.setattr("mockllm_site.serve.server.close_stalled_connections", look)
-    return looked
+    monkeypatch.setattr("mockllm_site.serve.server.close_stalled_connections", check_connections)
+    return wait_for_stall_check
 
 
 async def test_no_connection_is_idle_while_a_request_comes_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked = looking(monkeypatch)
+    wait_for_stall_check = watch_stall_checks(monkeypatch)
     async with serving(monkeypatch, idle=0) as port:
-        reader, writer = await connected(port)
-        writer.write(OPENING + b"content-length: 0\r\n\r\n" + OPENING)
+        reader, writer = await open_connection(port)
+        writer.write(REQUEST_START + b"content-length: 0\r\n\r\n" + REQUEST_START)
         assert (await reader.readuntil(b"\r\n\r\n0")).startswith(b"HTTP/1.1 200 ")
         writer.write(b"content-length: 2\r\n\r\na")
-        await looked()
+        await wait_for_stall_check()
         writer.write(b"b")
         assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 200 ")
         writer.close()
@@ -127,31 +139,34 @@ async def test_no_connection_is_idle_while_a_request_comes_in(
 async def test_connection_is_not_idle_while_a_pipelined_request_is_incomplete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked, playing = looking(monkeypatch), Playing(scenario("s", says("Hi!")))
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
-    asked = raw(chat())
+    wait_for_stall_check, harness = (
+        watch_stall_checks(monkeypatch),
+        Playing(scenario("s", says("Hi!"))),
+    )
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
+    request = raw(chat())
     async with serving(monkeypatch, idle=0) as port:
-        reader, writer = await connected(port)
-        writer.write(asked + asked[:-1])
+        reader, writer = await open_connection(port)
+        writer.write(request + request[:-1])
         assert b"Hi!" in await answer_of(reader)
-        await looked()
-        writer.write(asked[-1:])
+        await wait_for_stall_check()
+        writer.write(request[-1:])
         assert b"Hi!" in await answer_of(reader)
         writer.close()
 
 
 async def test_a_body_in_chunks_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = b"".join(b"%x\r\n%s\r\n" % (n, b"y" * n) for n in (1, 70_000, 5))
-    request = OPENING + b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    request = REQUEST_START + b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
     async with serving(monkeypatch) as port:
-        said = await told(port, request, chunks, b"0\r\n\r\n")
-    assert said.endswith(b"70006")
+        response = await send_and_read_all(port, request, chunks, b"0\r\n\r\n")
+    assert response.endswith(b"70006")
 
 
-async def test_a_server_looks_for_garbage_where_there_may_be_some(
+async def test_server_freezes_old_objects_and_collects_rarely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What was there when it started is looked through no more, and all together seldom."""
+    """Objects from before the start are frozen, and full collections are rare."""
     before = gc.get_threshold()
     try:
         async with serving(monkeypatch):
@@ -162,7 +177,7 @@ async def test_a_server_looks_for_garbage_where_there_may_be_some(
 
 
 def test_uvicorn_still_has_what_the_protocol_overrides_and_calls() -> None:
-    """Private names, which a new version may rename: ours would then be called by nobody."""
+    """They are private: if a new version renames them, the overrides are never called."""
     overridden = {"_should_upgrade", "_unsupported_upgrade_warning"}
     assert overridden <= vars(GuardedProtocol).keys()
     assert overridden <= vars(HttpToolsProtocol).keys()

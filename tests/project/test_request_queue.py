@@ -1,4 +1,4 @@
-"""Requests that a client sends ahead on one connection, and what they cost others."""
+"""Pipelined requests on one connection: their order, limits, and effect on others."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,14 @@ from scenarios_app.serving.transports.asgi_scope import (
     make_call,
     read_headers,
 )
-from tests.project.guarded import HEAD_BYTES, OPENING, answer, connected, reading, serving
+from tests.project.guarded import (
+    HEAD_BYTES,
+    REQUEST_START,
+    open_connection,
+    read_body_app,
+    send_response,
+    serving,
+)
 from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.serving.transports import guarded
 from tests.serving.transports.direct_door import raw
@@ -32,37 +39,39 @@ from tests.serving.transports.guarded import Client
 
 CHAT = "/v1/chat/completions"
 GET = b"GET / HTTP/1.1\r\nhost: any\r\n\r\n"
-CHUNKED = OPENING + b"transfer-encoding: chunked\r\n\r\n"
+CHUNKED = REQUEST_START + b"transfer-encoding: chunked\r\n\r\n"
 
 
 class Application:
-    """Answers with a body's length, once `open` is set; counts what it is given at once."""
+    """Answers with the length of a body once `released` is set; counts concurrent requests."""
 
     def __init__(self) -> None:
-        self.open = asyncio.Event()
-        self.running = self.most = self.answered = 0
+        self.released = asyncio.Event()
+        self.running = self.max_running = self.response_count = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.running += 1
-        self.most = max(self.most, self.running)
-        await self.open.wait()
-        await reading(scope, receive, send)
+        self.max_running = max(self.max_running, self.running)
+        await self.released.wait()
+        await read_body_app(scope, receive, send)
         self.running -= 1
-        self.answered += 1
+        self.response_count += 1
 
 
 @pytest.fixture
 async def app() -> AsyncIterator[Application]:
     application = Application()
     yield application
-    application.open.set()
+    application.released.set()
 
 
-def connection(monkeypatch: pytest.MonkeyPatch, app: Application) -> tuple[GuardedProtocol, Client]:
+def make_connection(
+    monkeypatch: pytest.MonkeyPatch, app: Application
+) -> tuple[GuardedProtocol, Client]:
     return guarded.connection(Playing(scenario("s", says("Hi!"))), monkeypatch, app=app)
 
 
-async def turns(count: int) -> None:
+async def run_loop(count: int) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -70,51 +79,51 @@ async def turns(count: int) -> None:
 async def test_one_request_of_a_connection_is_parsed_in_each_turn(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(raw(chat()) * 20)
     assert len(client.heard) == 1
-    await turns(5)
+    await run_loop(5)
     assert 1 < len(client.heard) <= 7
-    await turns(50)
-    assert [said[:12] for said in client.heard] == [b"HTTP/1.1 200"] * 20
+    await run_loop(50)
+    assert [response[:12] for response in client.heard] == [b"HTTP/1.1 200"] * 20
 
 
 async def test_a_request_waits_unparsed_for_the_answer_before_it(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET * 20)
-    await turns(100)
-    assert app.most == 1 and client.heard == [] and not protocol.pipeline
-    app.open.set()
-    await turns(300)
-    assert app.answered == 20 and app.most == 1
+    await run_loop(100)
+    assert app.max_running == 1 and client.heard == [] and not protocol.pipeline
+    app.released.set()
+    await run_loop(300)
+    assert app.response_count == 20 and app.max_running == 1
 
 
-async def test_a_connection_that_sends_far_ahead_is_read_no_more_until_it_is_answered(
+async def test_connection_that_sends_far_ahead_is_paused_until_answered(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET)
     protocol.data_received(GET)
-    # Still read, so that a disconnect is noticed.
+    # The connection is still read to notice a disconnect.
     assert not client.paused
     protocol.data_received(GET * (MAX_HELD_BYTES // len(GET) + 1))
     assert client.paused
-    await turns(10)
+    await run_loop(10)
     protocol.flow.resume_reading()
     assert client.paused
-    app.open.set()
+    app.released.set()
     async with asyncio.timeout(60):
         while client.paused:
             await asyncio.sleep(0)
 
 
-async def test_nothing_is_held_of_a_connection_that_has_gone(
+async def test_closed_connection_releases_its_queued_bytes(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
     before = GuardedProtocol._all_held
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET * 5_000)
     assert GuardedProtocol._all_held - before == 4_999 * len(GET)
     client.closed = True
@@ -122,10 +131,10 @@ async def test_nothing_is_held_of_a_connection_that_has_gone(
     assert GuardedProtocol._all_held == before and not protocol._held
 
 
-async def test_the_connection_that_would_hold_more_than_all_may_is_closed(
+async def test_connection_beyond_the_total_queue_limit_is_closed(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET)
     monkeypatch.setattr(SerialProtocol, "_all_held", MAX_ALL_HELD_BYTES)
     protocol.data_received(GET)
@@ -134,11 +143,11 @@ async def test_the_connection_that_would_hold_more_than_all_may_is_closed(
 
 REQUESTS = (
     (GET, 0),
-    (OPENING + b"content-length: 12\r\n\r\n" + b"\r\n\r\na\r\n\r\nb\r\n", 12),
+    (REQUEST_START + b"content-length: 12\r\n\r\n" + b"\r\n\r\na\r\n\r\nb\r\n", 12),
     (CHUNKED + b"8\r\n\r\n\r\n\r\n\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 11),
     (CHUNKED + b"2\r\nab\r\n0\r\nx-sum: 1\r\nx-b: c\r\n\r\n", 2),
     (b"\r\n" + GET, 0),
-    (OPENING + b"content-length: 70000\r\n\r\n" + b"x" * 70_000, 70_000),
+    (REQUEST_START + b"content-length: 70000\r\n\r\n" + b"x" * 70_000, 70_000),
 )
 
 
@@ -146,30 +155,32 @@ REQUESTS = (
 async def test_requests_are_the_same_however_their_bytes_are_cut(
     monkeypatch: pytest.MonkeyPatch, app: Application, seed: int
 ) -> None:
-    drawn = random.Random(seed)
-    chosen = [drawn.choice(REQUESTS) for _ in range(12)]
-    data = b"".join(request for request, _ in chosen)
-    protocol, client = connection(monkeypatch, app)
-    app.open.set()
-    longest = drawn.choice((3, 40, 400))
+    rng = random.Random(seed)
+    requests = [rng.choice(REQUESTS) for _ in range(12)]
+    data = b"".join(request for request, _ in requests)
+    protocol, client = make_connection(monkeypatch, app)
+    app.released.set()
+    max_piece_bytes = rng.choice((3, 40, 400))
     while data:
-        # Most of a long body comes in one packet.
-        long = data.startswith(b"x" * 1_000)
-        size = 60_000 if long else drawn.randint(1, longest)
+        # Send most of a long body in one packet.
+        in_long_body = data.startswith(b"x" * 1_000)
+        size = 60_000 if in_long_body else rng.randint(1, max_piece_bytes)
         protocol.data_received(data[:size])
         data = data[size:]
-        await turns(drawn.randint(0, 2))
-    await turns(300)
-    said = b"".join(client.heard).split(b"HTTP/1.1 200 OK\r\n")[1:]
-    assert [int(one.rpartition(b"\r\n")[2]) for one in said] == [size for _, size in chosen]
-    assert app.most == 1
+        await run_loop(rng.randint(0, 2))
+    await run_loop(300)
+    responses = b"".join(client.heard).split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert [int(response.rpartition(b"\r\n")[2]) for response in responses] == [
+        size for _, size in requests
+    ]
+    assert app.max_running == 1
 
 
-async def test_thousands_of_pieces_of_a_body_leave_others_their_turn(
+async def test_body_of_many_chunks_does_not_block_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
-    app.open.set()
+    protocol, client = make_connection(monkeypatch, app)
+    app.released.set()
     body = b"\r\n\r\n" * 10_000
     protocol.data_received(CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
     assert len(protocol._held) > len(body) // 2
@@ -179,10 +190,10 @@ async def test_thousands_of_pieces_of_a_body_leave_others_their_turn(
     assert client.heard[-1].endswith(b"40000")
 
 
-async def test_a_client_that_takes_nothing_of_its_answer_is_left_alone_no_longer_than_so_long(
+async def test_client_that_reads_none_of_its_answer_is_disconnected(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = connection(monkeypatch, app)
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET)
     now = time.monotonic()
     client.unread = 1_000
@@ -196,7 +207,7 @@ async def test_a_client_that_takes_nothing_of_its_answer_is_left_alone_no_longer
 
 
 class Scopes:
-    """Reads a body and keeps the headers there are then."""
+    """Reads a body, then records the headers of the scope."""
 
     def __init__(self) -> None:
         self.headers: list[dict[bytes, bytes]] = []
@@ -206,13 +217,13 @@ class Scopes:
         while message["more_body"]:
             message = await receive()
         self.headers.append(dict(scope["headers"]))
-        await answer(send, 200, b"")
+        await send_response(send, 200, b"")
 
 
-async def test_trailers_are_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_trailers_are_not_added_to_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     scopes = Scopes()
     async with serving(monkeypatch, app=scopes) as port:
-        reader, writer = await connected(port)
+        reader, writer = await open_connection(port)
         for _ in range(2):
             writer.write(CHUNKED + b"1\r\na\r\n")
             await writer.drain()
@@ -220,7 +231,7 @@ async def test_trailers_are_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
             writer.write(b"0\r\nx-mockllm-session: theirs\r\n\r\n")
             await reader.readuntil(b"\r\n\r\n")
         writer.close()
-    assert [sorted(one) for one in scopes.headers] == [[b"host", b"transfer-encoding"]] * 2
+    assert [sorted(headers) for headers in scopes.headers] == [[b"host", b"transfer-encoding"]] * 2
 
 
 @pytest.mark.parametrize("line", [b"x: y\r\n", b"x-endless"])
@@ -228,30 +239,30 @@ async def test_trailers_are_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_trailers_that_do_not_end_are_refused(
     monkeypatch: pytest.MonkeyPatch, line: bytes, early: bool
 ) -> None:
-    async def at_once(scope: Scope, receive: Receive, send: Send) -> None:
-        await answer(send, 401, b"")
+    async def reject(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_response(send, 401, b"")
 
-    async with serving(monkeypatch, app=at_once if early else reading) as port:
-        reader, writer = await connected(port)
+    async with serving(monkeypatch, app=reject if early else read_body_app) as port:
+        reader, writer = await open_connection(port)
         writer.write(CHUNKED + b"1\r\na\r\n")
         if early:
             assert b" 401 " in await reader.readuntil(b"\r\n\r\n")
         writer.write(b"0\r\n")
-        told = asyncio.create_task(reader.read())
+        read_task = asyncio.create_task(reader.read())
         with contextlib.suppress(ConnectionError):
             for _ in range(4):
                 writer.write(line * (HEAD_BYTES // len(line)))
-                await asyncio.wait({told}, timeout=0.05)
-        said = await asyncio.wait_for(told, 60)
-        assert said == b"" if early else said.startswith(b"HTTP/1.1 431 ")
+                await asyncio.wait({read_task}, timeout=0.05)
+        response = await asyncio.wait_for(read_task, 60)
+        assert response == b"" if early else response.startswith(b"HTTP/1.1 431 ")
         writer.close()
 
 
-async def test_a_body_whose_chunk_begins_in_a_packet_of_its_own_is_read_to_its_end(
+async def test_chunked_body_in_many_packets_is_read_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serving(monkeypatch) as port:
-        reader, writer = await connected(port)
+        reader, writer = await open_connection(port)
         for piece in (CHUNKED, b"3\r\n", b"abc\r\n", b"0", b"\r\n", b"\r\n"):
             writer.write(piece)
             await writer.drain()
@@ -264,10 +275,10 @@ async def test_a_body_whose_chunk_begins_in_a_packet_of_its_own_is_read_to_its_e
 async def test_line_ends_between_requests_do_not_keep_a_connection(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    app.open.set()
-    protocol, client = connection(monkeypatch, app)
+    app.released.set()
+    protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET)
-    await turns(10)
+    await run_loop(10)
     idle = time.monotonic() + protocol.timeout_keep_alive + 1
     protocol.data_received(b"\r\n")
     protocol.close_if_stalled(idle)
@@ -278,45 +289,48 @@ async def test_line_ends_between_requests_do_not_keep_a_connection(
 async def test_a_post_that_offers_another_protocol_is_answered(
     monkeypatch: pytest.MonkeyPatch, app: Application, offered: bytes
 ) -> None:
-    app.open.set()
-    protocol, client = connection(monkeypatch, app)
+    app.released.set()
+    protocol, client = make_connection(monkeypatch, app)
     upgrade = b"connection: upgrade\r\nupgrade: " + offered + b"\r\ncontent-length: 5\r\n\r\n"
-    protocol.data_received((OPENING + upgrade + b"hello") * 2)
-    await turns(20)
-    assert [said[-1:] for said in client.heard if not said.startswith(b"HTTP")] == [b"5", b"5"]
+    protocol.data_received((REQUEST_START + upgrade + b"hello") * 2)
+    await run_loop(20)
+    assert [response[-1:] for response in client.heard if not response.startswith(b"HTTP")] == [
+        b"5",
+        b"5",
+    ]
 
 
 async def test_blanks_after_a_header_are_not_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scopes = Scopes()
     async with serving(monkeypatch, app=scopes) as port:
-        reader, writer = await connected(port)
+        reader, writer = await open_connection(port)
         writer.write(b"GET / HTTP/1.1\r\nhost: any \r\nx-a:\t b c \t \r\n\r\n")
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
     assert scopes.headers == [{b"host": b"any", b"x-a": b"b c"}]
 
 
-async def test_heads_that_stop_leave_where_no_more_connections_are_taken(
+async def test_incomplete_heads_are_closed_when_connections_run_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(protocol_module, "CROWDED_SECONDS", 0.2)
-    async with serving(monkeypatch, connections=8, most=12) as port:
-        half_open = [await connected(port) for _ in range(12)]
+    async with serving(monkeypatch, connections=8, max_connections=12) as port:
+        half_open = [await open_connection(port) for _ in range(12)]
         for _, writer in half_open:
-            writer.write(OPENING)
+            writer.write(REQUEST_START)
         async with asyncio.timeout(30):
-            said = b""
-            while b" 200 " not in said:
-                reader, writer = await connected(port)
+            response = b""
+            while b" 200 " not in response:
+                reader, writer = await open_connection(port)
                 writer.write(GET)
-                said = await reader.readuntil(b"\r\n\r\n")
+                response = await reader.readuntil(b"\r\n\r\n")
                 writer.close()
                 await asyncio.sleep(0.05)
         for _, writer in half_open:
             writer.close()
 
 
-def test_blanks_around_a_header_are_not_part_of_it_on_any_way_in() -> None:
+def test_blanks_around_a_header_are_stripped_by_every_transport() -> None:
     call = make_call("GET", "/", query=b"", headers=read_headers([(b"X-A", b" b c \t")]), body=b"")
     assert call.headers == {"x-a": "b c"}
 

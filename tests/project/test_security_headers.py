@@ -1,4 +1,4 @@
-"""What pages tell browsers about HTTPS; the policy is looked at on every page elsewhere."""
+"""The HSTS header of pages; test_page_access.py checks the content security policy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Settings as a process of its own sees them: modes, `.env`, one clear line for what is wrong."""
+"""Settings in a new process: modes, `.env`, and one clear line for each error."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def test_dev_keeps_its_database_in_the_working_directory(tmp_path: Path) -> None
     assert (chosen["MOCKLLM_PORT"], chosen["MOCKLLM_CLOCK"]) == (8000, None)
 
 
-def test_how_a_file_database_is_opened(tmp_path: Path) -> None:
+def test_file_database_is_opened_with_safe_pragmas(tmp_path: Path) -> None:
     code = (
         "from mockllm_site.kit import env; env.configure()\n"
         "from django.db import connection as c\n"
@@ -69,7 +69,7 @@ def test_prod_is_closed(tmp_path: Path) -> None:
     assert chosen["CSRF_TRUSTED_ORIGINS"] == ["https://mock.example", "https://*.qa.example"]
 
 
-def test_a_secret_key_is_made_anew_where_none_is_set(tmp_path: Path) -> None:
+def test_missing_secret_key_is_generated_for_each_process(tmp_path: Path) -> None:
     first, second = (processes.settings(cwd=tmp_path)["SECRET_KEY"] for _ in range(2))
     assert len(first) >= 50
     assert first != second
@@ -77,11 +77,11 @@ def test_a_secret_key_is_made_anew_where_none_is_set(tmp_path: Path) -> None:
 
 def test_dotenv_is_read_and_the_environment_wins(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MOCKLLM_ENV=test\nMOCKLLM_MODELS=a,b\nDRAIN=1\nDEBUG=true\n")
-    seen = processes.look(cwd=tmp_path, variables={"MOCKLLM_MODELS": "c"})
-    assert seen["settings"]["MOCKLLM_ENV"] == "test"
-    assert seen["settings"]["DEBUG"] is True
-    assert seen["settings"]["MOCKLLM_MODELS"] == ["c"]
-    assert "DRAIN" not in seen["environ"]
+    report = processes.inspect_process(cwd=tmp_path, variables={"MOCKLLM_MODELS": "c"})
+    assert report["settings"]["MOCKLLM_ENV"] == "test"
+    assert report["settings"]["DEBUG"] is True
+    assert report["settings"]["MOCKLLM_MODELS"] == ["c"]
+    assert "DRAIN" not in report["environ"]
 
 
 def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:

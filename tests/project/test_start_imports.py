@@ -1,4 +1,4 @@
-"""What a process imports before it does its work: nothing that only some of its users ever want."""
+"""Modules that a process imports at its start: none that only some users need."""
 
 import json
 import os
@@ -36,7 +36,7 @@ LATE = {
     *("httpx2", "httpcore2", "python_multipart", "scenarios_app.engine.document.schema_maker"),
 }
 # Writes a line of JSON to standard error for each line of input, and one at the end.
-TELLING = """
+REPORT_MODULES_CODE = """
 import atexit, json, sys, threading
 def tell():
     print("MODULES", json.dumps(list(sys.modules)), file=sys.stderr, flush=True)
@@ -52,7 +52,7 @@ main()
 
 def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", TELLING, *arguments],
+        [sys.executable, "-P", "-c", REPORT_MODULES_CODE, *arguments],
         cwd=folder,
         env={"PATH": os.environ["PATH"], **variables},
         stdin=subprocess.PIPE,
@@ -62,20 +62,20 @@ def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[
     )
 
 
-def modules_of(told: str) -> set[str]:
-    """The modules that the last line of these tells of."""
-    modules = set(json.loads(told.rpartition("MODULES ")[2]))
+def parse_modules(stderr: str) -> set[str]:
+    """Return the modules that the last report in this output lists."""
+    modules = set(json.loads(stderr.rpartition("MODULES ")[2]))
     assert "mockllm_site.settings" in modules
     return modules
 
 
-def heavy(told: str) -> set[str]:
-    return HEAVY & modules_of(told)
+def parse_heavy_modules(stderr: str) -> set[str]:
+    return HEAVY & parse_modules(stderr)
 
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """The address of a server, which is about to end of itself if it does not get ready."""
+    """Start a server and yield its address; it is killed if it does not become ready in time."""
     with start(folder, "serve", "--port", "0", *options, MOCKLLM_ENV="test") as process:
         timer = threading.Timer(READY_SECONDS, process.kill)
         timer.start()
@@ -89,39 +89,39 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Pope
             process.terminate()
 
 
-def all_imported(process: "subprocess.Popen[str]") -> set[str]:
+def read_modules(process: "subprocess.Popen[str]") -> set[str]:
     assert process.stdin is not None and process.stderr is not None
     print(file=process.stdin, flush=True)
     lines = iter(process.stderr.readline, "")
-    return modules_of(next(line for line in lines if line.startswith("MODULES ")))
+    return parse_modules(next(line for line in lines if line.startswith("MODULES ")))
 
 
-def imported(process: "subprocess.Popen[str]") -> set[str]:
-    return HEAVY & all_imported(process)
+def read_heavy_modules(process: "subprocess.Popen[str]") -> set[str]:
+    return HEAVY & read_modules(process)
 
 
-def test_a_server_answers_providers_without_them_and_imports_pages_with_the_first(
+def test_server_imports_heavy_modules_with_the_first_page(
     tmp_path: Path,
 ) -> None:
     with (
         serving(tmp_path) as (address, process),
         httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
     ):
-        assert imported(process) == set()
+        assert read_heavy_modules(process) == set()
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
         key = {"authorization": "Bearer k"}
         assert client.post("/v1/chat/completions", json=body, headers=key).status_code == 200
-        assert imported(process) == set()
+        assert read_heavy_modules(process) == set()
         assert client.get("/control/scenarios").status_code == 200
-        found = imported(process)
-        assert {"rest_framework.views", "mockllm_site.urls"} <= found
-        assert found.isdisjoint({"unfold.admin", "scenarios_app.admin", "openai", "mcp"})
+        heavy_modules = read_heavy_modules(process)
+        assert {"rest_framework.views", "mockllm_site.urls"} <= heavy_modules
+        assert heavy_modules.isdisjoint({"unfold.admin", "scenarios_app.admin", "openai", "mcp"})
         assert client.get("/admin/login/").status_code == 200
-        assert {"unfold.admin", "scenarios_app.admin"} <= imported(process)
-        accepted = {"accept": "application/json, text/event-stream"}
-        listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-        assert client.post("/control/mcp", json=listed, headers=accepted).status_code == 200
-        assert "mcp" in imported(process)
+        assert {"unfold.admin", "scenarios_app.admin"} <= read_heavy_modules(process)
+        accept = {"accept": "application/json, text/event-stream"}
+        list_tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        assert client.post("/control/mcp", json=list_tools, headers=accept).status_code == 200
+        assert "mcp" in read_heavy_modules(process)
 
 
 def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) ->
         serving(tmp_path, "--light") as (address, process),
         httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
     ):
-        assert all_imported(process) & (NOT_LIGHT | LATE) == set()
+        assert read_modules(process) & (NOT_LIGHT | LATE) == set()
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
         key = {"authorization": "Bearer k"}
         assert client.post("/v1/chat/completions", json=body, headers=key).status_code == 200
@@ -144,21 +144,23 @@ def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) ->
             assert page.headers["content-type"] == "text/markdown; charset=utf-8"
             assert page.text.startswith("# ")
         assert client.get("/docs/nothing/").status_code == 404
-        assert all_imported(process) & NOT_LIGHT == set()
+        assert read_modules(process) & NOT_LIGHT == set()
 
 
 @pytest.mark.parametrize("command", ["check_scenarios", "export_scenarios", "prune"])
-def test_a_command_does_without_them(tmp_path: Path, command: str) -> None:
+def test_command_does_not_import_heavy_modules(tmp_path: Path, command: str) -> None:
     with start(tmp_path, "migrate", "--skip-checks") as process:
-        told = process.communicate()[1]
-    assert (process.returncode, heavy(told)) == (0, set()), told
+        stderr = process.communicate()[1]
+    assert (process.returncode, parse_heavy_modules(stderr)) == (0, set()), stderr
     with start(tmp_path, command, RETENTION_DAYS="1") as process:
-        told = process.communicate()[1]
-    assert (process.returncode, heavy(told)) == (0, set()), told
+        stderr = process.communicate()[1]
+    assert (process.returncode, parse_heavy_modules(stderr)) == (0, set()), stderr
 
 
-def test_checks_look_at_the_admin_too(tmp_path: Path) -> None:
+def test_checks_include_the_admin(tmp_path: Path) -> None:
     with start(tmp_path, "check") as process:
-        told = process.communicate()[1]
-    assert process.returncode == 0, told
-    assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.urls"} <= heavy(told)
+        stderr = process.communicate()[1]
+    assert process.returncode == 0, stderr
+    assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.urls"} <= parse_heavy_modules(
+        stderr
+    )

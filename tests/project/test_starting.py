@@ -1,5 +1,7 @@
-"""Where the demo and the catch-all come from: test mode loads the latter at every start, dev both
-into a new database."""
+"""Loading of the demo and the catch-all scenario.
+
+Test mode loads the catch-all at every start, dev loads both into a new database.
+"""
 
 from pathlib import Path
 
@@ -26,14 +28,14 @@ def names() -> set[str]:
     return set(Scenario.objects.values_list("name", flat=True))
 
 
-@pytest.mark.parametrize(("mode", "loaded"), [("test", {NAME}), ("dev", set()), ("prod", set())])
-def test_test_mode_alone_loads_it_at_every_start(
-    settings: LazySettings, mode: str, loaded: set[str]
+@pytest.mark.parametrize(("mode", "expected"), [("test", {NAME}), ("dev", set()), ("prod", set())])
+def test_only_test_mode_loads_the_catch_all_at_every_start(
+    settings: LazySettings, mode: str, expected: set[str]
 ) -> None:
     settings.MOCKLLM_ENV = mode
     for _ in range(2):
         starting.load_test_mode()
-    assert names() == loaded
+    assert names() == expected
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def dev(settings: LazySettings) -> LazySettings:
     ],
 )
 @pytest.mark.parametrize("files", [True, False], ids=["with scenarios", "alone"])
-def test_a_new_database_gets_both_unless_they_are_not_wanted(
+def test_new_database_gets_the_demo_and_the_catch_all_unless_disabled(
     dev: LazySettings,
     tmp_path: Path,
     files: bool,
@@ -68,7 +70,9 @@ def test_a_new_database_gets_both_unless_they_are_not_wanted(
     assert profiles == ({"demo", "demo-anthropic", "demo-thinking"} if demo else {"demo"})
 
 
-def test_files_take_the_place_of_the_demos_scenarios(dev: LazySettings, tmp_path: Path) -> None:
+def test_scenario_files_replace_demo_scenarios_of_the_same_name(
+    dev: LazySettings, tmp_path: Path
+) -> None:
     dev.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("weather", says("Mine.")))]
     serve._check_and_load([])
     assert Scenario.objects.get(name="weather").steps.count() == 1
@@ -103,7 +107,7 @@ def test_files_are_watched_in_dev_or_if_that_is_asked_for(
         watcher.stop()
 
 
-def test_fixtures_come_beside_the_demo(dev: LazySettings) -> None:
+def test_fixtures_are_loaded_in_addition_to_the_demo(dev: LazySettings) -> None:
     serve._check_and_load(["turns"])
     alone = names()
     assert {"weather", NAME} < alone
@@ -133,7 +137,7 @@ def test_the_demo_is_for_dev_alone(settings: LazySettings, mode: str) -> None:
     assert names() == set()
 
 
-def test_shipped_fixtures_are_ours_whatever_lies_about(
+def test_shipped_fixtures_win_over_files_in_the_working_directory(
     dev: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -143,17 +147,17 @@ def test_shipped_fixtures_are_ours_whatever_lies_about(
     assert {"weather", NAME} <= names()
 
 
-def test_a_server_that_finds_its_tables_made_loads_nothing() -> None:
+def test_server_with_existing_tables_loads_nothing() -> None:
     assert not database.prepare_in_memory()
     lifespan._prepare()
     assert names() == set()
 
 
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
-def test_any_server_has_it_in_test_mode(server: str) -> None:
+def test_every_asgi_server_has_the_catch_all_in_test_mode(server: str) -> None:
     body = b'{"model": "m", "messages": [{"role": "user", "content": "Who are you?"}]}'
     case = Case("hello", "/v1/chat/completions", body, headers={"authorization": "Bearer k"})
     with serving(server, "mockllm_site.asgi:application") as port:
-        seen = ask(port, case)
-    assert dict(seen.headers)["x-mockllm-scenario"] == NAME
-    assert seen.body.count(b"Who are you?") == 1
+        response = ask(port, case)
+    assert dict(response.headers)["x-mockllm-scenario"] == NAME
+    assert response.body.count(b"Who are you?") == 1

@@ -1,4 +1,4 @@
-"""Variables that are meant for us and that nothing reads: a line each, and no error."""
+"""Environment variables that no setting reads get a warning of one line."""
 
 from collections import ChainMap
 from pathlib import Path

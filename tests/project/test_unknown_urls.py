@@ -1,5 +1,7 @@
-"""Requests of API clients to unknown URLs get a provider's JSON 404, from the application and from
-Django alone; browsers get a page, and the paths of this site are not affected."""
+"""Requests of API clients to unknown URLs get a provider's JSON 404; browsers get a page.
+
+Both the ASGI application and Django alone answer so. Paths of this site are not affected.
+"""
 
 import json
 from typing import Any
@@ -48,11 +50,11 @@ def test_django_answers_as_the_provider_and_journals_it(
         response.content.decode()
     )
     assert journal.flush()
-    found = ServedRequest.objects.values_list("provider", "path", "status", "matched")
-    assert list(found) == [(provider, path, 404, False)]
+    entries = ServedRequest.objects.values_list("provider", "path", "status", "matched")
+    assert list(entries) == [(provider, path, 404, False)]
 
 
-async def test_django_answers_so_on_an_event_loop_and_in_debug_mode(settings: Any) -> None:
+async def test_async_django_in_debug_mode_answers_as_the_provider(settings: Any) -> None:
     settings.DEBUG = True
     response = await AsyncClient().post("/messages", "{}", content_type="application/json")
     error = json.loads(response.content)["error"]
@@ -60,7 +62,9 @@ async def test_django_answers_so_on_an_event_loop_and_in_debug_mode(settings: An
 
 
 @pytest.mark.parametrize(("method", "path", "provider"), MISLED)
-def test_the_application_answers_so_before_django(method: str, path: str, provider: str) -> None:
+def test_application_detects_unknown_urls_before_django(
+    method: str, path: str, provider: str
+) -> None:
     assert is_unknown_url(scope(method, path, {}))
     assert is_unknown_url(scope(method, path, {"accept": "application/json"}))
     asks_first = {"access-control-request-method": method}
@@ -127,12 +131,12 @@ def test_unowned_url_gets_a_json_404_in_the_session_of_the_key(path: str) -> Non
     assert row.is_unmatched
 
 
-def test_a_slash_that_is_missing_is_still_added() -> None:
+def test_missing_slash_is_still_added() -> None:
     response = Client().get("/chat")
     assert (response.status_code, response["location"]) == (301, "/chat/")
 
 
-def test_whatever_begins_a_path_of_ours_is_known_to_be() -> None:
+def test_prefixes_of_all_routes_are_listed_as_ours() -> None:
     all_routes = [str(pattern.pattern).lstrip("^") for pattern in urls.urlpatterns]
     below = {route.partition("/")[0] for route in all_routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}

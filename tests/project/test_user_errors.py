@@ -1,4 +1,4 @@
-"""What a user gets wrong at the command line: one line that says so, an exit code, no traceback."""
+"""Errors of users at the command line: one line, an exit code, and no traceback."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.project import command_lines
-from tests.project.command_lines import Done, Line
+from tests.project.command_lines import CommandLine, CommandResult
 
 UUID = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 SECRET = "hunter2"
@@ -74,8 +74,8 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With files that are not what they are taken for, and an empty directory beside them."""
-    made = tmp_path_factory.mktemp("errors")
+    """Return a directory with files of wrong formats and an empty directory."""
+    folder = tmp_path_factory.mktemp("errors")
     document = {"name": "a", "steps": [{"produce": {"text": "Hi"}}]}
     wrong = {"name": "a", "steps": [{"produce": {"texd": "Hi"}}]}
     texts = {
@@ -88,63 +88,77 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "text.sqlite3": "This is a text.\n" * 100,
     }
     for name, text in texts.items():
-        (made / name).write_text(text)
-    (made / "new").mkdir()
-    return made
+        (folder / name).write_text(text)
+    (folder / "new").mkdir()
+    return folder
 
 
-def lines(directory: Path, busy: int) -> Iterator[tuple[str, Line, str, int]]:
-    """A name, what is typed, the pattern of the line that comes, and the exit code."""
+def lines(directory: Path, busy: int) -> Iterator[tuple[str, CommandLine, str, int]]:
+    """Yield a name, the command line, the pattern of its error line, and the exit code."""
     new = str(directory / "new")
     for name, arguments in NEED_TABLES.items():
-        yield f"no tables: {name}", Line(arguments, new), NO_TABLES, 1
+        yield f"no tables: {name}", CommandLine(arguments, new), NO_TABLES, 1
     before = [["migrate", "--verbosity", "0", "scenarios_app", "0001"]]
-    older = Line(["prune", "--days", "1"], new, f"sqlite:///{directory}/older.sqlite3", before)
+    older = CommandLine(
+        ["prune", "--days", "1"], new, f"sqlite:///{directory}/older.sqlite3", before
+    )
     line = r"mockllm: database \S+ is of another version: run `mockllm migrate` or .+ first"
     yield "older tables", older, line, 1
-    for name, (address, said) in DATABASES.items():
+    for name, (address, message) in DATABASES.items():
         url = address.format(directory)
         for command in (SERVE, ["export_scenarios"]):
-            yield f"{name}: {command[0]}", Line(command, new, url), f"mockllm: {said}", 1
-    for name, said in FIXTURES.items():
+            yield f"{name}: {command[0]}", CommandLine(command, new, url), f"mockllm: {message}", 1
+    for name, message in FIXTURES.items():
         url = f"sqlite:///{directory}/fixtures.sqlite3"
-        serve = Line([*SERVE, "--no-demo", "--fixture", name], new, url)
-        yield f"--fixture {name}", serve, f"mockllm: --fixture {name}: {said}", 1
-        yield f"loaddata {name}", Line(["loaddata", name], new, url), f"mockllm: {said}", 1
-    for name, said in SCENARIOS.items():
-        yield f"load_scenarios {name}", Line(["load_scenarios", name], new), f"mockllm: {said}", 1
+        serve = CommandLine([*SERVE, "--no-demo", "--fixture", name], new, url)
+        yield f"--fixture {name}", serve, f"mockllm: --fixture {name}: {message}", 1
+        yield (
+            f"loaddata {name}",
+            CommandLine(["loaddata", name], new, url),
+            f"mockllm: {message}",
+            1,
+        )
+    for name, message in SCENARIOS.items():
+        yield (
+            f"load_scenarios {name}",
+            CommandLine(["load_scenarios", name], new),
+            f"mockllm: {message}",
+            1,
+        )
     for port in ("abc", "70000", "-1", "1.5", ""):
-        yield f"--port {port}", Line(["serve", f"--port={port}"], new), PORT.format(port), 2
-    taken = rf"mockllm: cannot listen on 127\.0\.0\.1:{busy}: Address already in use"
-    yield "a busy port", Line(["serve", "--port", str(busy)], new), taken, 1
-    unknown = Line(["serve", "--wrokers", "2"], new)
+        yield f"--port {port}", CommandLine(["serve", f"--port={port}"], new), PORT.format(port), 2
+    busy_port_message = rf"mockllm: cannot listen on 127\.0\.0\.1:{busy}: Address already in use"
+    yield "a busy port", CommandLine(["serve", "--port", str(busy)], new), busy_port_message, 1
+    unknown = CommandLine(["serve", "--wrokers", "2"], new)
     yield "an option", unknown, r"mockllm serve: unrecognized arguments: --wrokers 2; .+", 2
     nothing = r"mockllm load_scenarios: the following arguments are required: PATH; .+"
-    yield "an argument", Line(["load_scenarios"], new), nothing, 2
+    yield "an argument", CommandLine(["load_scenarios"], new), nothing, 2
     command = r"mockllm: no command 'srve', did you mean serve\? `mockllm help` lists them"
-    yield "a command", Line(["srve"], new), command, 1
+    yield "a command", CommandLine(["srve"], new), command, 1
     strange = r"mockllm: no command '--port'; `mockllm help` lists them"
-    yield "no command", Line(["--port", "9"], new), strange, 1
+    yield "no command", CommandLine(["--port", "9"], new), strange, 1
 
 
-def unlike(done: Done, pattern: str, code: int) -> str:
-    """What is not as it should be; empty where all is."""
-    right = re.fullmatch(f"{pattern}\n", done.err) and done.code == code
-    return "" if right else f"{done.code}: {done.err}"
+def describe_mismatch(result: CommandResult, pattern: str, code: int) -> str:
+    """Return the exit code and output if they are not as expected, otherwise an empty string."""
+    right = re.fullmatch(f"{pattern}\n", result.err) and result.code == code
+    return "" if right else f"{result.code}: {result.err}"
 
 
-def test_each_is_one_line_and_an_exit_code(directory: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        rows = list(lines(directory, taken.getsockname()[1]))
-        done = command_lines.run({name: line for name, line, _, _ in rows}, mode="dev")
-    wrong = {name: unlike(done[name], pattern, code) for name, _, pattern, code in rows}
-    assert {name: said for name, said in wrong.items() if said} == {}
-    assert not any(SECRET in said.err for said in done.values())
+def test_user_error_is_one_line_and_an_exit_code(directory: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        rows = list(lines(directory, listener.getsockname()[1]))
+        results = command_lines.run({name: line for name, line, _, _ in rows}, mode="dev")
+    mismatches = {
+        name: describe_mismatch(results[name], pattern, code) for name, _, pattern, code in rows
+    }
+    assert {name: text for name, text in mismatches.items() if text} == {}
+    assert not any(SECRET in result.err for result in results.values())
 
 
 def test_in_test_mode_a_command_says_how_to_reach_a_server(directory: Path) -> None:
     new = str(directory / "new")
-    typed = {name: Line(arguments, new) for name, arguments in NEED_TABLES.items()}
-    done = command_lines.run(typed, mode="test")
-    wrong = {name: unlike(said, IN_MEMORY, 1) for name, said in done.items()}
-    assert {name: said for name, said in wrong.items() if said} == {}
+    lines = {name: CommandLine(arguments, new) for name, arguments in NEED_TABLES.items()}
+    results = command_lines.run(lines, mode="test")
+    mismatches = {name: describe_mismatch(result, IN_MEMORY, 1) for name, result in results.items()}
+    assert {name: text for name, text in mismatches.items() if text} == {}

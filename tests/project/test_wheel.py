@@ -1,4 +1,4 @@
-"""The package as a user installs it: what is inside, and that nothing shadows it."""
+"""The package as a user installs it: its contents, and that no folder shadows it."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ PUBLIC = CHECKOUT / "mockllm_site" / "public" / "mockllm"
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A working directory whose packages are called as ours are."""
+    """Return a working directory with packages of the same names as the product's."""
     for name in ("mockllm_site", "scenarios_app", "chat_app", "traces_app", "fixtures"):
         package = tmp_path / name
         package.mkdir()
@@ -24,7 +24,7 @@ def hostile(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
+def test_wheel_holds_the_fixtures_and_example_scenarios(wheel: Path) -> None:
     for shipped, source in (
         ("scenarios_app/fixtures", "fixtures"),
         ("mockllm_site/data/scenarios", "examples/scenarios"),
@@ -41,12 +41,12 @@ import django; django.setup()
 from mockllm_site.pages import docs
 html = "".join(docs.render_page(name).html for name in docs.page_files())
 print(len(docs.page_files()))
-shown = {one.removeprefix("/docs/") for one in re.findall('<img src="([^"]+)"', html)}
-print(shown - set(docs.picture_files()), len(shown))
+sources = {source.removeprefix("/docs/") for source in re.findall('<img src="([^"]+)"', html)}
+print(sources - set(docs.picture_files()), len(sources))
 """
     done = processes.python("-P", "-c", code, cwd=tmp_path, variables={"PYTHONPATH": str(wheel)})
     pages = len(list((CHECKOUT / "docs").rglob("*.md"))) + len(BESIDE)
-    pictures = {Path(one).name for one in PICTURE.findall(all_pages())}
+    pictures = {Path(target).name for target in PICTURE.findall(all_pages())}
     assert done.stdout.splitlines() == [str(pages), f"set() {len(pictures)}"], done.stderr
     inside = {file.name for file in (wheel / "mockllm_site/data/docs/screenshots").iterdir()}
     assert inside <= pictures
@@ -57,12 +57,12 @@ def all_pages() -> str:
     return "".join(file.read_text() for file in files)
 
 
-def test_it_puts_only_our_packages_at_the_top(wheel: Path) -> None:
+def test_wheel_has_only_our_packages_at_the_top(wheel: Path) -> None:
     top = {item.name for item in wheel.iterdir() if not item.name.endswith(".dist-info")}
     assert top == {"mockllm", "mockllm_site", "scenarios_app", "chat_app", "traces_app"}
 
 
-def test_its_modules_are_those_of_the_checkout(wheel: Path) -> None:
+def test_modules_of_the_wheel_are_those_of_the_checkout(wheel: Path) -> None:
     for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
         inside = {str(file.relative_to(wheel)) for file in (wheel / package).rglob("*.py")}
         source = {str(file.relative_to(CHECKOUT)) for file in (CHECKOUT / package).rglob("*.py")}
@@ -87,7 +87,7 @@ def test_it_has_a_plugin_of_pytests_and_what_users_import(wheel: Path, tmp_path:
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_the_index_takes_what_is_built(tmp_path: Path) -> None:
+def test_built_packages_pass_twine_check(tmp_path: Path) -> None:
     build = (sys.executable, "-m", "hatchling", "build", "-d", tmp_path)
     assert processes.run(*build, cwd=CHECKOUT).returncode == 0
     built = [*tmp_path.iterdir()]
@@ -96,12 +96,12 @@ def test_the_index_takes_what_is_built(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_its_packages_say_that_they_are_typed(wheel: Path) -> None:
+def test_packages_of_the_wheel_are_marked_as_typed(wheel: Path) -> None:
     for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
         assert (wheel / package / "py.typed").is_file()
 
 
-def test_it_runs_and_finds_its_data_inside_itself(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_runs_and_finds_its_data_inside_itself(wheel: Path, tmp_path: Path) -> None:
     variables = {"PYTHONPATH": str(wheel)}
     done = processes.python("-P", "-m", "mockllm_site", "check", cwd=tmp_path, variables=variables)
     assert (done.returncode, done.stdout) == (
@@ -126,6 +126,6 @@ def test_a_folder_of_the_user_does_not_shadow_ours(
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_hostile_folder_would_be_imported_without_the_flag(hostile: Path) -> None:
+def test_hostile_folder_is_imported_without_the_safe_path_flag(hostile: Path) -> None:
     done = processes.python("-m", "mockllm_site", "check", cwd=hostile)
     assert (done.returncode, done.stderr) == (1, "the wrong mockllm_site\n")

@@ -57,7 +57,7 @@ def transcript(url: str) -> list[tuple[int, list[tuple[str, str]], bytes]]:
 
 @pytest.mark.parametrize("given", ["test", "Test", "TEST"])
 def test_r1_1_the_environment_chooses_the_test_settings(given: str, tmp_path: Path) -> None:
-    chosen = processes.look(cwd=tmp_path, variables={"MOCKLLM_ENV": given})
+    chosen = processes.inspect_process(cwd=tmp_path, variables={"MOCKLLM_ENV": given})
     assert chosen["environ"]["DJANGO_SETTINGS_MODULE"] == "mockllm_site.settings_test"
     assert chosen["settings"]["MOCKLLM_ENV"] == "test"
 
