@@ -1,4 +1,4 @@
-"""Recordings of other tools in a word: what a file of them makes, or why it does not."""
+"""Read recordings of other tools: their conversions, interactions and errors."""
 
 import json
 from typing import Any
@@ -11,23 +11,23 @@ from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import decode_recording
 
 
-def read(value: Any, source: str = "file.json") -> Conversion:
+def read_recording(value: Any, source: str = "file.json") -> Conversion:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    found = decode_recording(data, source=source)
-    assert found is not None
-    made = found.convert("name")
-    if made.steps:
-        load_documents(made.document)
-    return made
+    recording = decode_recording(data, source=source)
+    assert recording is not None
+    conversion = recording.convert("name")
+    if conversion.steps:
+        load_documents(conversion.document)
+    return conversion
 
 
-def interactions(value: Any, source: str = "file.json") -> list[Interaction]:
-    found = decode_recording(json.dumps(value).encode(), source=source)
-    assert found is not None
-    return found.interactions()
+def read_interactions(value: Any, source: str = "file.json") -> list[Interaction]:
+    recording = decode_recording(json.dumps(value).encode(), source=source)
+    assert recording is not None
+    return recording.interactions()
 
 
-def refused(data: Any, source: str = "file.json") -> str:
+def read_error(data: Any, source: str = "file.json") -> str:
     with pytest.raises(DocumentError) as raised:
-        read(data, source)
+        read_recording(data, source)
     return str(raised.value)

@@ -72,11 +72,11 @@ class Finding:
     data: bytes
 
 
-def mutated(rng: random.Random, value: Any) -> Any:
-    """A copy of decoded JSON with one to four values, keys or items changed."""
+def mutate(rng: random.Random, value: Any) -> Any:
+    """Return a copy of decoded JSON with one to four values, keys or items changed."""
     copy = deepcopy(value)
     for _ in range(rng.randint(1, 4)):
-        holder, key = _drawn_place(rng, copy)
+        holder, key = _draw_place(rng, copy)
         if holder is None:
             return deepcopy(rng.choice(_ODD))
         match rng.randrange(6):
@@ -89,7 +89,7 @@ def mutated(rng: random.Random, value: Any) -> Any:
             case 3:
                 holder[key] = [holder[key]]
             case 4:
-                _, _, other = _all_places(copy)[rng.randrange(len(_all_places(copy)))]
+                _, _, other = _list_places(copy)[rng.randrange(len(_list_places(copy)))]
                 holder[key] = deepcopy(other)
             case _:
                 holder[key] = deepcopy(rng.choice(_ODD))
@@ -99,7 +99,7 @@ def mutated(rng: random.Random, value: Any) -> Any:
 _NAMES: Final = ("request", "response", "body", "url", "urlPattern", "text", "parsed_body", "error")
 
 
-def _all_places(value: Any) -> list[tuple[Any, Any, Any]]:
+def _list_places(value: Any) -> list[tuple[Any, Any, Any]]:
     places: list[tuple[Any, Any, Any]] = []
     queue = [value]
     while queue and len(places) < 500:
@@ -111,17 +111,17 @@ def _all_places(value: Any) -> list[tuple[Any, Any, Any]]:
     return places
 
 
-def _drawn_place(rng: random.Random, value: Any) -> tuple[Any, Any]:
-    places = _all_places(value)
+def _draw_place(rng: random.Random, value: Any) -> tuple[Any, Any]:
+    places = _list_places(value)
     if not places:
         return None, None
     holder, key, _ = rng.choice(places)
     return holder, key
 
 
-def file_of(rng: random.Random, suffix: str, value: Any) -> bytes:
-    """The bytes of a mutated file; some of these are changed once more."""
-    changed = mutated(rng, value)
+def make_mutated_file(rng: random.Random, suffix: str, value: Any) -> bytes:
+    """Return the bytes of a mutated file; in some files, bytes are changed too."""
+    changed = mutate(rng, value)
     if suffix == ".yaml":
         data = _yaml(changed)
     elif suffix == ".jsonl" and isinstance(changed, list):
@@ -154,8 +154,8 @@ def _yaml(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
-def imported(data: bytes, source: str) -> list[ScenarioDocument]:
-    """The documents of a file as the import page and the command read them."""
+def import_file(data: bytes, source: str) -> list[ScenarioDocument]:
+    """Return the documents of a file as the import page and the command read them."""
     files = read_upload(data, source=source)
     return load_text(data) if files is None else files.documents
 
@@ -168,23 +168,23 @@ def findings(
     clock: Callable[[], float] = time.process_time,
     keep: Callable[[list[ScenarioDocument]], object] = list,
 ) -> Iterator[Finding]:
-    """Yield what went wrong with `count` mutated files of a format; `keep` stores what was read."""
+    """Yield the findings of `count` mutated files of a format; `keep` stores the documents."""
     suffix, value = SAMPLES[format]
     for number in range(count):
-        data = file_of(random.Random(f"{format}/{seed}/{number}"), suffix, value)
+        data = make_mutated_file(random.Random(f"{format}/{seed}/{number}"), suffix, value)
         started, size = clock(), _peak_megabytes()
         reason = ""
         try:
-            keep(imported(data, f"fuzzed{suffix}"))
+            keep(import_file(data, f"fuzzed{suffix}"))
         except DocumentError:
             pass
         except Exception:
             reason = traceback.format_exc(limit=-4)
-        seconds, grown = clock() - started, _peak_megabytes() - size
+        seconds, grown_megabytes = clock() - started, _peak_megabytes() - size
         if not reason and seconds > MAX_SECONDS:
             reason = f"took {seconds:.1f} s"
-        if not reason and grown > MAX_MEGABYTES:
-            reason = f"took {grown:.0f} MB"
+        if not reason and grown_megabytes > MAX_MEGABYTES:
+            reason = f"took {grown_megabytes:.0f} MB"
         if reason:
             yield Finding(format, number, reason, data)
 
@@ -199,13 +199,12 @@ def main() -> int:
     failed = 0
     for name in SAMPLES:
         started = time.perf_counter()
-        found = list(findings(name, count, seed=seed))
-        failed += len(found)
-        print(
-            f"{name}: {count} files, {len(found)} findings, {time.perf_counter() - started:.0f} s"
-        )
+        file_findings = list(findings(name, count, seed=seed))
+        failed += len(file_findings)
+        seconds = time.perf_counter() - started
+        print(f"{name}: {count} files, {len(file_findings)} findings, {seconds:.0f} s")
         reasons: dict[str, Finding] = {}
-        for finding in found:
+        for finding in file_findings:
             reasons.setdefault(finding.reason.strip().splitlines()[-1][:80], finding)
         for finding in reasons.values():
             print(f"  file {finding.number} ({len(finding.data)} bytes): {finding.reason}")

@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 _URL: Final = "https://api.openai.com/v1/chat/completions"
-_ASKED: Final = {
+_REQUEST_BODY: Final = {
     "model": "gpt-4o",
     "messages": [{"role": "user", "content": "Weather?"}],
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
@@ -33,7 +33,7 @@ _CASSETTE: Final = {
                 "method": "POST",
                 "uri": _URL,
                 "headers": {"authorization": ["Bearer sk-1234567890abcdef1234567890"]},
-                "body": json.dumps(_ASKED),
+                "body": json.dumps(_REQUEST_BODY),
             },
             "response": {
                 "status": {"code": 200, "message": "OK"},
@@ -94,7 +94,7 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
                             "headers": [{"name": "x-api-key", "value": "sk-ant-1234567890abcdef"}],
                             "postData": {
                                 "mimeType": "application/json",
-                                "text": json.dumps(_ASKED),
+                                "text": json.dumps(_REQUEST_BODY),
                             },
                         },
                         "response": {
@@ -145,7 +145,10 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
                         "urlPathPattern": "^/v1/chat/.*completions$",
                         "queryParameters": {"a": {"equalTo": "b"}},
                         "headers": {"content-type": {"equalTo": "application/json"}},
-                        "bodyPatterns": [{"contains": "hi"}, {"equalToJson": json.dumps(_ASKED)}],
+                        "bodyPatterns": [
+                            {"contains": "hi"},
+                            {"equalToJson": json.dumps(_REQUEST_BODY)},
+                        ],
                     },
                     "response": {
                         "status": 200,
@@ -165,12 +168,17 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
         ".jsonl",
         [
             {
-                "request": {"body": _ASKED, "url": _URL},
+                "request": {"body": _REQUEST_BODY, "url": _URL},
                 "response": {"status": 200, "body": _ANSWER},
             },
-            {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": _ASKED},
+            {
+                "custom_id": "a",
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": _REQUEST_BODY,
+            },
             {"custom_id": "a", "response": {"status_code": 200, "body": _ANSWER}},
-            {"messages": [*_ASKED["messages"], {"role": "assistant", "content": "Sunny."}]},  # type: ignore[misc]
+            {"messages": [*_REQUEST_BODY["messages"], {"role": "assistant", "content": "Sunny."}]},  # type: ignore[misc]
         ],
     ),
     "otlp": (

@@ -1,4 +1,4 @@
-"""Interactions in few words."""
+"""Short constructors of recorded requests, responses and their scenarios."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ MESSAGES = "https://api.anthropic.com/v1/messages"
 RESPONSES = "https://api.openai.com/v1/responses"
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash"
 OLLAMA = "http://localhost:11434/api/chat"
-SAID = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+CHAT_BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
 ANSWER = {
     "id": "c",
     "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}],
@@ -24,8 +24,8 @@ BODIES: dict[str, Any] = {
 
 
 def request(url: str = CHAT, body: Any = None, **headers: str) -> RecordedRequest:
-    said = BODIES.get(url, SAID) if body is None else body
-    data = said if isinstance(said, bytes) else json.dumps(said).encode()
+    content = BODIES.get(url, CHAT_BODY) if body is None else body
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
     return RecordedRequest("POST", url, tuple(headers.items()), data)
 
 
@@ -38,15 +38,15 @@ def events(*values: Any) -> bytes:
     return b"".join(b"data: %s\n\n" % json.dumps(value).encode() for value in values)
 
 
-def made(url: str, body: Any, **keys: Any) -> Conversion:
-    """The document of one answer from a URL."""
-    asked = keys.pop("asked", None)
-    return to_document("one", [Interaction(request(url, asked, **keys), response(body))])
+def convert(url: str, body: Any, **keys: Any) -> Conversion:
+    """Convert one response from a URL to a scenario document."""
+    request_body = keys.pop("request_body", None)
+    return to_document("one", [Interaction(request(url, request_body, **keys), response(body))])
 
 
-def parts_of(url: str, body: Any, **keys: Any) -> dict[str, Any]:
-    """What that answer says in parts."""
-    produce: dict[str, Any] = made(url, body, **keys).document["steps"][0]["produce"]
+def convert_parts(url: str, body: Any, **keys: Any) -> dict[str, Any]:
+    """Convert one response; return what its step produces, without the recorded bytes."""
+    produce: dict[str, Any] = convert(url, body, **keys).document["steps"][0]["produce"]
     return {key: value for key, value in produce.items() if key != "recorded"}
 
 

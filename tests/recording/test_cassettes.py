@@ -1,5 +1,4 @@
-"""Cassettes over a real server: loaded without an edit, each request gets its own answer, byte for
-byte."""
+"""Cassettes on a real server: each request gets its recorded response, byte for byte."""
 
 import json
 from collections.abc import Iterator
@@ -30,10 +29,10 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("cassette", cassettes_of([OURS]), ids=lambda one: one.name)
+@pytest.mark.parametrize("cassette", cassettes_of([OURS]), ids=lambda outcome: outcome.name)
 def test_each_request_gets_its_own_answer(http: httpx.Client, cassette: Cassette) -> None:
     outcomes = list(replay(http, cassette))
-    assert outcomes and [one for one in outcomes if one.wrong] == []
+    assert outcomes and [outcome for outcome in outcomes if outcome.wrong] == []
 
 
 def test_a_cassette_is_a_scenario_that_can_be_read_and_edited(http: httpx.Client) -> None:
@@ -59,7 +58,7 @@ def test_a_cassette_is_a_scenario_that_can_be_read_and_edited(http: httpx.Client
     assert answer.status_code == 200 and "rains" in answer.text
 
 
-def test_a_request_that_was_not_recorded_is_told_what_differs(http: httpx.Client) -> None:
+def test_unrecorded_request_gets_an_error_with_the_difference(http: httpx.Client) -> None:
     document = http.get("/control/scenarios/openai_weather").json()
     body = document["steps"][1]["match"]["recorded"]["body"]
     body["messages"][2]["content"] = "rain"
@@ -69,9 +68,9 @@ def test_a_request_that_was_not_recorded_is_told_what_differs(http: httpx.Client
         "authorization": "Bearer any",
     }
     answer = http.post("/v1/chat/completions", json=body, headers=headers)
-    told = answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
     assert answer.status_code == 404
-    assert 'match.recorded.messages[2].content: expected "sunny", got "rain"' in told
+    assert 'match.recorded.messages[2].content: expected "sunny", got "rain"' in message
 
 
 @pytest.mark.skipif(not FOREIGN.is_dir(), reason="the recordings of other projects are not here")
@@ -81,7 +80,7 @@ def test_recordings_of_other_projects_replay(capsys: pytest.CaptureFixture[str])
     assert ", 0 not" in capsys.readouterr().out
 
 
-def test_the_tool_tells_what_is_not_as_recorded(
+def test_replay_tool_prints_differences_to_the_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cassette: dict[str, Any] = {"version": 1}

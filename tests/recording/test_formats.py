@@ -1,4 +1,4 @@
-"""Recordings of other tools: each format read, and told what is wrong with it."""
+"""Formats of recordings: bodies, compression, limits and error messages."""
 
 import base64
 import gzip
@@ -12,8 +12,8 @@ import pytest
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording import importers
 from scenarios_app.recording.importers import decode_recording, scenario_name, unique_name
-from tests.recording.files import interactions, read, refused
-from tests.recording.interactions import CHAT, SAID
+from tests.recording.files import read_error, read_interactions, read_recording
+from tests.recording.interactions import CHAT, CHAT_BODY
 
 ANSWER = {
     "id": "c",
@@ -22,11 +22,11 @@ ANSWER = {
 
 
 def vcr(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any]:
-    asked = {"method": "POST", "uri": CHAT, "headers": {}, "body": json.dumps(SAID)}
-    answered = {"status": {"code": 200}, "headers": {}, "body": {"string": "x"}, **response}
+    default_request = {"method": "POST", "uri": CHAT, "headers": {}, "body": json.dumps(CHAT_BODY)}
+    full_response = {"status": {"code": 200}, "headers": {}, "body": {"string": "x"}, **response}
     return {
         "version": 1,
-        "interactions": [{"request": asked | (request or {}), "response": answered}],
+        "interactions": [{"request": default_request | (request or {}), "response": full_response}],
     }
 
 
@@ -46,9 +46,9 @@ def vcr(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any
         ({"body": None, "content": "older"}, b"older"),
     ],
 )
-def test_bodies_of_cassettes_in_every_form(response: dict[str, Any], body: bytes) -> None:
-    (found,) = interactions(vcr(**response))
-    assert found.response.body == body
+def test_cassette_bodies_are_decoded_in_every_form(response: dict[str, Any], body: bytes) -> None:
+    (interaction,) = read_interactions(vcr(**response))
+    assert interaction.response.body == body
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ def test_bodies_of_cassettes_in_every_form(response: dict[str, Any], body: bytes
         ("identity", b"body"),
     ],
 )
-def test_compressed_bodies_are_had_as_they_were(kind: str, data: bytes) -> None:
+def test_compressed_bodies_are_decompressed(kind: str, data: bytes) -> None:
     yaml = (
         f"interactions:\n- request: {{method: POST, uri: '{CHAT}', headers: {{}}, body: ''}}\n"
         f"  response:\n    status: {{code: 200}}\n    headers: {{content-encoding: [{kind}]}}\n"
         f"    body: {{string: !!binary {base64.b64encode(data).decode()}}}\n"
     )
-    found = decode_recording(yaml.encode(), source="a.yaml")
-    assert found is not None
-    assert found.interactions()[0].response.body == b"body"
+    recording = decode_recording(yaml.encode(), source="a.yaml")
+    assert recording is not None
+    assert recording.interactions()[0].response.body == b"body"
 
 
 @pytest.mark.parametrize(
@@ -84,20 +84,22 @@ def test_compressed_bodies_are_had_as_they_were(kind: str, data: bytes) -> None:
 )
 def test_invalid_compression_is_rejected(kind: str, data: bytes, error: str) -> None:
     body = {"base64_string": base64.b64encode(data).decode()}
-    told = refused(vcr(body=body, headers={"Content-Encoding": kind}))
-    assert told.startswith("file.json: interactions[0].response: its body ") and error in told
+    message = read_error(vcr(body=body, headers={"Content-Encoding": kind}))
+    assert message.startswith("file.json: interactions[0].response: its body ") and error in message
 
 
-def test_a_bomb_is_refused_before_it_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios_app.recording.bodies.MAX_BODY_BYTES", 1_000)
     body = {"base64_string": base64.b64encode(gzip.compress(b"0" * 100_000)).decode()}
-    assert "larger than 1000 bytes" in refused(vcr(body=body, headers={"content-encoding": "gzip"}))
+    assert "larger than 1000 bytes" in read_error(
+        vcr(body=body, headers={"content-encoding": "gzip"})
+    )
 
 
-def test_a_cassette_of_ruby_s_is_one_too() -> None:
-    (one,) = vcr()["interactions"]
-    one["request"]["method"] = "post"
-    assert read({"http_interactions": [one], "recorded_with": "VCR 6"}).steps == 1
+def test_ruby_vcr_cassette_is_imported() -> None:
+    (interaction,) = vcr()["interactions"]
+    interaction["request"]["method"] = "post"
+    assert read_recording({"http_interactions": [interaction], "recorded_with": "VCR 6"}).steps == 1
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_cassette_of_ruby_s_is_one_too() -> None:
     ],
 )
 def test_invalid_cassette_is_rejected_with_its_path(value: Any, error: str) -> None:
-    assert f"file.json: {error}" in refused(value) or error in refused(value)
+    assert f"file.json: {error}" in read_error(value) or error in read_error(value)
 
 
 YAML_ERRORS = {
@@ -143,7 +145,7 @@ def test_hostile_yaml_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert str(raised.value).startswith("a.yaml:") and YAML_ERRORS[text] in str(raised.value)
 
 
-def test_yaml_is_plain_values() -> None:
+def test_yaml_is_read_as_plain_values() -> None:
     from scenarios_app.engine.document.yaml_text import read_yaml
 
     text = "a: 2026-05-01\nb: yes\nc: 1.5\nd: ~\ne: !!python/unicode 'x'\n<<: {f: 1}\n"
@@ -161,11 +163,11 @@ def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importers, "MAX_INTERACTIONS", 1)
     twice = vcr()
     twice["interactions"] *= 2
-    assert "holds more than 1 interactions" in refused(twice)
+    assert "holds more than 1 interactions" in read_error(twice)
     fixtures = [{"match": {}, "response": {"content": "x"}}] * 2
-    assert "holds more than 1 interactions" in refused({"fixtures": fixtures})
+    assert "holds more than 1 interactions" in read_error({"fixtures": fixtures})
     monkeypatch.setattr(importers, "MAX_FILE_BYTES", 10)
-    assert "is larger than" in refused(b"a: " + b"x" * 20, "a.yaml")
+    assert "is larger than" in read_error(b"a: " + b"x" * 20, "a.yaml")
     assert decode_recording(b" " * 20, source="a.json") is None
 
 
@@ -209,7 +211,7 @@ def test_other_file_is_no_recording(data: bytes, source: str) -> None:
         (f"{'x' * 300}.har", "x" * 200),
     ],
 )
-def test_a_scenario_is_called_as_its_file(source: str, stem: str) -> None:
+def test_scenario_is_named_after_its_file(source: str, stem: str) -> None:
     assert scenario_name(source) == stem
 
 
@@ -221,6 +223,6 @@ def test_names_are_made_unique() -> None:
 
 
 def test_every_format_has_a_title() -> None:
-    titles = [one.title for one in importers.FORMATS]
+    titles = [file_format.title for file_format in importers.FORMATS]
     assert len(set(titles)) == len(titles) == 8
     assert Path("x.YAML").suffix.lower() in importers.SUFFIXES

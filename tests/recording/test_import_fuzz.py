@@ -9,22 +9,22 @@ import pytest
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store.documents import load
-from tests.recording.import_fuzz import findings, imported
+from tests.recording.import_fuzz import findings, import_file
 from tests.recording.import_samples import SAMPLES
 from tests.support.hypothesis_profiles import often
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutated_file_is_refused_or_makes_a_scenario(name: str) -> None:
-    found = list(findings(name, often(1_000), clock=lambda: 0.0))
-    assert found == []
+    file_findings = list(findings(name, often(1_000), clock=lambda: 0.0))
+    assert file_findings == []
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_unchanged_sample_makes_a_scenario(name: str) -> None:
     suffix, value = SAMPLES[name]
     lines = value if suffix == ".jsonl" else [value]
-    (document,) = imported("\n".join(map(json.dumps, lines)).encode(), f"sample{suffix}")
+    (document,) = import_file("\n".join(map(json.dumps, lines)).encode(), f"sample{suffix}")
     assert document.steps
 
 
@@ -43,5 +43,5 @@ def test_hostile_url_pattern_is_read_in_linear_time(pattern: str) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutated_file_that_is_accepted_can_be_stored(name: str) -> None:
-    found = list(findings(name, often(500), seed=1, clock=lambda: 0.0, keep=load))
-    assert found == []
+    file_findings = list(findings(name, often(500), seed=1, clock=lambda: 0.0, keep=load))
+    assert file_findings == []

@@ -1,5 +1,4 @@
-"""Recordings in the admin: imported from a file, told what is not carried over, shown as they came,
-and edited; and imported by the command."""
+"""Recordings imported in the admin and by the command: notes, display and edits."""
 
 import json
 from io import StringIO
@@ -36,15 +35,15 @@ def run(*arguments: str) -> str:
 def upload(client: Client, file: Path) -> str:
     """Preview a file and press the button below it."""
     sent = SimpleUploadedFile(file.name, file.read_bytes())
-    shown = client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
-    posted = fields(shown, "load_form") | {"load": "1"}
-    assert client.post(IMPORT, posted).status_code == 302
-    return shown
+    preview = client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
+    form_fields = fields(preview, "load_form") | {"load": "1"}
+    assert client.post(IMPORT, form_fields).status_code == 302
+    return preview
 
 
 def test_a_cassette_is_imported_from_a_file(admin_client: Client) -> None:
-    shown = upload(admin_client, OTHERS)
-    assert "left out: Bedrock (bedrock-runtime.us-east-1.amazonaws.com)" in shown
+    preview = upload(admin_client, OTHERS)
+    assert "left out: Bedrock (bedrock-runtime.us-east-1.amazonaws.com)" in preview
     row = Scenario.objects.get(name="gemini_and_others")
     document = document_of(row)
     assert [step.produce.is_unedited_recording for step in document.steps] == [True, True]
@@ -56,11 +55,11 @@ def test_recording_without_a_usable_interaction_imports_nothing(admin_client: Cl
     request = {"method": "GET", "uri": "https://example.com/x", "headers": {}}
     value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
     sent = SimpleUploadedFile("a.json", json.dumps(value).encode())
-    shown = admin_client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
-    assert "Nothing was imported" in shown and "no part of it can be imported" in shown
+    preview = admin_client.post(IMPORT, {"file": sent, "existing": "replace"}).content.decode()
+    assert "Nothing was imported" in preview and "no part of it can be imported" in preview
 
 
-def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client) -> None:
+def test_step_shows_its_recording_status_and_bytes(admin_client: Client) -> None:
     upload(admin_client, WEATHER)
     row = Scenario.objects.get(name="openai_weather")
     page = admin_client.get(f"/admin/scenarios_app/scenario/{row.pk}/change/").content.decode()
@@ -75,27 +74,27 @@ def test_a_step_says_whether_it_replays_and_shows_what_came(admin_client: Client
     assert recording_status(step) == ""
 
 
-def test_a_save_of_the_page_keeps_what_was_recorded(admin_client: Client) -> None:
+def test_saving_the_page_keeps_the_recording(admin_client: Client) -> None:
     upload(admin_client, WEATHER)
     row = Scenario.objects.get(name="openai_weather")
     before = [document_of(row).steps, row.name]
     url = f"/admin/scenarios_app/scenario/{row.pk}/change/"
-    posted = fields(admin_client.get(url).content.decode(), "scenario_form")
-    answer = admin_client.post(url, posted | {"description": "ours"})
+    form_fields = fields(admin_client.get(url).content.decode(), "scenario_form")
+    answer = admin_client.post(url, form_fields | {"description": "ours"})
     assert answer.status_code == 302
     row.refresh_from_db()
     assert row.description == "ours"
     assert [document_of(row).steps, row.name] == before
 
 
-def test_an_answer_is_shown_as_text_as_far_as_it_is_some() -> None:
+def test_recorded_answer_is_shown_as_text_where_possible() -> None:
     assert recorded_answer_text({}) == ""
     chunks = ["a", {"text": "b"}, {"base64": "/////w=="}, {}]
     assert recorded_answer_text({"cut": True, "chunks": chunks}) == "200 · cut off\n\nab(6 bytes)"
     assert recorded_answer_text({"chunks": ["x" * 20_001]}).endswith("… (1 more characters)")
 
 
-def test_the_command_imports_files_and_tells_what_is_left_out() -> None:
+def test_import_command_lists_what_is_left_out() -> None:
     output = run(str(CASSETTES))
     assert "openai_weather: 2 steps, new" in output
     assert "gemini_and_others.yaml: left out: Bedrock" in output
@@ -106,7 +105,7 @@ def test_the_command_imports_files_and_tells_what_is_left_out() -> None:
     assert report["loaded"] is True and report["notes"] == []
 
 
-def test_no_recording_takes_the_place_of_what_somebody_wrote() -> None:
+def test_recording_does_not_replace_a_written_scenario() -> None:
     a_scenario("openai_weather")
     assert "openai_weather-2: 2 steps, new" in run(str(WEATHER))
     assert "openai_weather-2: 2 steps, replaced" in run(str(WEATHER))

@@ -1,13 +1,13 @@
-"""Scripts of aimock and WireMock: what each says, and what is not carried over."""
+"""Imported fixtures of aimock and mappings of WireMock, and notes on what is left out."""
 
 import json
 from typing import Any
 
-from tests.recording.files import read, refused
-from tests.recording.interactions import ANSWER, SAID
+from tests.recording.files import read_error, read_recording
+from tests.recording.interactions import ANSWER, CHAT_BODY
 
 
-def test_fixtures_of_aimock() -> None:
+def test_aimock_fixtures_are_imported() -> None:
     fixtures: list[dict[str, Any]] = [
         {"match": {"userMessage": "hello"}, "response": {"content": "Hi", "reasoning": "Hm."}},
         {
@@ -45,30 +45,30 @@ def test_fixtures_of_aimock() -> None:
         },
         {"match": {}, "response": {"image": {"url": "x"}}},
     ]
-    made = read({"fixtures": fixtures}, "fixtures.json")
-    one, two, three, four, five, six = made.document["steps"]
-    assert one == {
+    conversion = read_recording({"fixtures": fixtures}, "fixtures.json")
+    first, second, third, fourth, fifth, sixth = conversion.document["steps"]
+    assert first == {
         "match": {"messages": [{"role": "user", "which": "last", "contains": "hello"}]},
         "produce": {"reasoning": [{"text": "Hm."}], "text": "Hi"},
         "consume": False,
     }
-    assert two["match"]["tools"] == ["get_weather"]
-    assert [m["contains"] for m in two["match"]["messages"]] == ["a", "b", "weather"]
-    assert two["match"]["tool_results"] == [{"regex": "^"}]
-    assert (two["turn"], "consume" in two) == (2, False)
-    assert two["produce"]["tool_calls"][0]["arguments"] == {"city": "Paris"}
-    assert two["produce"]["usage"] == {"input_tokens": 3, "output_tokens": 4}
-    assert two["produce"]["pacing"] == {"first_ms": 10, "chunk_ms": 10}
-    assert three["match"]["tool_results"] == [{"tool_call_id": "c"}]
-    assert three["produce"] == {"text": '{"a": 1}'}
+    assert second["match"]["tools"] == ["get_weather"]
+    assert [m["contains"] for m in second["match"]["messages"]] == ["a", "b", "weather"]
+    assert second["match"]["tool_results"] == [{"regex": "^"}]
+    assert (second["turn"], "consume" in second) == (2, False)
+    assert second["produce"]["tool_calls"][0]["arguments"] == {"city": "Paris"}
+    assert second["produce"]["usage"] == {"input_tokens": 3, "output_tokens": 4}
+    assert second["produce"]["pacing"] == {"first_ms": 10, "chunk_ms": 10}
+    assert third["match"]["tool_results"] == [{"tool_call_id": "c"}]
+    assert third["produce"] == {"text": '{"a": 1}'}
     fault = {"kind": "http", "status": 429, "message": "Slow down", "type": "t"}
-    assert four["produce"] == {"fault": fault}
-    assert five["produce"]["raw"]["body"]["data"][0]["embedding"] == [0.5]
-    assert six["produce"]["parts"] == [
+    assert fourth["produce"] == {"fault": fault}
+    assert fifth["produce"]["raw"]["body"]["data"][0]["embedding"] == [0.5]
+    assert sixth["produce"]["parts"] == [
         {"tool_call": {"name": "f", "arguments": {}}},
         {"text": "x"},
     ]
-    assert made.notes == (
+    assert conversion.notes == (
         "fixture 2: responseFormat is not carried over",
         "fixture 2: chunkSize is not carried over",
         "fixture 5: inputText is not carried over",
@@ -82,11 +82,13 @@ def mapping(**keys: Any) -> dict[str, Any]:
     return {"request": request, "response": response, **keys}
 
 
-def test_mappings_of_wiremock() -> None:
+def test_wiremock_mappings_are_imported() -> None:
     mappings = [
         mapping(
             request={
-                "bodyPatterns": [{"equalToJson": json.dumps(SAID), "ignoreExtraElements": True}]
+                "bodyPatterns": [
+                    {"equalToJson": json.dumps(CHAT_BODY), "ignoreExtraElements": True}
+                ]
             }
         ),
         mapping(
@@ -101,34 +103,34 @@ def test_mappings_of_wiremock() -> None:
             "response": {"status": 404, "body": "nope", "headers": {"content-type": "text/plain"}},
         },
     ]
-    made = read({"mappings": mappings}, "mappings.json")
-    first, exact, models = made.document["steps"]
+    conversion = read_recording({"mappings": mappings}, "mappings.json")
+    first, exact, models = conversion.document["steps"]
     assert first["match"]["messages"] == [{"which": "any", "contains": "hello"}]
     assert "recorded" not in first["match"] and first["produce"]["latency_ms"] == 20
-    assert exact["match"]["recorded"]["body"] == SAID
+    assert exact["match"]["recorded"]["body"] == CHAT_BODY
     assert exact["produce"]["text"] == "Hi" and exact["consume"] is False
     assert models["produce"]["raw"]["status"] == 404
-    assert made.notes == (
+    assert conversion.notes == (
         "mapping 2: matchesJsonPath is not carried over",
         "mapping 2: scenarioName is not carried over",
         "mapping 2: transformers is not carried over",
         "mapping 1: ignoreExtraElements is not carried over",
         "left out: mapping 3: /orders is no path of a provider here",
     )
-    assert read(mapping(response={"jsonBody": None, "base64Body": "aGk="})).steps == 1
-    assert "Base64" in refused(mapping(response={"jsonBody": None, "base64Body": "%"}))
+    assert read_recording(mapping(response={"jsonBody": None, "base64Body": "aGk="})).steps == 1
+    assert "Base64" in read_error(mapping(response={"jsonBody": None, "base64Body": "%"}))
 
 
 def test_braces_in_an_answer_of_wiremock_stay_literal() -> None:
     message = {**ANSWER["choices"][0]["message"], "content": "Hi {{ name }}"}
     answer = {**ANSWER, "choices": [{**ANSWER["choices"][0], "message": message}]}
-    made = read(mapping(response={"jsonBody": answer}))
-    assert made.document["variables"] == {"braces": "{{"}
-    assert made.document["steps"][0]["produce"]["text"] == "Hi {{ braces }} name }}"
+    conversion = read_recording(mapping(response={"jsonBody": answer}))
+    assert conversion.document["variables"] == {"braces": "{{"}
+    assert conversion.document["steps"][0]["produce"]["text"] == "Hi {{ braces }} name }}"
 
 
 def test_wiremock_body_with_a_lone_surrogate_is_imported() -> None:
     request = {"method": "POST", "url": "/v1/chat/completions"}
     request |= {"bodyPatterns": [{"equalTo": "\ud800"}]}
     mapping = {"request": request, "response": {"status": 200, "body": "x"}}
-    assert len(read({"mappings": [mapping]}).document["steps"]) == 1
+    assert len(read_recording({"mappings": [mapping]}).document["steps"]) == 1

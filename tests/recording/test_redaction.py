@@ -1,4 +1,4 @@
-"""No key of a recording is kept, wherever it stands; what is none is left alone."""
+"""Secrets are masked everywhere in a recording; other values are unchanged."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
 from scenarios_app.recording.redaction import redact_interaction
-from tests.recording.interactions import CHAT, SAID
+from tests.recording.interactions import CHAT, CHAT_BODY
 
 CANARY = "sk-canary-7f3a91b2c4d5e6f708192a3b"
 
@@ -23,12 +23,12 @@ def interaction(
     headers: tuple[tuple[str, str], ...] = (),
     body: Any = None,
     pieces: tuple[bytes, ...] = (b"{}",),
-    answered: tuple[tuple[str, str], ...] = (),
+    response_headers: tuple[tuple[str, str], ...] = (),
 ) -> Interaction:
-    data = json.dumps(SAID if body is None else body).encode()
+    data = json.dumps(CHAT_BODY if body is None else body).encode()
     chunks = tuple((float(n), piece) for n, piece in enumerate(pieces))
     return Interaction(
-        RecordedRequest("POST", url, headers, data), RecordedResponse(200, answered, chunks)
+        RecordedRequest("POST", url, headers, data), RecordedResponse(200, response_headers, chunks)
     )
 
 
@@ -38,13 +38,16 @@ PLACES = {
     "cookie": interaction(headers=(("cookie", f"sid={CANARY}"),)),
     "query": interaction(url=f"{CHAT}?key={CANARY}"),
     "userinfo": interaction(url=f"https://user:{CANARY}@api.openai.com/v1/chat/completions"),
-    "body": interaction(body={**SAID, "api_key": CANARY}),
+    "body": interaction(body={**CHAT_BODY, "api_key": CANARY}),
     "deep in the body": interaction(
-        body={**SAID, "tools": [{"type": "mcp", "headers": {"Authorization": f"Bearer {CANARY}"}}]}
+        body={
+            **CHAT_BODY,
+            "tools": [{"type": "mcp", "headers": {"Authorization": f"Bearer {CANARY}"}}],
+        }
     ),
     "text within the body": interaction(
         headers=(("authorization", f"Bearer {CANARY}"),),
-        body={**SAID, "instructions": f"use {CANARY}!"},
+        body={**CHAT_BODY, "instructions": f"use {CANARY}!"},
     ),
     "the answer": interaction(
         headers=(("authorization", f"Bearer {CANARY}"),),
@@ -55,7 +58,7 @@ PLACES = {
         pieces=(b"bad " + CANARY[:9].encode(), CANARY[9:15].encode(), CANARY[15:].encode() + b"!"),
     ),
     "the answer, of a key in the body": interaction(
-        body={**SAID, "api_key": CANARY}, pieces=(b"bad " + CANARY.encode(),)
+        body={**CHAT_BODY, "api_key": CANARY}, pieces=(b"bad " + CANARY.encode(),)
     ),
     "half of it in the answer": interaction(
         headers=(("authorization", f"Bearer {CANARY}"),), pieces=(CANARY[:20].encode() + b"...",)
@@ -66,25 +69,25 @@ PLACES = {
     ),
     "the answer's headers": interaction(
         headers=(("authorization", f"Bearer {CANARY}"),),
-        answered=(("x-request-id", f"for {CANARY}"), ("set-cookie", f"a={CANARY}")),
+        response_headers=(("x-request-id", f"for {CANARY}"), ("set-cookie", f"a={CANARY}")),
     ),
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_key_is_kept_nowhere(place: str) -> None:
-    made = to_document("canary", [PLACES[place]])
-    assert made.steps == 1
+def test_key_is_masked_in_every_place(place: str) -> None:
+    conversion = to_document("canary", [PLACES[place]])
+    assert conversion.steps == 1
     for text in (
-        json.dumps(made.document),
+        json.dumps(conversion.document),
         repr(redact_interaction(PLACES[place])),
-        repr(made.notes),
+        repr(conversion.notes),
     ):
         for start in range(len(CANARY) - 12):
             assert CANARY[start : start + 12] not in text
 
 
-def test_an_answer_that_repeated_the_key_says_so_in_a_note() -> None:
+def test_key_repeated_in_the_answer_is_noted() -> None:
     (note,) = to_document("canary", [PLACES["the answer"]]).notes
     assert note == "step 1: the key was repeated in the answer and was taken out there"
 
@@ -92,38 +95,38 @@ def test_an_answer_that_repeated_the_key_says_so_in_a_note() -> None:
 @pytest.mark.parametrize(
     "key", ["test-key", "scrubbed", "mock-api-key", "your-api-key-here", "short"]
 )
-def test_a_placeholder_is_looked_for_nowhere(key: str) -> None:
-    given = interaction(
+def test_placeholder_key_is_not_masked(key: str) -> None:
+    recorded = interaction(
         headers=(("authorization", f"Bearer {key}"),), pieces=(b"this " + key.encode(),)
     )
-    assert redact_interaction(given).response == given.response
+    assert redact_interaction(recorded).response == recorded.response
 
 
-def test_a_signature_of_thinking_is_no_key() -> None:
+def test_signature_of_thinking_is_not_masked() -> None:
     block = {"type": "thinking", "thinking": "x", "signature": "EqQBCkgIARABGAIiQL0123456789"}
-    given = interaction(
-        body={**SAID, "messages": [{"role": "assistant", "content": [block]}]},
+    recorded = interaction(
+        body={**CHAT_BODY, "messages": [{"role": "assistant", "content": [block]}]},
         pieces=(json.dumps(block).encode(),),
     )
-    assert redact_interaction(given) == given
+    assert redact_interaction(recorded) == recorded
 
 
 @given(st.lists(st.integers(0, len(CANARY) + 8), max_size=6), st.binary(max_size=4))
-def test_however_an_answer_is_torn_apart_only_the_key_is_lost(cuts: list[int], end: bytes) -> None:
-    whole = b"say " + CANARY.encode() + end
-    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
-    pieces = tuple(whole[a:b] for a, b in pairwise(places))
-    given = interaction(headers=(("x-api-key", CANARY),), pieces=pieces)
-    kept = redact_interaction(given).response
-    assert kept.body == b"say ***" + end
-    assert [at for at, _ in kept.chunks] == [float(n) for n in range(len(pieces))]
+def test_only_the_key_is_masked_in_an_answer_cut_anywhere(cuts: list[int], end: bytes) -> None:
+    data = b"say " + CANARY.encode() + end
+    boundaries = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    pieces = tuple(data[a:b] for a, b in pairwise(boundaries))
+    recorded = interaction(headers=(("x-api-key", CANARY),), pieces=pieces)
+    redacted = redact_interaction(recorded).response
+    assert redacted.body == b"say ***" + end
+    assert [at for at, _ in redacted.chunks] == [float(n) for n in range(len(pieces))]
 
 
 def test_many_secrets_in_a_large_body_are_masked_in_linear_time() -> None:
     keys = {f"api_key_{n}": f"{n:04}-{'a1' * 400}" for n in range(3_000)}
-    given = interaction(body={**SAID, **keys}, pieces=(b"x1" * 1_000_000,))
+    recorded = interaction(body={**CHAT_BODY, **keys}, pieces=(b"x1" * 1_000_000,))
     started = time.process_time()
-    kept = redact_interaction(given)
+    redacted = redact_interaction(recorded)
     # A separate search for each piece of each secret would take minutes.
     assert time.process_time() - started < 10
-    assert "a1a1a1a1a1a1" not in kept.request.body.decode()
+    assert "a1a1a1a1a1a1" not in redacted.request.body.decode()

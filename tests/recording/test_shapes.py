@@ -1,4 +1,4 @@
-"""The shape of an answer: its fields and their types, and nothing of what it says."""
+"""The shape of a response: its fields and their types, without their values."""
 
 import json
 
@@ -11,23 +11,25 @@ from scenarios_app.recording.drift import Shape, response_shape, shape_differenc
 STREAM = "text/event-stream; charset=utf-8"
 
 
-def whole(value: object) -> Shape:
+def json_shape(value: object) -> Shape:
     return response_shape(200, "application/json", json.dumps(value).encode())
 
 
-def told(recorded: Shape, today: Shape) -> list[tuple[str, str]]:
-    return [(one.kind, one.place) for one in shape_differences(recorded, today)]
+def list_differences(recorded: Shape, today: Shape) -> list[tuple[str, str]]:
+    return [
+        (difference.kind, difference.place) for difference in shape_differences(recorded, today)
+    ]
 
 
 def test_types_that_share_only_null_are_changed() -> None:
-    recorded, today = whole([{"a": None}, {"a": "x"}]), whole([{"a": None}, {"a": 1}])
-    assert told(recorded, today) == [("changed", "body[].a")]
+    recorded, today = json_shape([{"a": None}, {"a": "x"}]), json_shape([{"a": None}, {"a": 1}])
+    assert list_differences(recorded, today) == [("changed", "body[].a")]
 
 
-def test_other_words_have_the_same_shape() -> None:
-    one = {"id": "a", "choices": [{"text": "x"}], "usage": {"n": 1}}
-    other = {"id": "b", "choices": [{"text": "y"}, {"text": "z"}], "usage": {"n": 2.5}}
-    assert told(whole(one), whole(other)) == []
+def test_shape_ignores_values() -> None:
+    first = {"id": "a", "choices": [{"text": "x"}], "usage": {"n": 1}}
+    second = {"id": "b", "choices": [{"text": "y"}, {"text": "z"}], "usage": {"n": 2.5}}
+    assert list_differences(json_shape(first), json_shape(second)) == []
 
 
 @pytest.mark.parametrize(
@@ -40,16 +42,16 @@ def test_other_words_have_the_same_shape() -> None:
         ({"a": [1]}, [("changed", "body.a"), ("new", "body.a[]")]),
     ],
 )
-def test_fields_are_new_gone_or_of_another_type(
+def test_differences_are_new_removed_and_changed_fields(
     today: object, expected: list[tuple[str, str]]
 ) -> None:
-    assert told(whole({"a": 1}), whole(today)) == expected
+    assert list_differences(json_shape({"a": 1}), json_shape(today)) == expected
 
 
-def test_a_status_and_a_media_type_are_of_the_shape() -> None:
+def test_shape_contains_status_and_media_type() -> None:
     page = response_shape(500, "text/html", b"<p>")
-    assert ("changed", "status") in told(whole({}), page)
-    assert ("changed", "content-type") in told(whole({}), page)
+    assert ("changed", "status") in list_differences(json_shape({}), page)
+    assert ("changed", "content-type") in list_differences(json_shape({}), page)
 
 
 def test_each_kind_of_event_has_its_own_shape() -> None:
@@ -57,8 +59,8 @@ def test_each_kind_of_event_has_its_own_shape() -> None:
     shape = response_shape(200, STREAM, body)
     assert shape["event start.a"] == {"number"} and shape["event x.b"] == {"number"}
     again = body.replace(b"\n", b"\r\n") + b'data: {"type": "x", "b": 2}\r\n\r\n'
-    assert told(shape, response_shape(200, STREAM, again)) == []
-    assert told(
+    assert list_differences(shape, response_shape(200, STREAM, again)) == []
+    assert list_differences(
         shape, response_shape(200, STREAM, body.replace(b"event: start", b"event: begin"))
     ) == [
         ("new", "event begin"),
@@ -74,7 +76,7 @@ def test_lines_of_json_are_one_shape() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from([STREAM, "application/json", "x"]))
-def test_anything_has_a_shape_and_is_like_itself(body: bytes, media_type: str) -> None:
+def test_any_body_has_a_shape_without_differences_to_itself(body: bytes, media_type: str) -> None:
     shape = response_shape(200, media_type, body)
     assert shape_differences(shape, shape) == ()
 

@@ -1,4 +1,4 @@
-"""The tools of scenarios: whose result a call gets, beside it or from recorded requests."""
+"""Results of tool calls: scripted beside the call, or read from recorded requests."""
 
 import json
 from typing import Any
@@ -23,8 +23,8 @@ PARIS, ROME = {"city": "Paris"}, {"city": "Rome"}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-def tools_of(*produced: dict[str, Any], **others: Any) -> RecordedTools:
-    document = {"name": "t", "steps": [{"produce": one} for one in produced], **others}
+def load_tools(*answers: dict[str, Any], **others: Any) -> RecordedTools:
+    document = {"name": "t", "steps": [{"produce": answer} for answer in answers], **others}
     return RecordedTools(load_documents(document))
 
 
@@ -32,44 +32,46 @@ def call(arguments: Any, result: Any = None, name: str = "get") -> dict[str, Any
     return {"name": name, "arguments": arguments} | ({} if result is None else {"result": result})
 
 
-def test_a_call_gets_the_result_of_its_arguments_whatever_their_order() -> None:
+def test_result_is_found_by_arguments_in_any_order() -> None:
     both = {"city": "Paris", "days": [1, {"a": None, "b": 2}]}
-    turned = {"days": [1, {"b": 2, "a": None}], "city": "Paris"}
-    tools = tools_of({"tool_calls": [call(PARIS, "18"), call(json.dumps(both), "a week")]})
+    reordered = {"days": [1, {"b": 2, "a": None}], "city": "Paris"}
+    tools = load_tools({"tool_calls": [call(PARIS, "18"), call(json.dumps(both), "a week")]})
     assert tools.result("get", PARIS).text == "18"
-    assert tools.result("get", turned).text == "a week"
+    assert tools.result("get", reordered).text == "a week"
 
 
-def test_equal_calls_get_their_results_in_order_and_then_anew() -> None:
+def test_equal_calls_get_their_results_in_order_then_repeat() -> None:
     steps = [{"tool_calls": [call(PARIS, str(n))]} for n in range(3)]
-    tools = tools_of(*steps)
-    told = [tools.result("get", PARIS).text for _ in range(5)]
-    assert told == ["0", "1", "2", "0", "1"]
+    tools = load_tools(*steps)
+    texts = [tools.result("get", PARIS).text for _ in range(5)]
+    assert texts == ["0", "1", "2", "0", "1"]
 
 
-def test_results_stand_in_parts_choices_and_either_mode() -> None:
+def test_results_are_read_from_parts_choices_and_both_modes() -> None:
     parts = {"parts": [{"tool_call": call({"n": 1}, "parts")}]}
     choices = {"choices": [{"tool_calls": [call({"n": 2}, "choices")]}]}
     modes = {
         mode: {"tool_calls": [call({"n": 3}, mode)]} for mode in ("streaming", "non_streaming")
     }
-    tools = tools_of(
+    tools = load_tools(
         parts, choices, modes, {"non_streaming": {"tool_calls": [call({"n": 4}, "one")]}}
     )
-    told = [tools.result("get", {"n": n}).text for n in (1, 2, 3, 3, 4)]
-    assert told == ["parts", "choices", "streaming", "streaming", "one"]
+    texts = [tools.result("get", {"n": n}).text for n in (1, 2, 3, 3, 4)]
+    assert texts == ["parts", "choices", "streaming", "streaming", "one"]
 
 
 def test_variables_are_filled_in_results_and_arguments() -> None:
     city = {"city": 'Pa"ris'}
-    written = call({"in": "{{ city }}"}, "{{ city }}, {{ request.model }}", name="get_{{ kind }}")
-    tools = tools_of({"tool_calls": [written]}, variables={**city, "kind": "weather"})
+    template_call = call(
+        {"in": "{{ city }}"}, "{{ city }}, {{ request.model }}", name="get_{{ kind }}"
+    )
+    tools = load_tools({"tool_calls": [template_call]}, variables={**city, "kind": "weather"})
     result = tools.result("get_weather", {"in": 'Pa"ris'})
     assert result.text == 'Pa"ris, {{ request.model }}'
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "message"),
     [
         ("get", ROME, 'get with {"city":"Rome"} was not recorded: recorded are {"city":"Paris"}'),
         ("set", {}, "set with {} was not recorded: no call of it was"),
@@ -77,7 +79,7 @@ def test_variables_are_filled_in_results_and_arguments() -> None:
     ],
 )
 def test_unrecorded_call_error_lists_recorded_calls(
-    name: str, arguments: dict[str, Any], told: str
+    name: str, arguments: dict[str, Any], message: str
 ) -> None:
     document: dict[str, Any] = {
         "name": "t",
@@ -86,30 +88,30 @@ def test_unrecorded_call_error_lists_recorded_calls(
     tools = RecordedTools(load_documents(document))
     with pytest.raises(NotRecorded) as error:
         tools.result(name, arguments)
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
-def test_of_many_calls_few_are_told_and_long_ones_are_cut() -> None:
+def test_error_lists_few_calls_and_cuts_long_ones() -> None:
     calls = [call({"text": f"{n}{'x' * 500}"}, "y") for n in range(6)]
     with pytest.raises(NotRecorded) as error:
-        tools_of({"tool_calls": calls}).result("get", {})
+        load_tools({"tool_calls": calls}).result("get", {})
     assert str(error.value).endswith("…, 3 more")
     assert len(str(error.value)) < 800
 
 
-def test_arguments_that_are_broken_reached_no_server() -> None:
-    tools = tools_of({"tool_calls": [call('{"city": ', "nothing"), call("", "18")]})
+def test_calls_with_broken_arguments_are_ignored() -> None:
+    tools = load_tools({"tool_calls": [call('{"city": ', "nothing"), call("", "18")]})
     assert tools.result("get", {}).text == "18"
 
 
-def test_a_result_beside_a_recorded_call_leaves_the_answer_as_it_was_recorded() -> None:
-    said = {"role": "assistant", "tool_calls": [_chat_call("c", PARIS)]}
-    body = {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
+def test_result_beside_a_recorded_call_keeps_the_recording_unedited() -> None:
+    message = {"role": "assistant", "tool_calls": [_chat_call("c", PARIS)]}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
     document = to_document("one", [Interaction(request(), response(body))]).document
     document["steps"][0]["produce"]["tool_calls"][0]["result"] = "18"
-    (loaded,) = load_documents(document)
-    assert loaded.steps[0].produce.is_unedited_recording
-    assert RecordedTools([loaded]).result("get", PARIS).text == "18"
+    (unedited,) = load_documents(document)
+    assert unedited.steps[0].produce.is_unedited_recording
+    assert RecordedTools([unedited]).result("get", PARIS).text == "18"
     document["steps"][0]["produce"]["tool_calls"][0]["name"] = "set"
     (edited,) = load_documents(document)
     assert not edited.steps[0].produce.is_unedited_recording
@@ -123,8 +125,8 @@ def _chat_call(id: str, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# The same conversation as each provider's clients send it: a tool, two calls of it, their results.
-ASKED: dict[str, Any] = {
+# The same conversation in each provider's format: a tool, two calls of it, and their results.
+REQUEST_BODIES: dict[str, Any] = {
     CHAT: {
         "model": "m",
         "messages": [
@@ -230,11 +232,14 @@ ASKED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("url", ASKED)
-def test_recorded_requests_tell_what_tools_gave_back(url: str) -> None:
+@pytest.mark.parametrize("url", REQUEST_BODIES)
+def test_results_are_read_from_recorded_requests(url: str) -> None:
     # The second request repeats the first one's calls, but each result was sent once.
-    asked = [Interaction(request(url, ASKED[url]), response({"error": {}}, 500)) for _ in range(2)]
-    tools = RecordedTools(load_documents(to_document("one", asked).document))
+    interactions = [
+        Interaction(request(url, REQUEST_BODIES[url]), response({"error": {}}, 500))
+        for _ in range(2)
+    ]
+    tools = RecordedTools(load_documents(to_document("one", interactions).document))
     (offered,) = tools.offered
     assert (offered.name, offered.description, offered.schema) == ("get", "It gets.", SCHEMA)
     assert "18" in tools.result("get", PARIS).text
@@ -242,20 +247,20 @@ def test_recorded_requests_tell_what_tools_gave_back(url: str) -> None:
 
 
 def test_equal_calls_of_a_recording_get_their_results_in_order() -> None:
-    first = ASKED[CHAT]
+    first = REQUEST_BODIES[CHAT]
     later = json.loads(json.dumps(first))
     later["messages"] += [
         {"role": "assistant", "tool_calls": [_chat_call("e", PARIS)]},
         {"role": "tool", "tool_call_id": "e", "content": "19"},
     ]
-    asked = [Interaction(request(CHAT, body), response({}, 500)) for body in (first, later)]
-    tools = RecordedTools(load_documents(to_document("one", asked).document))
+    interactions = [Interaction(request(CHAT, body), response({}, 500)) for body in (first, later)]
+    tools = RecordedTools(load_documents(to_document("one", interactions).document))
     assert [tools.result("get", PARIS).text for _ in range(3)] == ["18", "19", "18"]
 
 
 def test_input_of_a_custom_tool_is_an_argument_over_mcp() -> None:
     script = {"name": "exec", "input": "ls", "result": "a b"}
-    assert tools_of({"tool_calls": [script]}).result("exec", {"input": "ls"}).text == "a b"
+    assert load_tools({"tool_calls": [script]}).result("exec", {"input": "ls"}).text == "a b"
 
 
 def test_recorded_calls_of_custom_tools_give_their_results() -> None:

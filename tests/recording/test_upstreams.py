@@ -1,4 +1,4 @@
-"""Whose a call is, and which URL it has at that provider."""
+"""The provider of a forwarded call and its URL there."""
 
 import pytest
 
@@ -15,83 +15,83 @@ from scenarios_app.wire.base import Call
 OPENAI = "https://api.openai.com"
 
 
-def asked(path: str, method: str = "POST", **headers: str) -> Call:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Call(method, path, {}, named, b"")
+def make_call(path: str, method: str = "POST", **headers: str) -> Call:
+    header_values = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Call(method, path, {}, header_values, b"")
 
 
 @pytest.mark.parametrize(
     ("call", "name", "url"),
     [
-        (asked("/v1/chat/completions"), "openai", f"{OPENAI}/v1/chat/completions"),
-        (asked("/v1/responses/resp_1", "GET"), "openai", f"{OPENAI}/v1/responses/resp_1"),
+        (make_call("/v1/chat/completions"), "openai", f"{OPENAI}/v1/chat/completions"),
+        (make_call("/v1/responses/resp_1", "GET"), "openai", f"{OPENAI}/v1/responses/resp_1"),
         (
-            asked("/v1/models", "GET", anthropic_version="2023-06-01"),
+            make_call("/v1/models", "GET", anthropic_version="2023-06-01"),
             "anthropic",
             "https://api.anthropic.com/v1/models",
         ),
         (
-            asked("/v1beta/models/g%2F1:generateContent"),
+            make_call("/v1beta/models/g%2F1:generateContent"),
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta/models/g%2F1:generateContent",
         ),
-        (asked("/api/chat"), "ollama", "http://127.0.0.1:11434/api/chat"),
+        (make_call("/api/chat"), "ollama", "http://127.0.0.1:11434/api/chat"),
         (
-            asked("/groq/openai/v1/chat/completions"),
+            make_call("/groq/openai/v1/chat/completions"),
             "groq",
             "https://api.groq.com/openai/v1/chat/completions",
         ),
         (
-            asked("/v1/chat/completions", x_mockllm_dialect="groq"),
+            make_call("/v1/chat/completions", x_mockllm_dialect="groq"),
             "groq",
             "https://api.groq.com/openai/v1/chat/completions",
         ),
         (
-            asked("/openrouter/api/v1/chat/completions"),
+            make_call("/openrouter/api/v1/chat/completions"),
             "openrouter",
             "https://openrouter.ai/api/v1/chat/completions",
         ),
         (
-            asked("/deepseek/chat/completions"),
+            make_call("/deepseek/chat/completions"),
             "deepseek",
             "https://api.deepseek.com/chat/completions",
         ),
         (
-            asked("/openai/deployments/d/chat/completions"),
+            make_call("/openai/deployments/d/chat/completions"),
             "openai",
             f"{OPENAI}/openai/deployments/d/chat/completions",
         ),
-        (asked("/vllm/v1/models", "GET"), "vllm", ""),
+        (make_call("/vllm/v1/models", "GET"), "vllm", ""),
         (
-            asked("/openai/v1/chat/completions", x_mockllm_dialect=" Groq"),
+            make_call("/openai/v1/chat/completions", x_mockllm_dialect=" Groq"),
             "groq",
             "https://api.groq.com/openai/v1/chat/completions",
         ),
         (
-            asked("/v1/chat/completions", x_mockllm_dialect="ollama"),
+            make_call("/v1/chat/completions", x_mockllm_dialect="ollama"),
             "ollama",
             "http://127.0.0.1:11434/v1/chat/completions",
         ),
         (
-            asked("/v1/chat/completions", x_mockllm_dialect="azure"),
+            make_call("/v1/chat/completions", x_mockllm_dialect="azure"),
             "openai",
             f"{OPENAI}/v1/chat/completions",
         ),
-        (asked("/openai/responses"), "openai", f"{OPENAI}/openai/responses"),
+        (make_call("/openai/responses"), "openai", f"{OPENAI}/openai/responses"),
     ],
 )
-def test_a_path_is_its_providers(call: Call, name: str, url: str) -> None:
+def test_provider_and_url_follow_from_path_and_headers(call: Call, name: str, url: str) -> None:
     assert find_upstream_url(call, public_upstreams()) == (name, url)
 
 
-def test_azure_goes_to_its_own_address_where_it_has_one() -> None:
-    call = asked("/openai/deployments/d/chat/completions")
-    found = find_upstream_url(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
-    assert found == ("azure", "https://r.openai.azure.com/openai/deployments/d/chat/completions")
+def test_azure_call_goes_to_the_configured_azure_url() -> None:
+    call = make_call("/openai/deployments/d/chat/completions")
+    upstream = find_upstream_url(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
+    assert upstream == ("azure", "https://r.openai.azure.com/openai/deployments/d/chat/completions")
 
 
-def test_call_that_no_wire_takes_is_for_openai() -> None:
-    assert find_upstream_url(asked("/none"), public_upstreams(), paths=["/none"]) == (
+def test_call_of_an_unknown_path_goes_to_openai() -> None:
+    assert find_upstream_url(make_call("/none"), public_upstreams(), paths=["/none"]) == (
         "openai",
         f"{OPENAI}/none",
     )
@@ -114,7 +114,7 @@ def test_joined_url_contains_a_shared_prefix_once(base_url: str, path: str, url:
     assert join_url(base_url, path) == url
 
 
-def test_every_public_address_may_be_called() -> None:
+def test_every_public_upstream_is_allowed() -> None:
     assert set(read_upstreams(public_upstreams())) == set(public_upstreams())
 
 
@@ -124,7 +124,7 @@ def test_upstreams_are_read_from_names_and_urls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("opanai=https://a.example", "there is no provider 'opanai', expected one of openai,"),
         ("openai,openai", "openai is given twice"),
@@ -136,10 +136,10 @@ def test_upstreams_are_read_from_names_and_urls() -> None:
         ("openai=http://169.254.169.254", "is not an address that calls may be sent to"),
     ],
 )
-def test_a_wrong_upstream_is_named(entry: str, said: str) -> None:
+def test_invalid_upstream_is_rejected_with_a_reason(entry: str, message: str) -> None:
     with pytest.raises(UpstreamError) as raised:
         read_upstreams(entry.split(","))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_wrong_upstream_is_named(entry: str, said: str) -> None:
 )
 def test_path_that_leaves_the_base_url_is_not_forwarded(path: str) -> None:
     with pytest.raises(NotForwarded, match="segment"):
-        find_upstream_url(asked(path, "GET"), public_upstreams(), paths=["/v1"])
+        find_upstream_url(make_call(path, "GET"), public_upstreams(), paths=["/v1"])
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_path_that_leaves_the_base_url_is_not_forwarded(path: str) -> None:
 )
 def test_path_that_is_no_route_is_not_forwarded(method: str, path: str) -> None:
     with pytest.raises(NotForwarded, match="MOCKLLM_UPSTREAM_PATHS"):
-        find_upstream_url(asked(path, method), public_upstreams())
+        find_upstream_url(make_call(path, method), public_upstreams())
 
 
 @pytest.mark.parametrize("path", ["/v1/vector_stores", "/v1/vector_stores/v-1/files"])
 def test_path_that_the_operator_lists_is_forwarded_with_all_below_it(path: str) -> None:
-    call = asked(path, "GET")
+    call = make_call(path, "GET")
     assert (
         find_upstream_url(call, public_upstreams(), paths=["/v1/vector_stores/"])[1]
         == f"{OPENAI}{path}"
@@ -181,5 +181,7 @@ def test_path_that_the_operator_lists_is_forwarded_with_all_below_it(path: str) 
 def test_path_beside_a_listed_one_is_not_forwarded() -> None:
     with pytest.raises(NotForwarded):
         find_upstream_url(
-            asked("/v1/vector_stores-of-others"), public_upstreams(), paths=["/v1/vector_stores"]
+            make_call("/v1/vector_stores-of-others"),
+            public_upstreams(),
+            paths=["/v1/vector_stores"],
         )

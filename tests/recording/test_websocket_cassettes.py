@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.recording.importers import decode_recording
 from scenarios_app.recording.importers.vcr import recognizes as recognizes_vcr
-from tests.recording.files import interactions, read, refused
+from tests.recording.files import read_error, read_interactions, read_recording
 
 SENT = {"type": "response.create", "model": "gpt-5", "input": "Hello", "store": False}
 DONE = {"type": "response.completed", "response": {"id": "resp_1", "output": []}}
@@ -21,22 +21,27 @@ FAILURE = {
 
 
 def cassette(*messages: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    listed = [{"direction": direction, "data": data} for direction, data in messages]
-    return {"version": 1, "synthetic": True, "interactions": listed}
+    entries = [{"direction": direction, "data": data} for direction, data in messages]
+    return {"version": 1, "synthetic": True, "interactions": entries}
 
 
 def test_messages_become_a_request_with_its_event_stream() -> None:
-    (one,) = interactions(cassette(("sent", SENT), ("received", DELTA), ("received", DONE)))
-    assert (one.request.method, one.request.url_parts.path) == ("POST", "/v1/responses")
-    assert json.loads(one.request.body) == {
+    (interaction,) = read_interactions(
+        cassette(("sent", SENT), ("received", DELTA), ("received", DONE))
+    )
+    assert (interaction.request.method, interaction.request.url_parts.path) == (
+        "POST",
+        "/v1/responses",
+    )
+    assert json.loads(interaction.request.body) == {
         "model": "gpt-5",
         "input": "Hello",
         "store": False,
         "stream": True,
     }
-    assert (one.response.status, one.response.cut) == (200, False)
-    assert one.response.headers == (("content-type", "text/event-stream"),)
-    events = one.response.body.decode().split("\n\n")
+    assert (interaction.response.status, interaction.response.cut) == (200, False)
+    assert interaction.response.headers == (("content-type", "text/event-stream"),)
+    events = interaction.response.body.decode().split("\n\n")
     assert events[0].startswith("event: response.output_text.delta\ndata: ")
     assert json.loads(events[0].partition("data: ")[2]) == DELTA
     assert json.loads(events[1].partition("data: ")[2]) == DONE
@@ -46,7 +51,7 @@ def test_requests_of_two_lanes_get_the_messages_of_their_lane() -> None:
     def on(lane: str, message: dict[str, Any]) -> dict[str, Any]:
         return {**message, "stream_id": lane}
 
-    first, second = interactions(
+    first, second = read_interactions(
         cassette(
             ("sent", on("a", SENT)),
             ("sent", on("b", {**SENT, "input": "Other"})),
@@ -61,29 +66,34 @@ def test_requests_of_two_lanes_get_the_messages_of_their_lane() -> None:
 
 
 def test_requests_of_one_lane_are_answered_in_their_order() -> None:
-    first, second = interactions(
+    first, second = read_interactions(
         cassette(("sent", SENT), ("sent", SENT), ("received", DONE), ("received", FAILURE))
     )
     assert (first.response.status, second.response.status) == (200, 400)
 
 
 def test_error_before_any_event_becomes_the_response_of_that_status() -> None:
-    (one,) = interactions(cassette(("sent", SENT), ("received", FAILURE)))
-    assert one.response.status == 400
-    assert json.loads(one.response.body) == {"error": FAILURE["error"]}
-    assert dict(one.response.headers) == {"content-type": "application/json", "retry-after": "2"}
+    (interaction,) = read_interactions(cassette(("sent", SENT), ("received", FAILURE)))
+    assert interaction.response.status == 400
+    assert json.loads(interaction.response.body) == {"error": FAILURE["error"]}
+    assert dict(interaction.response.headers) == {
+        "content-type": "application/json",
+        "retry-after": "2",
+    }
 
 
 def test_error_after_events_stays_an_event() -> None:
-    (one,) = interactions(cassette(("sent", SENT), ("received", DELTA), ("received", FAILURE)))
-    assert (one.response.status, one.response.cut) == (200, False)
-    assert b"event: error" in one.response.body
+    (interaction,) = read_interactions(
+        cassette(("sent", SENT), ("received", DELTA), ("received", FAILURE))
+    )
+    assert (interaction.response.status, interaction.response.cut) == (200, False)
+    assert b"event: error" in interaction.response.body
 
 
 @pytest.mark.parametrize("end", [(), (("closed", {"code": 1011}),)])
 def test_answer_without_its_last_event_is_cut(end: tuple[tuple[str, dict[str, Any]], ...]) -> None:
-    (one,) = interactions(cassette(("sent", SENT), ("received", DELTA), *end))
-    assert one.response.cut
+    (interaction,) = read_interactions(cassette(("sent", SENT), ("received", DELTA), *end))
+    assert interaction.response.cut
 
 
 def test_messages_that_are_no_responses_are_left_out_with_a_note() -> None:
@@ -93,7 +103,7 @@ def test_messages_that_are_no_responses_are_left_out_with_a_note() -> None:
         ("sent", SENT),
         ("received", DONE),
     )
-    conversion = read(value)
+    conversion = read_recording(value)
     assert conversion.steps == 1
     assert conversion.notes == (
         "left out: a received 'session.created' that answers no 'response.create'",
@@ -103,7 +113,7 @@ def test_messages_that_are_no_responses_are_left_out_with_a_note() -> None:
 
 def test_sent_half_of_a_surrogate_pair_is_imported() -> None:
     messages = ("sent", {**SENT, "input": "\ud800"}), ("received", DONE)
-    assert read(cassette(*messages)).steps == 1
+    assert read_recording(cassette(*messages)).steps == 1
 
 
 def test_binary_value_of_a_yaml_file_is_imported_as_text() -> None:
@@ -112,16 +122,16 @@ def test_binary_value_of_a_yaml_file_is_imported_as_text() -> None:
         "- {direction: sent, data: {type: response.create, input: !!binary aGk=}}",
         "- {direction: received, data: {type: response.completed, x: !!binary aGk=}}",
     )
-    assert read("\n".join(lines).encode(), "cassette.yaml").steps == 1
+    assert read_recording("\n".join(lines).encode(), "cassette.yaml").steps == 1
 
 
 def test_received_half_of_a_surrogate_pair_is_an_error_with_its_place() -> None:
-    message = refused(cassette(("sent", SENT), ("received", {**DONE, "delta": "\ud800"})))
+    message = read_error(cassette(("sent", SENT), ("received", {**DONE, "delta": "\ud800"})))
     assert "interactions[1].data" in message
 
 
 def test_unknown_direction_is_an_error_with_its_place() -> None:
-    assert "interactions[0].direction" in refused(cassette(("sideways", SENT)))
+    assert "interactions[0].direction" in read_error(cassette(("sideways", SENT)))
 
 
 def test_yaml_file_is_recognized_and_other_cassettes_are_not_taken_for_it() -> None:

@@ -13,9 +13,9 @@ from tests.recording.interactions import (
     OLLAMA,
     RESPONSES,
     completion,
+    convert,
+    convert_parts,
     events,
-    made,
-    parts_of,
 )
 
 BLOCKS: list[dict[str, Any]] = [
@@ -50,8 +50,8 @@ def test_anthropic_message_is_decoded_to_parts() -> None:
         },
     }
     headers = {"anthropic-version": "2023-06-01"}
-    assert parts_of(MESSAGES, body, **headers) == expected
-    (note,) = made(MESSAGES, body, **headers).notes
+    assert convert_parts(MESSAGES, body, **headers) == expected
+    (note,) = convert(MESSAGES, body, **headers).notes
     assert note.endswith("without citations, server_tool_use")
 
 
@@ -67,7 +67,7 @@ def test_anthropic_message_is_decoded_to_parts() -> None:
 )
 def test_anthropic_stop_reason_is_decoded(reason: str, expected: dict[str, str]) -> None:
     body = {"content": [], "stop_reason": reason, "stop_sequence": "END"}
-    assert parts_of(MESSAGES, body) == {"text": "", **expected}
+    assert convert_parts(MESSAGES, body) == {"text": "", **expected}
 
 
 def test_anthropic_stream_is_decoded_to_parts() -> None:
@@ -95,7 +95,7 @@ def test_anthropic_stream_is_decoded_to_parts() -> None:
         },
         {"type": "message_stop"},
     )
-    assert parts_of(MESSAGES, body) == {
+    assert convert_parts(MESSAGES, body) == {
         "reasoning": [{"text": "Hm.", "signature": "c2ln"}],
         "text": "Hi",
         "tool_calls": [{"id": "toolu_1", "name": "f", "arguments": {"a": 1}}],
@@ -120,7 +120,7 @@ def test_gemini_response_is_decoded_to_parts() -> None:
         },
     }
     url = f"{GEMINI}:generateContent"
-    assert parts_of(url, body) == {
+    assert convert_parts(url, body) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hi",
         "tool_calls": [{"name": "f", "arguments": {"a": 1}}],
@@ -131,7 +131,7 @@ def test_gemini_response_is_decoded_to_parts() -> None:
             "cached_tokens": 1,
         },
     }
-    (note,) = made(url, body).notes
+    (note,) = convert(url, body).notes
     assert note.endswith("without inlineData, thoughtSignature")
 
 
@@ -147,7 +147,7 @@ def test_gemini_stream_is_decoded_to_parts(as_list: bool) -> None:
         chunk({"text": "lo"}, finishReason="MAX_TOKENS"),
     ]
     body = json.dumps(chunks).encode() if as_list else events(*chunks)
-    assert parts_of(f"{GEMINI}:streamGenerateContent", body) == {
+    assert convert_parts(f"{GEMINI}:streamGenerateContent", body) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hello",
         "finish_reason": "length",
@@ -159,7 +159,7 @@ def test_gemini_stream_is_decoded_to_parts(as_list: bool) -> None:
 )
 def test_gemini_finish_reason_is_decoded(reason: str, finish: str | None) -> None:
     body = {"candidates": [{"finishReason": reason, "groundingMetadata": {"x": 1}}]}
-    parts = parts_of(f"{GEMINI}:generateContent", body)
+    parts = convert_parts(f"{GEMINI}:generateContent", body)
     assert parts.get("finish_reason") == finish
 
 
@@ -171,7 +171,7 @@ def test_ollama_response_is_decoded_to_parts() -> None:
         b'{"message": {"content": "", "tool_calls": [%s]}, "done": true, "done_reason": "stop",'
         b' "prompt_eval_count": 3, "eval_count": 2}\n'
     ) % json.dumps(call).encode()
-    assert parts_of(OLLAMA, lines) == {
+    assert convert_parts(OLLAMA, lines) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hi",
         "tool_calls": [{"name": "f", "arguments": {"a": 1}}],
@@ -179,7 +179,7 @@ def test_ollama_response_is_decoded_to_parts() -> None:
     }
     generated = {"response": "Hi", "done": True, "done_reason": "length"}
     url = "http://localhost:11434/api/generate"
-    assert parts_of(url, generated, asked={"model": "m", "prompt": "hi"}) == {
+    assert convert_parts(url, generated, request_body={"model": "m", "prompt": "hi"}) == {
         "text": "Hi",
         "finish_reason": "length",
     }
@@ -199,13 +199,13 @@ def test_ollama_response_is_decoded_to_parts() -> None:
 )
 @pytest.mark.parametrize("url", [CHAT, RESPONSES, MESSAGES, f"{GEMINI}:generateContent", OLLAMA])
 def test_undecodable_response_becomes_an_unedited_recording(url: str, body: bytes) -> None:
-    document = made(url, body).document
+    document = convert(url, body).document
     (scenario,) = load_documents(document)
     assert scenario.steps[0].produce.is_unedited_recording
 
 
 def test_braces_of_a_recorded_text_are_escaped() -> None:
-    document = made(CHAT, completion(content="Say {{ name }}!")).document
+    document = convert(CHAT, completion(content="Say {{ name }}!")).document
     assert document["variables"] == {"braces": "{{"}
     assert document["steps"][0]["produce"]["text"] == "Say {{ braces }} name }}!"
     load_documents(document)

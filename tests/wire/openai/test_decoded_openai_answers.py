@@ -6,9 +6,9 @@ from tests.recording.interactions import (
     CHAT,
     RESPONSES,
     completion,
+    convert,
+    convert_parts,
     events,
-    made,
-    parts_of,
 )
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
@@ -23,7 +23,7 @@ def test_chat_completion_is_decoded_to_parts() -> None:
         "completion_tokens_details": {"reasoning_tokens": 1},
         "prompt_tokens_details": {"cached_tokens": 2},
     }
-    assert parts_of(CHAT, body) == {
+    assert convert_parts(CHAT, body) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hi",
         "refusal": "No.",
@@ -39,37 +39,37 @@ def test_chat_completion_is_decoded_to_parts() -> None:
 
 
 def test_finish_reason_of_calls_is_left_out() -> None:
-    parts = parts_of(CHAT, completion("tool_calls", tool_calls=[CALL]))
+    parts = convert_parts(CHAT, completion("tool_calls", tool_calls=[CALL]))
     assert parts == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
 
 
 def test_truncated_arguments_are_kept_as_text() -> None:
     truncated_call = {**CALL, "function": {"name": "f", "arguments": '{"a": '}}
-    (call,) = parts_of(CHAT, completion(tool_calls=[truncated_call]))["tool_calls"]
+    (call,) = convert_parts(CHAT, completion(tool_calls=[truncated_call]))["tool_calls"]
     assert call["arguments"] == '{"a": '
 
 
 def test_several_choices_are_decoded_to_choices() -> None:
     body = completion(content="a")
     body["choices"] += completion(content="b")["choices"]
-    assert parts_of(CHAT, body) == {"choices": [{"text": "a"}, {"text": "b"}]}
+    assert convert_parts(CHAT, body) == {"choices": [{"text": "a"}, {"text": "b"}]}
 
 
 def test_empty_response_is_an_empty_text() -> None:
-    assert parts_of(CHAT, completion()) == {"text": ""}
+    assert convert_parts(CHAT, completion()) == {"text": ""}
 
 
 def test_note_lists_the_lost_fields() -> None:
     body = completion(content="x", annotations=[{"type": "url_citation"}], audio={"id": "a"})
     body["choices"][0]["logprobs"] = {"content": []}
-    (note,) = made(CHAT, body).notes
+    (note,) = convert(CHAT, body).notes
     assert note == "once edited, an answer is without annotations, audio, logprobs"
 
 
 def test_content_parts_are_decoded() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     content = [thinking, {"type": "text", "text": "Hi"}, {"type": "reference"}]
-    assert parts_of(CHAT, completion(content=content)) == {
+    assert convert_parts(CHAT, completion(content=content)) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hi",
     }
@@ -97,7 +97,7 @@ def test_chat_stream_is_decoded_to_parts() -> None:
         delta("tool_calls"),
         {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}},
     )
-    assert parts_of(CHAT, body + b"data: [DONE]\n\n") == {
+    assert convert_parts(CHAT, body + b"data: [DONE]\n\n") == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hi you",
         "tool_calls": [
@@ -111,10 +111,10 @@ def test_chat_stream_is_decoded_to_parts() -> None:
 def test_texts_and_parts_of_a_streamed_content_are_joined() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
     mistral = [delta(content=""), delta(content=[thinking]), delta(content="Hi "), delta("stop")]
-    parts = parts_of(CHAT, events(*mistral[:3], delta(content="you"), mistral[3]))
+    parts = convert_parts(CHAT, events(*mistral[:3], delta(content="you"), mistral[3]))
     assert parts == {"reasoning": [{"text": "Hm."}], "text": "Hi you"}
     text = {"type": "text", "text": "you"}
-    parts = parts_of(CHAT, events(delta(content="Hi "), delta(content=[text]), mistral[3]))
+    parts = convert_parts(CHAT, events(delta(content="Hi "), delta(content=[text]), mistral[3]))
     assert parts == {"text": "Hi you"}
 
 
@@ -123,7 +123,7 @@ def test_calls_without_an_index_are_distinguished_by_id() -> None:
         delta(tool_calls=[CALL, {**CALL, "id": "call_2"}]),
         {"choices": [], "x_groq": {"usage": {"prompt_tokens": 4}}},
     )
-    parts = parts_of(CHAT, body)
+    parts = convert_parts(CHAT, body)
     assert [call["id"] for call in parts["tool_calls"]] == ["call_1", "call_2"]
     assert parts["usage"] == {"input_tokens": 4}
 
@@ -135,7 +135,7 @@ def test_null_fields_in_the_first_chunk_of_a_call_are_skipped() -> None:
         {"index": 0, "function": {"name": None, "arguments": "1}"}},
     ]
     stream = events(*[delta(tool_calls=[piece]) for piece in pieces], delta("tool_calls"))
-    parts = parts_of(CHAT, stream)
+    parts = convert_parts(CHAT, stream)
     assert parts == {"tool_calls": [{"id": "call_1", "name": "f", "arguments": {"a": 1}}]}
 
 
@@ -144,9 +144,9 @@ def test_legacy_completion_is_decoded_to_parts() -> None:
     request_body = {"model": "m", "prompt": "hi"}
     response_body = {"choices": [{"index": 0, "text": "Hi", "finish_reason": "length"}]}
     expected = {"text": "Hi", "finish_reason": "length"}
-    assert parts_of(url, response_body, asked=request_body) == expected
+    assert convert_parts(url, response_body, request_body=request_body) == expected
     streamed = events({"choices": [{"text": "H"}]}, response_body | {"choices": [{"text": "i"}]})
-    assert parts_of(url, streamed, asked=request_body) == {"text": "Hi"}
+    assert convert_parts(url, streamed, request_body=request_body) == {"text": "Hi"}
 
 
 OUTPUT: list[dict[str, Any]] = [
@@ -178,25 +178,25 @@ DECODED_ANSWER = {
 
 
 def test_response_is_decoded_to_parts_in_order() -> None:
-    assert parts_of(RESPONSES, ANSWER) == DECODED_ANSWER
-    (note,) = made(RESPONSES, ANSWER).notes
+    assert convert_parts(RESPONSES, ANSWER) == DECODED_ANSWER
+    (note,) = convert(RESPONSES, ANSWER).notes
     assert note.endswith("without encrypted_content, logprobs, web_search_call")
     stream_bytes = events(
         {"type": "response.created"}, {"type": "response.completed", "response": ANSWER}
     )
-    assert parts_of(RESPONSES, stream_bytes) == DECODED_ANSWER
+    assert convert_parts(RESPONSES, stream_bytes) == DECODED_ANSWER
 
 
 def test_incomplete_response_has_a_finish_reason() -> None:
     for reason, finish in (("max_output_tokens", "length"), ("content_filter", "content_filter")):
         body = {"status": "incomplete", "incomplete_details": {"reason": reason}, "output": []}
-        assert parts_of(RESPONSES, body) == {"text": "", "finish_reason": finish}
+        assert convert_parts(RESPONSES, body) == {"text": "", "finish_reason": finish}
 
 
 def test_truncated_response_stream_keeps_its_text() -> None:
     pieces = [{"type": "response.output_text.delta", "delta": text} for text in ("Hel", "lo")]
     done = {"type": "response.output_item.done", "item": OUTPUT[0]}
-    assert parts_of(RESPONSES, events(done, *pieces)) == {
+    assert convert_parts(RESPONSES, events(done, *pieces)) == {
         "reasoning": [{"text": "Hm."}],
         "text": "Hello",
     }
@@ -204,4 +204,4 @@ def test_truncated_response_stream_keeps_its_text() -> None:
 
 def test_failed_response_is_kept_raw() -> None:
     failed = {"status": "failed", "output": [], "error": {"code": "server_error"}}
-    assert parts_of(RESPONSES, failed) == {"raw": {"body": failed}}
+    assert convert_parts(RESPONSES, failed) == {"raw": {"body": failed}}
