@@ -1,1 +1,1 @@
-"""What is said of clients: each rule, clean runs, seeded faults, and what is made of a verdict."""
+"""The verdict on clients: its rules, clean runs, seeded faults, and reports."""

@@ -30,17 +30,19 @@ class Client:
     pause: Callable[["Client", ServerResponse, int], float | None] | None = None
 
     def run_turn(self, text: str, *, stream: bool = False) -> None:
-        """Ask, and run_tool tools until the model has answered without a tool call."""
+        """Send a message and run tools until the model answers without a tool call."""
         self.conversation.add_user_message(text)
         while calls := self.send_step(stream=stream):
             self.conversation.add_results([(call, self.run_tool(call)) for call in calls])
 
     def send_step(self, *, stream: bool = False) -> list[RequestedCall]:
-        """One request, sent again while that may help; the calls in its answer."""
+        """Send a request, with retries where they may help; return the calls in its response."""
         stream = stream and self.conversation.streams
         response = self.send(stream=stream)
         if not (
-            response.whole and response.status == 200 and self.is_complete(response, stream=stream)
+            response.complete
+            and response.status == 200
+            and self.is_complete(response, stream=stream)
         ):
             return []
         if stream:
@@ -55,7 +57,7 @@ class Client:
             headers = {"x-stainless-retry-count": str(number)} if self.numbers_attempts else {}
             response = self.server.ask(self.conversation.path, body, headers=headers)
             if (
-                response.whole
+                response.complete
                 and response.status == 200
                 and self.is_complete(response, stream=stream)
             ):
@@ -67,14 +69,14 @@ class Client:
         return response
 
     def is_complete(self, response: ServerResponse, *, stream: bool) -> bool:
-        """Whether a stream has its end mark, or a whole answer is JSON."""
+        """Return whether a stream has its end mark, or another response is JSON."""
         if not stream:
             return is_json(response.body)
         marks = (b"[DONE]", b"message_stop", b"response.completed", b'"done":true')
         return any(mark in response.body for mark in marks)
 
     def run_tool(self, call: RequestedCall) -> str:
-        """A tool."""
+        """Return the result of a tool."""
         return f"{call.name}: {self.random.randint(0, 99)}"
 
 
@@ -87,8 +89,8 @@ def is_json(body: bytes) -> bool:
 
 
 def polite_pause(client: Client, response: ServerResponse, number: int) -> float | None:
-    """How long to wait after a failure; None where it makes no sense to try again."""
-    if response.whole and response.status not in RETRIED_STATUSES | {200}:
+    """Return the seconds to wait after a failure, or None if a retry makes no sense."""
+    if response.complete and response.status not in RETRIED_STATUSES | {200}:
         return None
     if "retry-after-ms" in response.headers:
         return float(response.headers["retry-after-ms"]) / 1000

@@ -19,7 +19,7 @@ ERRORS = (openai.APIError, anthropic.APIError, genai.errors.APIError)
 
 
 def call(sdk: str, url: str, key: str, attempts: int) -> Callable[[], Any]:
-    """Return a call of a new synchronous client, which makes so many attempts."""
+    """Return a call of a new synchronous client with this number of attempts."""
     options: dict[str, Any] = {"api_key": key, "max_retries": attempts - 1}
     match sdk:
         case "openai":
@@ -34,7 +34,7 @@ def call(sdk: str, url: str, key: str, attempts: int) -> Callable[[], Any]:
 
 
 def async_call(sdk: str, url: str, key: str, attempts: int) -> Callable[[], Awaitable[Any]]:
-    """Return a call of a new asynchronous client, which makes so many attempts."""
+    """Return a call of a new asynchronous client with this number of attempts."""
     options: dict[str, Any] = {"api_key": key, "max_retries": attempts - 1}
     match sdk:
         case "openai":
@@ -65,8 +65,8 @@ def is_successful(call_once: Callable[[], Any]) -> bool:
 
 
 async def gather(calls: list[Callable[[], Awaitable[Any]]]) -> int:
-    answers = await asyncio.gather(*(one() for one in calls), return_exceptions=True)
-    return sum(not isinstance(one, BaseException) for one in answers)
+    answers = await asyncio.gather(*(start_call() for start_call in calls), return_exceptions=True)
+    return sum(not isinstance(start_call, BaseException) for start_call in answers)
 
 
 def main(url: str, sdk: str, clients: str, attempts: str, *keys: str) -> None:

@@ -199,7 +199,7 @@ def tool_result_missing(random: Random) -> SimulatedServer:
 
 
 def tool_result_unknown(random: Random) -> SimulatedServer:
-    conversation = random.choice([one for one in DIALECTS if one is not Ollama])()
+    conversation = random.choice([dialect for dialect in DIALECTS if dialect is not Ollama])()
     server, client, calls = client_with_tool_calls(random, conversation)
     unknown_call = RequestedCall(f"call_{random.randint(10**9, 10**10)}", "get_weather", {})
     calls_with_results = (
@@ -256,7 +256,7 @@ def prompt_cache_broken(random: Random) -> SimulatedServer:
 def ask_over_socket(
     server: SimulatedServer, number: int, *items: dict[str, Any], **fields: Any
 ) -> ServerResponse:
-    """Ask as the connection of this number does, without a response of an earlier connection."""
+    """Send a request over the connection with this number, as if it had no earlier response."""
     # The end of the key stays readable where the journal masks it.
     headers = {"upgrade": "websocket", "sec-websocket-key": f"{number:022}=="}
     body = {"model": "gpt-5", "store": False, "stream": True, "input": list(items)}

@@ -29,12 +29,12 @@ RESPONSE_SECONDS = 0.002
 
 @dataclass(frozen=True)
 class ServerResponse:
-    """A response as a client received it; `whole` is false if the connection closed too early."""
+    """A response that a client received; `complete` is false if the connection closed early."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    whole: bool
+    complete: bool
 
     @property
     def json(self) -> Any:
@@ -42,11 +42,11 @@ class ServerResponse:
 
 
 class SimulatedServer:
-    """A server with the scenarios of one session, which keeps all of its exchanges."""
+    """A server with the scenarios of one session that records all exchanges."""
 
     def __init__(self, *documents: Mapping[str, Any], key: str = KEY) -> None:
-        loaded = load_documents({"scenarios": list(documents)})
-        self.index = build_index([compile_scenario(document) for document in loaded])
+        scenario_documents = load_documents({"scenarios": list(documents)})
+        self.index = build_index([compile_scenario(document) for document in scenario_documents])
         self.key = key
         self.now = 1_800_000_000.0
         self.exchanges: list[JudgedExchange] = []
@@ -68,9 +68,9 @@ class SimulatedServer:
     ) -> ServerResponse:
         """Send a request; the client closes the connection after `leave_after` pieces."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = {"authorization": f"Bearer {self.key}", "x-api-key": self.key}
-        sent |= {"x-goog-api-key": self.key, "anthropic-version": "2023-06-01"}
-        call = Call("POST", path, {}, {**sent, **(headers or {})}, data)
+        default_headers = {"authorization": f"Bearer {self.key}", "x-api-key": self.key}
+        default_headers |= {"x-goog-api-key": self.key, "anthropic-version": "2023-06-01"}
+        call = Call("POST", path, {}, {**default_headers, **(headers or {})}, data)
         response = asyncio.run(self._ask(call, leave_after))
         # A row may refer to stored responses, which are read outside of an event loop.
         self.exchanges += [to_exchange(row, OPTIONS) for row in self._rows]
@@ -80,17 +80,17 @@ class SimulatedServer:
     async def _ask(self, call: Call, leave_after: int | None) -> ServerResponse:
         answer = await self._pipeline.answer(call)
         pieces: list[bytes] = []
-        playing = answer.pieces()
-        async for piece in playing:
+        remaining_pieces = answer.pieces()
+        async for piece in remaining_pieces:
             pieces.append(piece)
             if leave_after is not None and len(pieces) >= leave_after:
                 break
-        await playing.aclose()
+        await remaining_pieces.aclose()
         reply, body = answer.reply, b"".join(pieces)
         headers = dict(reply.headers)
         size = headers.get("content-length", str(len(body)))
-        whole = bool(pieces) and not answer.reply.cut and size == str(len(body))
-        return ServerResponse(reply.status if pieces else 0, headers, body, whole)
+        complete = bool(pieces) and not answer.reply.cut and size == str(len(body))
+        return ServerResponse(reply.status if pieces else 0, headers, body, complete)
 
     def wait(self, seconds: float) -> None:
         self.now += seconds

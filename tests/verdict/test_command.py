@@ -17,7 +17,7 @@ from tests.verdict.test_misbehaving_clients import post
 
 @pytest.fixture
 def half_served(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    """A server with a scenario of two steps, one of which has half_served."""
+    """Return a server with a scenario of two steps, one of which has answered."""
     monkeypatch.setenv("MOCKLLM_URL", live.base_url)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     hello = {"match": {"messages": ["Hello"]}, "produce": {"text": "Hi."}}
@@ -76,10 +76,10 @@ def test_reports_are_written_beside_the_text(
         (["--junit", "/nowhere/at/all.xml"], "/nowhere/at/all.xml: cannot be written"),
     ],
 )
-def test_verdict_that_cannot_be_given_has_exit_code_2(
+def test_command_that_cannot_judge_has_exit_code_2(
     half_served: Live, arguments: list[str], message: str
 ) -> None:
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as error:
         run(half_served, *arguments)
-    assert str(refused.value).startswith(message)
-    assert refused.value.returncode == 2
+    assert str(error.value).startswith(message)
+    assert error.value.returncode == 2

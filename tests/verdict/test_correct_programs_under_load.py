@@ -31,7 +31,7 @@ SDKS = ["openai", "anthropic", "google-genai"]
 
 @pytest.fixture(scope="module")
 def control() -> Iterator[Control]:
-    """The control API of a server on a machine whose processors are busy."""
+    """Return the control API of a server on a machine whose processors are busy."""
     with ExitStack() as stack:
         server = stack.enter_context(running_server())
         for _ in range(BURNERS):
@@ -46,14 +46,14 @@ def control() -> Iterator[Control]:
 def run(
     control: Control, sdk: str, *, clients: int, attempts: int, times: int, fault: dict[str, Any]
 ) -> tuple[list[int], list[set[str]]]:
-    """Run the program in ROUNDS sessions of each way; return its successes and their findings."""
+    """Run the program with ROUNDS keys, in threads and async; return successes and findings."""
     step = {
         "consume": False,
         "failures": {"times": times, "fault": fault},
         "produce": {"text": "At last."},
     }
     keys = [f"sk-{uuid4().hex}" for _ in range(ROUNDS)]
-    sessions = [f"{key}{way}" for key in keys for way in ("", "-async")]
+    sessions = [f"{key}{suffix}" for key in keys for suffix in ("", "-async")]
     for session in sessions:
         script = {"name": "script", "steps": [step]}
         control.send("PUT", "scenarios/script", script, session=session)
@@ -68,7 +68,7 @@ def run(
     )
     verdicts = [control.send("GET", "verdict", session=session) for session in sessions]
     assert all(verdict["requests"] >= clients for verdict in verdicts)
-    findings = [{one["rule"] for one in verdict["findings"]} for verdict in verdicts]
+    findings = [{finding["rule"] for finding in verdict["findings"]} for verdict in verdicts]
     return list(map(int, program.stdout.split())), findings
 
 
@@ -102,4 +102,4 @@ def test_parallel_calls_of_which_one_succeeds_are_noted_at_most(
         fault={"kind": "http", "status": status},
     )
     assert successes == [1] * 2 * ROUNDS
-    assert all(one <= {"retries-undecided"} for one in findings), findings
+    assert all(session_rules <= {"retries-undecided"} for session_rules in findings), findings

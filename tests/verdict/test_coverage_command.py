@@ -20,7 +20,7 @@ EVIL = "<script>alert(1)</script>\x00]]>"
 
 @pytest.fixture
 def half_served(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    """A server with a scenario of two steps, one of which has answered."""
+    """Return a server with a scenario of two steps, one of which has answered."""
     monkeypatch.setenv("MOCKLLM_URL", live.base_url)
     httpx2.delete(f"{live.base_url}/control/coverage", trust_env=False).raise_for_status()
     hello = {"match": {"messages": ["Hello"]}, "produce": {"text": "Hi."}}
@@ -87,16 +87,16 @@ def test_minimum_outside_0_to_100_is_rejected(bound: str) -> None:
 
 
 def test_unreachable_server_has_exit_code_2() -> None:
-    with pytest.raises(CommandError, match=r"no mockllm server answers at") as refused:
+    with pytest.raises(CommandError, match=r"no mockllm server answers at") as error:
         run("--url", "http://127.0.0.1:9")
-    assert refused.value.returncode == 2
+    assert error.value.returncode == 2
 
 
-def results_file(folder: Path, live: Live, **changes: Any) -> str:
+def write_results_file(folder: Path, live: Live, **changes: Any) -> str:
     """Write a report of `mockllm torture` on this scenario; return the file's name."""
-    shown = httpx2.get(f"{live.base_url}/control/scenarios/s & co", trust_env=False).json()
+    document = httpx2.get(f"{live.base_url}/control/scenarios/s & co", trust_env=False).json()
     cell = {"step": "s & co/1", "kind": "stall", "outcome": "survived", "exit": 0}
-    report = {"versions": {"s & co": version_of(shown)}, "cells": [cell], **changes}
+    report = {"versions": {"s & co": version_of(document)}, "cells": [cell], **changes}
     (folder / "report.json").write_text(json.dumps(report))
     return str(folder / "report.json")
 
@@ -104,7 +104,7 @@ def results_file(folder: Path, live: Live, **changes: Any) -> str:
 def test_faults_option_stores_reports_and_lists_what_was_not_survived(
     half_served: Live, tmp_path: Path, capsys: Any
 ) -> None:
-    file = results_file(tmp_path, half_served)
+    file = write_results_file(tmp_path, half_served)
     assert run("--scenario", "s & co", "--faults", file) == 0
     first, second, third = capsys.readouterr().out.splitlines()
     assert first == "fault coverage: 3.3 %, 1 of 30 faults survived, 29 not tried"
@@ -117,7 +117,7 @@ def test_faults_option_stores_reports_and_lists_what_was_not_survived(
 def test_results_of_another_version_are_left_out_with_a_reason(
     half_served: Live, tmp_path: Path, capsys: Any
 ) -> None:
-    file = results_file(tmp_path, half_served, versions={"s & co": "old"})
+    file = write_results_file(tmp_path, half_served, versions={"s & co": "old"})
     assert run("--faults", file) == 0
     assert capsys.readouterr().err == (
         "mockllm: results of s & co left out: it has changed since the sweep\n"

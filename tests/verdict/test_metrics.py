@@ -28,14 +28,14 @@ def test_answers_faults_and_requests_are_counted() -> None:
 
 
 def test_merged_counts_add_up_those_of_all_processes() -> None:
-    one, other = StepCounts(), StepCounts()
-    for steps in (one, other):
+    first, second = StepCounts(), StepCounts()
+    for steps in (first, second):
         count(steps, STEP)
-    count(other, OTHER, fault="timeout")
-    one.add_met_conditions([("s", "1", "match.model")])
-    other.count_observed(2)
+    count(second, OTHER, fault="timeout")
+    first.add_met_conditions([("s", "1", "match.model")])
+    second.count_observed(2)
     # Messages of other processes arrive as JSON.
-    messages = [one.to_message(), json.loads(json.dumps(other.to_message()))]
+    messages = [first.to_message(), json.loads(json.dumps(second.to_message()))]
     run = merge_counts(messages, {STEP, ("t", "1")})
     assert run.served == {STEP: 2, OTHER: 1, ("t", "1"): 1}
     assert run.faults == {("s", "2", "timeout")}
@@ -85,7 +85,9 @@ def test_session_scenario_replaces_one_of_the_same_name(monkeypatch: pytest.Monk
     steps = StepCounts()
     for name, priority in (("x", 1), ("y", 1), ("x", 2), ("z", 1)):
         steps.add_session_scenario(Scenario(name, priority=priority))
-    assert [(one.name, one.priority) for one in steps.session_scenarios().values()] == [
+    assert [
+        (scenario.name, scenario.priority) for scenario in steps.session_scenarios().values()
+    ] == [
         ("x", 2),
         ("z", 1),
     ]

@@ -65,13 +65,13 @@ def counting_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[L
 
 @pytest.fixture
 def live(counting_server: LiveServer, live: Live) -> Live:
-    """The server of `mockllm serve`."""
+    """Return the server of `mockllm serve`."""
     return replace(live, server=counting_server)
 
 
 @pytest.fixture
 def any_server(whole_server: LiveServer, live: Live) -> Live:
-    """A server of another maker, such as daphne, whose connections nobody counts."""
+    """Return a server such as daphne, whose connections are not counted."""
     return replace(live, server=whole_server)
 
 
@@ -168,10 +168,10 @@ def test_parallel_sdk_calls_are_not_reported_as_a_loop(live: Live, attempts: int
     )
     client = openai_client(live).with_options(max_retries=attempts - 1)
 
-    together = Barrier(6)
+    barrier = Barrier(6)
 
     def send_request(_: int) -> bool:
-        together.wait()
+        barrier.wait()
         with suppress(openai.InternalServerError):
             return bool(ask(client, [user("Hello")]))
         return False
@@ -249,7 +249,7 @@ def wait_for_journal_row(live: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    ("select_results", "broken"),
+    ("select_results", "expected_rules"),
     [
         (lambda calls: [result(calls[0])], ["tool-result-missing"]),
         (
@@ -261,14 +261,14 @@ def wait_for_journal_row(live: Live) -> None:
     ids=["one of two", "one too many", "both"],
 )
 def test_missing_and_unknown_tool_results_are_reported(
-    live: Live, select_results: Any, broken: list[str]
+    live: Live, select_results: Any, expected_rules: list[str]
 ) -> None:
     load(live, {"produce": tool_call("Paris", "Rome")}, {"produce": {"text": "Sunny."}})
     client = openai_client(live)
     message = ask(client, [user("Weather?")]).choices[0].message
     history = [user("Weather?"), message.model_dump(exclude_none=True)]
     ask(client, [*history, *select_results(message.tool_calls)])
-    assert rules(live) == broken
+    assert rules(live) == expected_rules
 
 
 def result(call: Any, **fields: str) -> dict[str, str]:

@@ -15,33 +15,34 @@ HELLO = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 def server(*providers: Any) -> SimulatedServer:
     """Return a server with a step for each value of `match.provider`."""
     steps = [
-        {"match": {"provider": one} if one else {}, "produce": {"text": "Hi!"}} for one in providers
+        {"match": {"provider": provider} if provider else {}, "produce": {"text": "Hi!"}}
+        for provider in providers
     ]
     return SimulatedServer({"name": "s", "steps": steps})
 
 
-def never_asked(running: SimulatedServer) -> list[str]:
-    return [step.never_asked for step in running.verdict().unserved]
+def unreached_providers(server_of_run: SimulatedServer) -> list[str]:
+    return [step.never_asked for step in server_of_run.verdict().unserved]
 
 
 def test_provider_of_an_unserved_step_without_a_request_is_named_once() -> None:
-    running = server("openai", "gemini", "gemini")
-    running.ask(CHAT, HELLO)
-    assert never_asked(running) == ["gemini", "gemini"]
-    text = verdict_text(running.verdict())
+    server_of_run = server("openai", "gemini", "gemini")
+    server_of_run.ask(CHAT, HELLO)
+    assert unreached_providers(server_of_run) == ["gemini", "gemini"]
+    text = verdict_text(server_of_run.verdict())
     assert text.count("never asked: ") == 1
     assert "never asked: gemini. Its client was not pointed here (/docs/how-to/" in text
 
 
 def test_provider_that_was_asked_is_not_named() -> None:
-    running = server("openai", "openai")
-    running.ask(CHAT, HELLO)
-    assert never_asked(running) == [""]
-    assert "never asked" not in verdict_text(running.verdict())
+    server_of_run = server("openai", "openai")
+    server_of_run.ask(CHAT, HELLO)
+    assert unreached_providers(server_of_run) == [""]
+    assert "never asked" not in verdict_text(server_of_run.verdict())
 
 
 @pytest.mark.parametrize(
-    ("provider", "named"),
+    ("provider", "expected"),
     [
         (["gemini", "ollama"], "gemini or ollama"),
         (["gemini", "openai"], ""),
@@ -49,17 +50,19 @@ def test_provider_that_was_asked_is_not_named() -> None:
         (None, ""),
     ],
 )
-def test_step_names_a_provider_only_if_no_alternative_was_asked(provider: Any, named: str) -> None:
-    running = server("openai", provider)
-    running.ask(CHAT, HELLO)
-    assert never_asked(running) == [named]
+def test_step_names_a_provider_only_if_no_alternative_was_asked(
+    provider: Any, expected: str
+) -> None:
+    server_of_run = server("openai", provider)
+    server_of_run.ask(CHAT, HELLO)
+    assert unreached_providers(server_of_run) == [expected]
 
 
 def test_other_name_of_a_provider_counts_as_asked() -> None:
-    running = server("openai", "azure", "openai")
+    server_of_run = server("openai", "azure", "openai")
     azure = {"api-key": "k"}
-    running.ask("/openai/v1/chat/completions", HELLO, headers=azure)
-    assert set(never_asked(running)) == {""}
+    server_of_run.ask("/openai/v1/chat/completions", HELLO, headers=azure)
+    assert set(unreached_providers(server_of_run)) == {""}
 
 
 def test_run_without_requests_says_that_no_provider_was_asked() -> None:

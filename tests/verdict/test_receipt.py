@@ -26,7 +26,9 @@ def run(seed: int = 7) -> SimulatedServer:
 
 def test_same_run_has_the_same_receipt_at_another_time() -> None:
     first, second = run(), run()
-    second.exchanges = [replace(one, id="x", at=one.at + 9) for one in second.exchanges]
+    second.exchanges = [
+        replace(exchange, id="x", at=exchange.at + 9) for exchange in second.exchanges
+    ]
     assert receipt(SCRIPTS, first.exchanges) == receipt(SCRIPTS, second.exchanges)
     assert receipt(SCRIPTS, first.exchanges).startswith("sha256:")
 
@@ -53,19 +55,19 @@ def test_receipt_does_not_depend_on_the_order_of_scenarios_and_exchanges() -> No
     ids=lambda change: next(iter(change)),
 )
 def test_changed_request_or_response_changes_the_receipt(change: dict[str, Any]) -> None:
-    one = exchange(0)
-    assert receipt(SCRIPTS, [one]) != receipt(SCRIPTS, [replace(one, **change)])
+    original = exchange(0)
+    assert receipt(SCRIPTS, [original]) != receipt(SCRIPTS, [replace(original, **change)])
 
 
 def test_scenarios_and_number_of_requests_change_the_receipt() -> None:
-    one = exchange(0)
-    exchanges = {
-        receipt(SCRIPTS, [one]),
-        receipt(SCRIPTS, [one, one]),
-        receipt({"a": {"name": "a"}}, [one]),
-        receipt({**SCRIPTS, "b": {"name": "b", "priority": 1}}, [one]),
+    request = exchange(0)
+    receipts = {
+        receipt(SCRIPTS, [request]),
+        receipt(SCRIPTS, [request, request]),
+        receipt({"a": {"name": "a"}}, [request]),
+        receipt({**SCRIPTS, "b": {"name": "b", "priority": 1}}, [request]),
     }
-    assert len(exchanges) == 4
+    assert len(receipts) == 4
 
 
 def test_receipt_ignores_the_body_that_a_leaving_client_received() -> None:

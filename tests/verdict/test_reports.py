@@ -102,7 +102,7 @@ def test_note_fails_its_case_in_no_verdict() -> None:
     for strict in (False, True):
         suite = parse_junit(verdict(findings=[note], strict=strict))
         assert suite.get("failures") == "0"
-        (case,) = [one for one in suite if one.get("name") == "retries-undecided"]
+        (case,) = [case for case in suite if case.get("name") == "retries-undecided"]
         assert case.findtext("system-out") == "x [id-5]"
         text = job_summary(verdict(findings=[note], strict=strict))
         assert "**retries\\-undecided** (noted: 1)" in text
@@ -123,10 +123,10 @@ def test_hostile_text_is_escaped_in_the_summary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("a_b *c*", r"a\_b \*c\*"), ("&lt;", r"\&lt\;"), ("a\nb", "a b")]
+    ("text", "escaped"), [("a_b *c*", r"a\_b \*c\*"), ("&lt;", r"\&lt\;"), ("a\nb", "a b")]
 )
-def test_escaped_markdown_shows_the_text_unchanged(text: str, shown: str) -> None:
-    assert escape_markdown(text) == shown
+def test_escaped_markdown_shows_the_text_unchanged(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped
 
 
 def test_summary_shows_result_receipt_and_failed_rules() -> None:

@@ -37,7 +37,7 @@ def test_response_text_excludes_reasoning_and_tool_calls(
     assert response_text(response_body(dialect(), stream=stream)) == TEXT
 
 
-@pytest.mark.parametrize("dialect", [one for one in DIALECTS if one.streams])
+@pytest.mark.parametrize("dialect", [dialect for dialect in DIALECTS if dialect.streams])
 def test_cut_stream_gives_the_text_up_to_there(dialect: type[ApiConversation]) -> None:
     body = response_body(dialect(), stream=True)
     texts = {response_text(body[:end]) for end in range(0, len(body), 7)}

@@ -1,4 +1,4 @@
-"""Which requests count as retries, and when nothing is reported."""
+"""Rules on retries: which requests count as retries, and which are not reported."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,8 +30,8 @@ def limited(at: float, **keys: Any) -> JudgedExchange:
     return exchange(at, 429, response_headers=LIMIT, **keys)
 
 
-def numbered(one: JudgedExchange, number: int) -> JudgedExchange:
-    return replace(one, request_headers={"x-stainless-retry-count": str(number)})
+def numbered(request: JudgedExchange, number: int) -> JudgedExchange:
+    return replace(request, request_headers={"x-stainless-retry-count": str(number)})
 
 
 def pairs(*exchanges: JudgedExchange) -> list[tuple[str, str]]:
@@ -76,7 +76,9 @@ def test_attempt_numbers_of_a_client_decide_what_is_a_retry() -> None:
 
 def test_attempt_number_of_thousands_of_digits_does_not_count() -> None:
     endless = {"x-stainless-retry-count": "9" * 5_000}
-    first, again = (replace(one, request_headers=endless) for one in (limited(0), exchange(2)))
+    first, again = (
+        replace(request, request_headers=endless) for request in (limited(0), exchange(2))
+    )
     assert pairs(first, again) == [("at-0", "at-2")]
 
 
@@ -144,7 +146,7 @@ def call(at: float, *statuses: int, **keys: Any) -> list[JudgedExchange]:
 
 
 def hasty_retries(*exchanges: JudgedExchange) -> list[str]:
-    ordered = tuple(sorted(exchanges, key=lambda one: one.at))
+    ordered = tuple(sorted(exchanges, key=lambda request: request.at))
     return [
         sighting.exchange.id for sighting in NO_BACK_OFF.find_sightings(JudgedSession("s", ordered))
     ]
@@ -170,7 +172,10 @@ def test_single_attempt_calls_are_a_loop_if_the_last_one_succeeds() -> None:
 def test_calls_of_several_clients_are_not_a_loop() -> None:
     sync = {"x-stainless-async": "false"}
     calls = [call(0, 500, 500), call(0.51, 500, 500), call(1.02, 500, 200)]
-    others = [replace(one, request_headers={**one.request_headers, **sync}) for one in calls[1]]
+    others = [
+        replace(request, request_headers={**request.request_headers, **sync})
+        for request in calls[1]
+    ]
     assert hasty_retries(*calls[0], *others, *calls[2]) == []
     # Each began before the previous one ended.
     assert hasty_retries(*call(0, 500, 500), *call(0.01, 500, 500), *call(0.02, 500, 200)) == []

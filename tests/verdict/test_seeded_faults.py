@@ -1,5 +1,7 @@
-"""Seeded faults of clients and scenarios are reported by the verdict: a few of each in the suite,
-at least 99 % of two hundred in `make test-long`."""
+"""The verdict reports seeded faults of clients and scenarios.
+
+The suite has a few of each; `make test-long` requires at least 99 % of two hundred.
+"""
 
 from collections import Counter
 from random import Random

@@ -23,14 +23,17 @@ NEVER = {"x-should-retry": "false"}
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
 def test_parallel_sdk_calls_have_no_findings_in_any_order(max_attempts: int) -> None:
     for seed in range(SEEDS):
-        session = JudgedSession("s", side_by_side(Random(seed), max_attempts))
+        session = JudgedSession("s", simulate_parallel_clients(Random(seed), max_attempts))
         assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
 def test_parallel_unnumbered_calls_have_no_findings_in_any_order(max_attempts: int) -> None:
     for seed in range(SEEDS):
-        calls = [without_number(one) for one in side_by_side(Random(seed), max_attempts)]
+        calls = [
+            without_number(request)
+            for request in simulate_parallel_clients(Random(seed), max_attempts)
+        ]
         session = JudgedSession("s", tuple(calls))
         assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
@@ -63,63 +66,68 @@ def sightings(rule: Rule, *exchanges: JudgedExchange) -> list[str]:
     return [sighting.exchange.id for sighting in rule.find_sightings(JudgedSession("s", exchanges))]
 
 
-def side_by_side(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...]:
-    """The requests of three to six clients that begin together on a busy machine.
+def simulate_parallel_clients(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...]:
+    """Return the requests of three to six clients that start together on a busy machine.
 
-    Each waits as the SDKs do between its tries and gives up after `max_attempts`. The first answers
-    fail, at least two clients succeed or none does, and no two requests overlap: the server answers
-    so fast that it sees one after the other.
+    Each client waits between attempts as the SDKs do and gives up after `max_attempts`. The first
+    responses fail; at least two clients succeed, or none does. No two requests overlap, because
+    the server answers faster than the next request arrives.
     """
     clients = random.randint(3, 6)
     if random.random() < 0.5:
-        failures = answers(random, givers_up=clients - 2, max_attempts=max_attempts)
+        failures = draw_failures(random, max_failed_calls=clients - 2, max_attempts=max_attempts)
     else:
-        kinds = [random_failure(random) for _ in range(random.choice((1, 9)))]
+        kinds = [draw_failure(random) for _ in range(random.choice((1, 9)))]
         failures = random.choices(kinds, k=clients * max_attempts)
-    busy = random.choice((0.0, 0.005, 0.3, MAX_DELAY_SECONDS))
-    waiting = [(random.uniform(0, busy), client, 0) for client in range(clients)]
-    heapify(waiting)
+    max_delay = random.choice((0.0, 0.005, 0.3, MAX_DELAY_SECONDS))
+    queue = [(random.uniform(0, max_delay), client, 0) for client in range(clients)]
+    heapify(queue)
     now, exchanges = 0.0, []
-    while waiting:
-        due, client, number = heappop(waiting)
+    while queue:
+        due, client, number = heappop(queue)
         now = max(now + random.uniform(0.0001, 0.002), due)
         answer = failures.pop() if failures else exchange(0)
-        one = at(now, numbered(answer, number))
-        exchanges.append(one)
+        request = move_to(now, numbered(answer, number))
+        exchanges.append(request)
         now += RESPONSE_SECONDS
-        if one.failed and is_retryable(one) and number + 1 < max_attempts:
-            pause = requested_wait(one) or 0.5 * 2**number * random.uniform(0.75, 1)
-            heappush(waiting, (now + pause + random.uniform(0, busy), client, number + 1))
-    assert all(one.ended_at <= later.at for one, later in pairwise(exchanges))
+        if request.failed and is_retryable(request) and number + 1 < max_attempts:
+            pause = requested_wait(request) or 0.5 * 2**number * random.uniform(0.75, 1)
+            heappush(queue, (now + pause + random.uniform(0, max_delay), client, number + 1))
+    assert all(request.ended_at <= later.at for request, later in pairwise(exchanges))
     return tuple(exchanges)
 
 
-def answers(random: Random, givers_up: int, max_attempts: int) -> list[JudgedExchange]:
-    """Failures that end at most so many calls: one that says not to try again ends a call alone."""
-    ended = random.randint(0, givers_up)
-    final = [random.choice((failure(random, NEVER), exchange(0, 401))) for _ in range(ended)]
-    left = range(random.randint(0, (givers_up - ended) * max_attempts))
-    failures = final + [failure(random, random.choice(WAITS)) for _ in left]
+def draw_failures(random: Random, max_failed_calls: int, max_attempts: int) -> list[JudgedExchange]:
+    """Return failures that make at most `max_failed_calls` calls fail.
+
+    One failure with an unretryable status or header is enough to end a call.
+    """
+    final_count = random.randint(0, max_failed_calls)
+    final = [
+        random.choice((make_failure(random, NEVER), exchange(0, 401))) for _ in range(final_count)
+    ]
+    other_failures = range(random.randint(0, (max_failed_calls - final_count) * max_attempts))
+    failures = final + [make_failure(random, random.choice(WAITS)) for _ in other_failures]
     random.shuffle(failures)
     return failures
 
 
-def random_failure(random: Random) -> JudgedExchange:
-    return random.choice((failure(random, random.choice((*WAITS, NEVER))), exchange(0, 401)))
+def draw_failure(random: Random) -> JudgedExchange:
+    return random.choice((make_failure(random, random.choice((*WAITS, NEVER))), exchange(0, 401)))
 
 
-def failure(random: Random, headers: dict[str, str]) -> JudgedExchange:
+def make_failure(random: Random, headers: dict[str, str]) -> JudgedExchange:
     return exchange(0, random.choice((429, 500, 503)), response_headers=headers)
 
 
-def at(now: float, one: JudgedExchange) -> JudgedExchange:
+def move_to(now: float, request: JudgedExchange) -> JudgedExchange:
     return exchange(
         now,
-        one.status,
-        request_headers=one.request_headers,
-        response_headers=one.response_headers,
+        request.status,
+        request_headers=request.request_headers,
+        response_headers=request.response_headers,
     )
 
 
-def without_number(one: JudgedExchange) -> JudgedExchange:
-    return exchange(one.at, one.status, response_headers=one.response_headers)
+def without_number(request: JudgedExchange) -> JudgedExchange:
+    return exchange(request.at, request.status, response_headers=request.response_headers)

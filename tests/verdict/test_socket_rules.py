@@ -1,4 +1,4 @@
-"""Rules on reconnects of the Responses API over WebSockets, from made journal entries."""
+"""Rules on reconnects of the Responses API over WebSockets, tested with synthetic exchanges."""
 
 import json
 from collections.abc import Sequence

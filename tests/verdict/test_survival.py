@@ -1,4 +1,4 @@
-"""Fault coverage: which results count, and which kinds of faults a step can have."""
+"""Fault coverage: the results that count, and the kinds of faults that a step can have."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -25,7 +25,7 @@ NO_REPORT = "is no report that `mockllm torture --json` has written"
 
 
 def scenario(*produce: dict[str, Any], name: str = "s") -> Scenario:
-    steps = [{"match": {"model": f"m{n}"}, "produce": one} for n, one in enumerate(produce)]
+    steps = [{"match": {"model": f"m{n}"}, "produce": answer} for n, answer in enumerate(produce)]
     (document,) = load_documents({"name": name, "steps": steps})
     return compile_scenario(document)
 
@@ -45,7 +45,7 @@ def report(*cells: tuple[str, str, str], **versions: str) -> dict[str, Any]:
 
 
 def test_worst_outcome_of_a_kind_at_a_step_counts() -> None:
-    one = report(
+    sweep_report = report(
         ("s/1", "stall", "survived"),
         ("s/1", "stall", "hung"),
         ("s/1", "stall", "failed_loudly"),
@@ -53,7 +53,9 @@ def test_worst_outcome_of_a_kind_at_a_step_counts() -> None:
         ("s/1", "refusal", "unreached"),
         s="v",
     )
-    assert worst_results(one) == {"s": {("1", "stall"): "hung", ("1", "reset"): "survived"}}
+    assert worst_results(sweep_report) == {
+        "s": {("1", "stall"): "hung", ("1", "reset"): "survived"}
+    }
 
 
 def test_scenarios_without_a_version_have_no_results() -> None:
@@ -61,11 +63,11 @@ def test_scenarios_without_a_version_have_no_results() -> None:
 
 
 def test_names_with_slashes_keep_their_steps() -> None:
-    one = report(
+    sweep_report = report(
         ("a/b/1", "stall", "survived"), ("a/x/y", "stall", "wrong"), **{"a": "1", "a/b": "2"}
     )
-    found = worst_results(one)
-    assert found == {"a/b": {("1", "stall"): "survived"}, "a": {("x/y", "stall"): "wrong"}}
+    results = worst_results(sweep_report)
+    assert results == {"a/b": {("1", "stall"): "survived"}, "a": {("x/y", "stall"): "wrong"}}
 
 
 @pytest.mark.parametrize(
@@ -83,8 +85,11 @@ def test_step_is_split_after_the_longest_scenario(text: str, parts: tuple[str, s
 
 
 def test_reports_of_equal_versions_are_merged() -> None:
-    one, other = report(("s/1", "stall", "wrong"), s="v"), report(("t/1", "stall", "hung"), t="w")
-    merged = merge_reports([("a", one), ("b", other)])
+    first, second = (
+        report(("s/1", "stall", "wrong"), s="v"),
+        report(("t/1", "stall", "hung"), t="w"),
+    )
+    merged = merge_reports([("a", first), ("b", second)])
     assert merged["versions"] == {"s": "v", "t": "w"}
     assert [cell["step"] for cell in merged["cells"]] == ["s/1", "t/1"]
 

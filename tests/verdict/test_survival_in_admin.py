@@ -14,30 +14,30 @@ from tests.admin.pages import a_scenario, page_of
 pytestmark = pytest.mark.django_db
 
 
-def swept(**results: str) -> Scenario:
-    """A scenario with results of kinds at its first step."""
+def make_swept_scenario(**results: str) -> Scenario:
+    """Create a scenario with results of fault kinds at its first step."""
     scenario = a_scenario("weather", {"answer_text": "Sunny."})
     version = version_of(dump(document_of(scenario)))
-    stored = {("1", kind): outcome for kind, outcome in results.items()}
-    assert add_results({"weather": version}, {"weather": stored}) == []
+    step_results = {("1", kind): outcome for kind, outcome in results.items()}
+    assert add_results({"weather": version}, {"weather": step_results}) == []
     return scenario
 
 
 def survival_text(client: Client, scenario: Scenario) -> str:
     page = client.get(page_of(scenario)).content.decode()
-    _, found, after = page.partition('id="survival"')
-    return strip_tags(after.partition("</section>")[0]) if found else ""
+    _, marker, after = page.partition('id="survival"')
+    return strip_tags(after.partition("</section>")[0]) if marker else ""
 
 
 def test_survived_and_other_faults_are_shown(admin_client: Client) -> None:
-    text = survival_text(admin_client, swept(stall="survived", refusal="wrong"))
+    text = survival_text(admin_client, make_swept_scenario(stall="survived", refusal="wrong"))
     assert "1 of 15" in text
     assert "wrong: refusal" in text
     assert "not tried: 429 with Retry-After, 429 without" in text
 
 
 def test_results_of_an_earlier_version_do_not_count(admin_client: Client) -> None:
-    scenario = swept(stall="survived")
+    scenario = make_swept_scenario(stall="survived")
     scenario.steps.update(answer_text="Rainy.")
     text = survival_text(admin_client, scenario)
     assert "1 result is of another version of this scenario and does not count" in text

@@ -1,5 +1,7 @@
-"""Runs that fail to their end are noted, since a loop and parallel clients look alike; one overlap
-does not hide a loop at another time."""
+"""Runs of failures are noted as undecided, since a loop and parallel clients look alike.
+
+An overlap does not hide a loop at another time.
+"""
 
 from dataclasses import replace
 
@@ -12,7 +14,7 @@ from tests.verdict.test_retries import LIMIT, call, exchange, limited, numbered
 
 
 def findings(*exchanges: JudgedExchange) -> list[Finding]:
-    ordered = tuple(sorted(exchanges, key=lambda one: one.at))
+    ordered = tuple(sorted(exchanges, key=lambda request: request.at))
     return list(judge(JudgedSession("s", ordered)).findings)
 
 
@@ -82,8 +84,8 @@ def test_answer_that_a_client_left_does_not_end_a_loop() -> None:
 
 
 def test_failures_far_apart_are_the_retries_of_one_client() -> None:
-    refused = [exchange(at, 401) for at in (0, 15, 30)]
-    assert rules(*refused) == [("retried-unretryable", "at-15"), ("retried-unretryable", "at-30")]
+    failures = [exchange(at, 401) for at in (0, 15, 30)]
+    assert rules(*failures) == [("retried-unretryable", "at-15"), ("retried-unretryable", "at-30")]
     wait = {"response_headers": {"retry-after": "30"}}
     assert rules(*(exchange(at, 429, **wait) for at in (0, 15))) == [
         ("retry-after-ignored", "at-15")
@@ -116,8 +118,8 @@ def test_overlap_of_numbered_calls_does_not_hide_a_loop_at_another_time(start: f
 
 def test_second_client_does_not_hide_a_loop_at_another_time() -> None:
     other = [
-        replace(one, request_headers={**one.request_headers, "user-agent": "other"})
-        for one in call(0, 500)
+        replace(request, request_headers={**request.request_headers, "user-agent": "other"})
+        for request in call(0, 500)
     ]
     calls = [*call(60, 500), *call(60.01, 500), *call(60.02, 200)]
     assert rules(*other, *calls) == [("no-back-off", "at-60.02")]

@@ -21,7 +21,7 @@ def outcomes(*sent: Call) -> list[tuple[int, str, str, bool]]:
     playing = Playing()
     for call in sent:
         asyncio.run(playing.ask(call))
-    return [(one.status, one.outcome, one.way, one.matched) for one in playing.journal]
+    return [(entry.status, entry.outcome, entry.way, entry.matched) for entry in playing.journal]
 
 
 @pytest.mark.parametrize("path", ["/v1/threads", "/v1beta/files", "/groq/x", "/v2/chat"])

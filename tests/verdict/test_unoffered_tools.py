@@ -29,24 +29,26 @@ def server(produce: dict[str, Any], **step: Any) -> SimulatedServer:
 
 
 def messages(produce: dict[str, Any], body: Any, path: str = CHAT, **step: Any) -> list[str]:
-    played = server(produce, **step)
-    assert played.ask(path, body).status == 200
-    return [one.message for one in played.verdict().findings if one.rule == RULE]
+    server_of_step = server(produce, **step)
+    assert server_of_step.ask(path, body).status == 200
+    return [
+        finding.message for finding in server_of_step.verdict().findings if finding.rule == RULE
+    ]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_call_without_any_offered_tool_is_a_warning_that_fails_strict_verdicts(
     stream: bool,
 ) -> None:
-    played = server(tool_call("Paris", "Rome"))
+    server_of_step = server(tool_call("Paris", "Rome"))
     for _ in range(20):
-        played.ask(CHAT, chat(stream=stream))
-    (finding,) = played.verdict().findings
+        server_of_step.ask(CHAT, chat(stream=stream))
+    (finding,) = server_of_step.verdict().findings
     assert (finding.rule, finding.level) == (RULE, "warning")
     assert finding.message == "s, step 1 calls get_weather; the request offers no tools"
-    assert played.verdict().passed
-    assert not played.verdict(strict=True).passed
-    assert played.verdict(strict=True, ignored=frozenset({RULE})).passed
+    assert server_of_step.verdict().passed
+    assert not server_of_step.verdict(strict=True).passed
+    assert server_of_step.verdict(strict=True, ignored=frozenset({RULE})).passed
 
 
 def test_call_of_a_tool_that_is_not_among_the_offered_ones_names_them() -> None:
@@ -96,9 +98,9 @@ def test_answer_of_an_api_without_tool_calls_is_no_finding() -> None:
 
 @pytest.mark.parametrize("failing", [{"kind": "http", "status": 500}, {"kind": "network_error"}])
 def test_fault_instead_of_the_call_is_no_finding(failing: dict[str, Any]) -> None:
-    played = server(tool_call("Paris"), failures={"times": 9, "fault": failing})
-    played.ask(CHAT, chat())
-    assert RULE not in played.rules()
+    server_of_step = server(tool_call("Paris"), failures={"times": 9, "fault": failing})
+    server_of_step.ask(CHAT, chat())
+    assert RULE not in server_of_step.rules()
 
 
 def test_instruction_block_is_no_finding() -> None:
@@ -106,9 +108,9 @@ def test_instruction_block_is_no_finding() -> None:
     text = f"<|instruction_start|>{json.dumps(block)}<|instruction_end|>"
     body = chat()
     body["messages"] = [{"role": "user", "content": text}]
-    played = server({"text": "unused"})
-    assert b"get_weather" in played.ask(CHAT, body).body
-    assert RULE not in played.rules()
+    server_of_step = server({"text": "unused"})
+    assert b"get_weather" in server_of_step.ask(CHAT, body).body
+    assert RULE not in server_of_step.rules()
 
 
 def test_unedited_recording_is_no_finding_and_an_edited_one_is() -> None:
@@ -119,9 +121,9 @@ def test_unedited_recording_is_no_finding_and_an_edited_one_is() -> None:
         "tool_calls": [{"name": "get_weather", "arguments": {"city": "Oslo"}}]
     }
     recorded = {"chunks": [json.dumps(body)], "path": CHAT, "of": digest_of_answer(answer)}
-    played = server({**answer, "recorded": recorded})
-    assert played.ask(CHAT, chat()).json == body
-    assert played.rules() == []
+    server_of_step = server({**answer, "recorded": recorded})
+    assert server_of_step.ask(CHAT, chat()).json == body
+    assert server_of_step.rules() == []
     edited = {"tool_calls": [{"name": "get_time", "arguments": {}}], "recorded": recorded}
     assert len(messages(edited, chat())) == 1
 
@@ -145,25 +147,25 @@ def test_computer_use_of_gemini_offers_functions_that_it_does_not_list() -> None
 
 
 def test_request_whose_body_the_journal_lacks_is_not_judged() -> None:
-    played = server(tool_call("Paris"))
+    server_of_step = server(tool_call("Paris"))
     body = chat()
     body["messages"].append({"role": "user", "content": "x" * 1_100_000})
-    played.ask(CHAT, body)
-    verdict: Verdict = played.verdict()
+    server_of_step.ask(CHAT, body)
+    verdict: Verdict = server_of_step.verdict()
     assert verdict.requests == 1
     assert verdict.findings == ()
 
 
 def test_side_request_about_the_demos_weather_gets_json_by_its_schema() -> None:
-    documents = [dump(one) for one in read_files(["examples/scenarios/demo.json", AUTO])]
-    played = SimulatedServer(*documents)
+    documents = [dump(document) for document in read_files(["examples/scenarios/demo.json", AUTO])]
+    demo_server = SimulatedServer(*documents)
     schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
     titles = {"type": "json_schema", "json_schema": {"name": "title", "schema": schema}}
     side = chat(response_format=titles)
     side["messages"] = [{"role": "user", "content": "Title of: the weather in Paris?"}]
-    answer = played.ask(CHAT, side)
+    answer = demo_server.ask(CHAT, side)
     assert answer.headers["x-mockllm-scenario"] == "test-mode"
     assert list(json.loads(answer.json["choices"][0]["message"]["content"])) == ["title"]
-    main = played.ask(CHAT, {**side, "tools": [WEATHER]})
+    main = demo_server.ask(CHAT, {**side, "tools": [WEATHER]})
     assert main.headers["x-mockllm-scenario"] == "weather"
-    assert RULE not in played.rules()
+    assert RULE not in demo_server.rules()

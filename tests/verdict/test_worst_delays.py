@@ -13,9 +13,9 @@ from tests.verdict.test_retries import LIMIT, call, exchange
 from tests.verdict.test_undecided_runs import burst, findings, rules
 
 
-def beside(one: JudgedExchange, siblings: int = 1) -> JudgedExchange:
+def with_siblings(request: JudgedExchange, siblings: int = 1) -> JudgedExchange:
     """Return a request that arrived while other connections were open."""
-    return replace(one, siblings=siblings)
+    return replace(request, siblings=siblings)
 
 
 @pytest.mark.parametrize(
@@ -32,27 +32,28 @@ def test_last_of_parallel_calls_that_succeeds_is_noted_and_the_last_of_a_loop_is
     failures: list[JudgedExchange], last: JudgedExchange, rule: str
 ) -> None:
     assert rules(*failures, last) == [(rule, last.id)]
-    (note,) = findings(*failures, beside(last))
+    (note,) = findings(*failures, with_siblings(last))
     assert (note.rule, note.level) == ("retries-undecided", "note")
     assert f"{len(failures) + 1} identical requests came one after another within " in note.message
     assert f" {rule} if one client sent them" in note.message
 
 
 def test_parallel_calls_of_which_several_succeed_are_not_noted() -> None:
-    assert rules(*burst(0, 500), *(map(beside, burst(0.1, 200)))) == []
-    assert rules(exchange(0), beside(exchange(0.1, 500)), beside(exchange(0.2))) == []
+    assert rules(*burst(0, 500), *(map(with_siblings, burst(0.1, 200)))) == []
+    assert rules(exchange(0), with_siblings(exchange(0.1, 500)), with_siblings(exchange(0.2))) == []
 
 
 def test_parallel_calls_that_wait_and_then_succeed_are_not_noted() -> None:
-    failures = [beside(one) for one in burst(0, 500)]
-    assert rules(*failures, *(map(beside, burst(0.5, 200, times=1)))) != []
-    assert rules(*failures, *(map(beside, burst(0.5, 200)))) == []
+    failures = [with_siblings(request) for request in burst(0, 500)]
+    assert rules(*failures, *(map(with_siblings, burst(0.5, 200, times=1)))) != []
+    assert rules(*failures, *(map(with_siblings, burst(0.5, 200)))) == []
 
 
 def test_attempts_of_one_numbered_call_are_reported_beside_other_connections() -> None:
-    hasty = [beside(one) for one in call(0, 500, 500, 200)]
+    hasty = [with_siblings(request) for request in call(0, 500, 500, 200)]
     hasty = [
-        replace(one, at=at, answered_at=at) for one, at in zip(hasty, (0, 0.01, 0.02), strict=True)
+        replace(request, at=at, answered_at=at)
+        for request, at in zip(hasty, (0, 0.01, 0.02), strict=True)
     ]
     assert [rule for rule, _ in rules(*hasty)] == ["no-back-off"]
 
@@ -60,30 +61,30 @@ def test_attempts_of_one_numbered_call_are_reported_beside_other_connections() -
 @pytest.mark.parametrize("header", ["idempotency-key", "user-agent"])
 def test_requests_that_clients_mark_as_different_calls_are_not_reported(header: str) -> None:
     loop = [*burst(0, 500, times=2), exchange(0.02)]
-    same = [replace(one, request_headers={header: "a"}) for one in loop]
+    same = [replace(request, request_headers={header: "a"}) for request in loop]
     assert [rule for rule, _ in rules(*same)] == ["no-back-off"]
-    marked = [replace(one, request_headers={header: one.id}) for one in loop]
+    marked = [replace(request, request_headers={header: request.id}) for request in loop]
     assert rules(*marked) == []
 
 
 def test_failure_counts_from_its_first_byte_if_the_server_notices_its_end_late() -> None:
     # The client got each error within a millisecond and waited half a second.
-    tries = [
-        replace(one, ended_at=one.at + 0.499)
+    attempts = [
+        replace(request, ended_at=request.at + 0.499)
         for number in range(3)
-        for one in call(number / 2, 500)
+        for request in call(number / 2, 500)
     ]
     numbered = [
-        replace(one, request_headers={"x-stainless-retry-count": str(number)})
-        for number, one in enumerate(tries)
+        replace(request, request_headers={"x-stainless-retry-count": str(number)})
+        for number, request in enumerate(attempts)
     ]
     assert rules(*numbered) == []
-    assert rules(*(replace(one, request_headers={}) for one in tries)) == []
+    assert rules(*(replace(request, request_headers={}) for request in attempts)) == []
 
 
 @pytest.fixture
 def clock() -> Iterator[tuple[ArrivalClock, list[float]]]:
-    """A clock, and the times of the machine's clock and of the steady one that it reads."""
+    """Return a clock and a list of the wall time and the monotonic time that it reads."""
     now = [1_000.0, 5.0]
     yield ArrivalClock(lambda: now[0], lambda: now[1]), now
 
@@ -115,15 +116,15 @@ def test_text_of_a_parallel_whole_answer_is_not_taken_for_a_truncated_one() -> N
     body = '{"choices": [{"message": {"content": "One two."}}]}'
     question = (Message("user", (TextPart("Count."),)),)
     later = (*question, Message("assistant", (TextPart("One two."),)))
-    cut = replace(asking(0.01, question), outcome="fault", response_body=body)
-    goes_on = asking(1, later)
-    assert rules(cut, goes_on) == [("truncated-taken-as-complete", "at-1")]
-    whole = replace(asking(0, question), response_body=body)
-    assert rules(whole, cut, goes_on) == []
+    truncated = replace(make_request(0.01, question), outcome="fault", response_body=body)
+    continued = make_request(1, later)
+    assert rules(truncated, continued) == [("truncated-taken-as-complete", "at-1")]
+    complete = replace(make_request(0, question), response_body=body)
+    assert rules(complete, truncated, continued) == []
 
 
 @pytest.mark.parametrize(
-    ("following", "found"),
+    ("following", "is_reported"),
     [
         ("Your response above was cut off mid-stream. Resume where it stops.", False),
         ("[The previous answer was INTERRUPTED.]", False),
@@ -131,16 +132,16 @@ def test_text_of_a_parallel_whole_answer_is_not_taken_for_a_truncated_one() -> N
     ],
 )
 def test_client_that_says_that_an_answer_broke_off_does_not_take_it_for_whole(
-    following: str, found: bool
+    following: str, is_reported: bool
 ) -> None:
     body = '{"choices": [{"message": {"content": "One two."}}]}'
     question = (Message("user", (TextPart("Count."),)),)
-    cut = replace(asking(0.01, question), outcome="fault", response_body=body)
+    truncated = replace(make_request(0.01, question), outcome="fault", response_body=body)
     later = (*question, Message("assistant", (TextPart("One two."),)))
-    goes_on = asking(1, (*later, Message("user", (TextPart(following),))))
-    assert bool(rules(cut, goes_on)) is found
+    continued = make_request(1, (*later, Message("user", (TextPart(following),))))
+    assert bool(rules(truncated, continued)) is is_reported
 
 
-def asking(at: float, messages: tuple[Message, ...]) -> JudgedExchange:
+def make_request(at: float, messages: tuple[Message, ...]) -> JudgedExchange:
     request = CanonicalRequest("openai", "chat", "chat", "gpt-4o", messages)
     return replace(exchange(at, body=f"{len(messages)}"), request=request)
