@@ -76,7 +76,7 @@ def from_body(response):
 
 
 def from_stream(response):
-    """Return the message and the finish reason that the events of a stream make up."""
+    """Join the events of a stream; return the message and the finish reason."""
     message, calls, finish = {"role": "assistant", "content": ""}, {}, None
     try:
         for line in response:
@@ -123,12 +123,16 @@ def answer(question):
         if not message.get("tool_calls"):
             return message.get("content") or message.get("refusal") or ""
         messages.append(message)
-        done = {}
+        results = {}
         for call in message["tool_calls"]:
-            same = (call["function"]["name"], call["function"]["arguments"])
-            if same not in done or "runs the same call twice" in BUGS:
-                done[same] = result(call["function"])
-            result_message = {"role": "tool", "tool_call_id": call["id"], "content": done[same]}
+            call_key = (call["function"]["name"], call["function"]["arguments"])
+            if call_key not in results or "runs the same call twice" in BUGS:
+                results[call_key] = result(call["function"])
+            result_message = {
+                "role": "tool",
+                "tool_call_id": call["id"],
+                "content": results[call_key],
+            }
             messages.append(result_message)
 
 

@@ -1,4 +1,4 @@
-"""The clients that are swept: how each is run, its packages, and its name on the page."""
+"""The clients that are swept: their commands, packages and names on the page."""
 
 import json
 import os
@@ -55,7 +55,7 @@ class SweptClient:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of its sweeps."""
+        """Return the options of its sweeps."""
         return ("--jobs", "4")
 
     @property
@@ -155,7 +155,7 @@ def sweep_client(client: SweptClient, *more: str, report: Path) -> str:
     words = [sys.executable, "-m", "mockllm_site", "torture", *options, "--"]
     with TemporaryDirectory() as empty:
         folder, variables = client.surroundings(Path(empty))
-        done = subprocess.run(
+        process = subprocess.run(
             [*words, *client.command(*more)],
             cwd=folder,
             env=variables,
@@ -163,6 +163,6 @@ def sweep_client(client: SweptClient, *more: str, report: Path) -> str:
             text=True,
             check=False,
         )
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{client.title}: {done.stderr}")
-    return done.stdout
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{client.title}: {process.stderr}")
+    return process.stdout

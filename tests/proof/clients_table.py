@@ -30,52 +30,54 @@ _TABLE = re.compile(r"(<!-- sweeps: (\w+) -->\n).*?(<!-- /sweeps -->)", re.DOTAL
 def main() -> None:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for client in chain(*GROUPS.values()):
-        report = report_of(client)
+        report = report_path(client)
         if client.installed and not report.exists():
             print(client.title, flush=True)
             sweep_client(client, report=report)
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_TABLE.sub(written, text), encoding="utf-8")
+    PAGE.write_text(_TABLE.sub(replace_table, text), encoding="utf-8")
 
 
-def written(old: re.Match[str]) -> str:
-    """Return a table of the page anew, or the old one where none of its clients is installed."""
-    swept = [one for one in GROUPS[old[2]] if one.installed and report_of(one).exists()]
-    return f"{old[1]}\n{table(swept)}\n{old[3]}" if swept else old[0]
+def replace_table(match: re.Match[str]) -> str:
+    """Return a new table of the page, or the old one if none of its clients is installed."""
+    swept_clients = [
+        client for client in GROUPS[match[2]] if client.installed and report_path(client).exists()
+    ]
+    return f"{match[1]}\n{render_table(swept_clients)}\n{match[3]}" if swept_clients else match[0]
 
 
-def report_of(client: SweptClient) -> Path:
+def report_path(client: SweptClient) -> Path:
     return REPORTS / f"{client.key}.json"
 
 
-def table(swept: Sequence[SweptClient]) -> str:
+def render_table(swept_clients: Sequence[SweptClient]) -> str:
     """Return the outcome of each kind of trouble with each client, and their versions."""
-    columns = [outcomes(report_of(client)) for client in swept]
+    columns = [read_outcomes(report_path(client)) for client in swept_clients]
     lines = [
-        "| trouble | " + " | ".join(client.title for client in swept) + " |",
-        "| --- |" + " --- |" * len(swept),
+        "| trouble | " + " | ".join(client.title for client in swept_clients) + " |",
+        "| --- |" + " --- |" * len(swept_clients),
     ]
     lines += [
         f"| {kind.label} | " + " | ".join(column.get(kind.name, "") for column in columns) + " |"
         for kind in KINDS
         if any(kind.name in column for column in columns)
     ]
-    versions = sorted({name for client in swept for name in client.versions().split(", ")})
-    day = max(report_of(client).stat().st_mtime for client in swept)
+    versions = sorted({name for client in swept_clients for name in client.versions().split(", ")})
+    day = max(report_path(client).stat().st_mtime for client in swept_clients)
     date = datetime.fromtimestamp(day, UTC).date().isoformat()
     rows = [f"| {' | '.join(version.split())} |" for version in versions]
-    head = ["", f"Run on {date}.", "", "| package | version |", "| --- | --- |"]
-    return "\n".join([*lines, *head, *rows, ""])
+    package_lines = ["", f"Run on {date}.", "", "| package | version |", "| --- | --- |"]
+    return "\n".join([*lines, *package_lines, *rows, ""])
 
 
-def outcomes(report: Path) -> dict[str, str]:
+def read_outcomes(report: Path) -> dict[str, str]:
     """Return the different outcomes of each kind, in the order of the answers."""
     cells = json.loads(report.read_text(encoding="utf-8"))["cells"]
-    found: dict[str, dict[str, None]] = {}
+    signs_by_kind: dict[str, dict[str, None]] = {}
     for cell in cells:
         sign = SIGNS[OUTCOMES.get(cell["outcome"], cell["outcome"])]
-        found.setdefault(cell["kind"], {})[sign] = None
-    return {kind: ", ".join(signs) for kind, signs in found.items()}
+        signs_by_kind.setdefault(cell["kind"], {})[sign] = None
+    return {kind: ", ".join(signs) for kind, signs in signs_by_kind.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The coding agents that are swept: each writes a file with its own tool, and says so."""
+"""The coding agents that are swept: each writes a file with its tool and reports that."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ EXAMPLES = ROOT / "examples" / "agents"
 
 @dataclass(frozen=True)
 class CodingAgent(SweptClient):
-    """An agent of `make test-agents`; its words are those of its own command."""
+    """An agent of `make test-agents`; `words` is its command line."""
 
     of_node = True
 
@@ -31,8 +31,7 @@ class CodingAgent(SweptClient):
 
     @property
     def scenarios(self) -> Any:
-        """The example of its guide, as a model that tries again: it calls the tool until that
-        succeeds, whatever the agent says about the trouble."""
+        """Return the example of its guide, changed to repeat the tool call until it succeeds."""
         document = json.loads((EXAMPLES / f"{self.key}.json").read_text())
         notes = document if isinstance(document, dict) else document[0]
         for step in notes["steps"]:

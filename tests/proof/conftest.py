@@ -1,4 +1,4 @@
-"""The scenario that sweeps of this folder play."""
+"""The scenario of the sweeps in this folder."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.proof.dinner import DINNER
 
 @pytest.fixture
 def dinner(tmp_path: Path) -> str:
-    """The path of the scenario of `agent.py`."""
+    """Return the path of the scenario of `agent.py`."""
     file = tmp_path / "dinner.json"
     file.write_text(json.dumps(DINNER))
     return str(file)

@@ -35,26 +35,31 @@ DINNER: dict[str, Any] = {
 SECONDS = 120
 
 
-def agent(*words: str) -> list[str]:
+def agent_command(*words: str) -> list[str]:
     """Return the end of a command line that sweeps the agent."""
     return ["--", sys.executable, str(AGENT), *words]
 
 
-def command(*words: str) -> list[str]:
+def sweep_command(*words: str) -> list[str]:
     return [sys.executable, "-m", "mockllm_site", "torture", *words]
 
 
-def mockllm(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+def run_sweep(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a sweep to its end in a folder."""
     return subprocess.run(
-        command(*words), cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+        sweep_command(*words),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
 
 
-def started(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
-    """Start a sweep in a folder and in a process group of its own."""
+def start_sweep(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
+    """Start a sweep in a folder and in a new process group."""
     return subprocess.Popen(
-        command(*words),
+        sweep_command(*words),
         cwd=folder,
         env={**os.environ, **variables},
         stdout=subprocess.PIPE,
@@ -64,8 +69,8 @@ def started(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[st
     )
 
 
-def outcomes_of(report: Path) -> dict[str, str]:
-    """Return the outcomes in a sweep's JSON by cell."""
+def read_outcomes(report: Path) -> dict[str, str]:
+    """Return the outcome of each cell in a sweep's JSON."""
     cells = json.loads(report.read_text())["cells"]
     return {f"{cell['kind']}@{cell['request']}": cell["outcome"] for cell in cells}
 

@@ -1,4 +1,4 @@
-"""Hand-made observations of runs, for the pure parts of a sweep."""
+"""Constructors of observations of runs, for tests of a sweep without processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ TEXT = "It is 21 degrees in Paris."
 
 
 def answer(number: int = 1, *, text: str = TEXT, **keys: Any) -> dict[str, Any]:
-    """An answer as `/control/changes` has it."""
+    """Return an answer in the format of `/control/changes`."""
     common = {"session": "a", "scenario": "s", "step": str(number), "provider": "openai"}
     rest = {"stream": False, "socket": False, "results": [], "calls": [], "change": None}
     return {"number": number, "text": text, **common, **rest, **keys}
@@ -26,11 +26,11 @@ def cell(kind: str, number: int = 1, session: str = "a") -> Cell:
 
 
 def all_cells(answers: Sequence[Answer], **keys: Any) -> list[Cell]:
-    """The cells of a fault sweep."""
+    """Return the cells of a fault sweep."""
     return plan.all_cells(answers, KINDS, cells_of, **keys)
 
 
-def observed(
+def make_observation(
     output: str = TEXT,
     *,
     code: int = 0,
@@ -50,18 +50,21 @@ def observed(
     return Observation(program, answers or [answer()], verdict, requests)
 
 
-def struck(change: str = "http", **keys: Any) -> dict[str, Any]:
+def changed_answer(change: str = "http", **keys: Any) -> dict[str, Any]:
     return answer(change=change, **keys)
 
 
-def done(of: Cell, outcome: Any, reason: str = "r") -> CellResult:
-    return CellResult(of, Judgement(outcome, reason), ProgramRun(1, "output", 1.0), ())
+def make_result(swept_cell: Cell, outcome: Any, reason: str = "r") -> CellResult:
+    return CellResult(swept_cell, Judgement(outcome, reason), ProgramRun(1, "output", 1.0), ())
 
 
-def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
-    """A sweep of two answers whose first cells have these outcomes."""
+def make_sweep(*outcomes: Any, **keys: Any) -> Sweep:
+    """Return a sweep of two answers whose first cells have these outcomes."""
     cells = all_cells([answer(1), answer(2, text="", calls=["f"])])
-    results = {of: done(of, outcome) for of, outcome in zip(cells, outcomes, strict=False)}
+    results = {
+        swept_cell: make_result(swept_cell, outcome)
+        for swept_cell, outcome in zip(cells, outcomes, strict=False)
+    }
     return Sweep(cells, results=results, **keys)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.docs.blocks import ROOT
 from tests.proof.clients import FRAMEWORKS, SDKS, SweptClient, sweep_client
 from tests.proof.coding_agents import CODING_AGENTS, SCRIPT
-from tests.proof.dinner import outcomes_of
+from tests.proof.dinner import read_outcomes
 
 GOOD = {"survived", "failed_loudly"}
 SECONDS = 600
@@ -24,10 +24,10 @@ def test_careful_program_has_no_findings_in_two_equal_sweeps(
     if not client.installed:
         pytest.skip("make test-frameworks, test-npm or test-agents installs this")
     reports = [tmp_path / "one.json", tmp_path / "two.json"]
-    printed = [sweep_client(client, "careful", report=report) for report in reports]
-    first, second = map(outcomes_of, reports)
-    assert set(first.values()) <= GOOD, printed[0]
-    assert first == second and printed[0] == printed[1]
+    outputs = [sweep_client(client, "careful", report=report) for report in reports]
+    first, second = map(read_outcomes, reports)
+    assert set(first.values()) <= GOOD, outputs[0]
+    assert first == second and outputs[0] == outputs[1]
 
 
 def test_every_program_of_a_client_is_swept() -> None:

@@ -1,4 +1,4 @@
-"""`mockllm torture` with real programs: what it refuses, and how it ends."""
+"""`mockllm torture` with real programs: errors, reports and interruptions."""
 
 import json
 import signal
@@ -8,17 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.dinner import AGENT, DINNER, agent, mockllm, outcomes_of, started, wait_for
+from tests.proof.dinner import (
+    AGENT,
+    DINNER,
+    agent_command,
+    read_outcomes,
+    run_sweep,
+    start_sweep,
+    wait_for,
+)
 
 
 @pytest.mark.timeout(120)
 def test_two_sweeps_with_the_same_seed_have_the_same_results(tmp_path: Path, dinner: str) -> None:
-    own = ["--scenario", dinner, "--budget", "4", "--seed", "7"]
+    options = ["--scenario", dinner, "--budget", "4", "--seed", "7"]
     matrices, reports = [], []
     for name in ("one.json", "two.json"):
         kinds = ["--kinds", "server_error,refusal,max_tokens"]
-        ended = mockllm(*own, *kinds, "--json", name, *agent(), folder=tmp_path)
-        matrices.append(ended.stdout)
+        process = run_sweep(*options, *kinds, "--json", name, *agent_command(), folder=tmp_path)
+        matrices.append(process.stdout)
         report = json.loads((tmp_path / name).read_text())
         for timed in (report["clean"], *report["cells"]):
             assert timed.pop("seconds") > 0
@@ -39,10 +47,10 @@ def test_two_sweeps_with_the_same_seed_have_the_same_results(tmp_path: Path, din
 def test_command_that_cannot_be_swept_is_refused_with_the_reason(
     tmp_path: Path, dinner: str, code: str, message: str
 ) -> None:
-    own = ["--scenario", dinner, "--timeout", "2"]
-    ended = mockllm(*own, "--", sys.executable, "-c", code, folder=tmp_path)
-    assert ended.returncode == 2
-    assert message in ended.stderr and "Traceback" not in ended.stderr
+    options = ["--scenario", dinner, "--timeout", "2"]
+    process = run_sweep(*options, "--", sys.executable, "-c", code, folder=tmp_path)
+    assert process.returncode == 2
+    assert message in process.stderr and "Traceback" not in process.stderr
 
 
 def test_command_whose_runs_differ_is_refused_with_the_first_difference(
@@ -59,11 +67,11 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
     )
     more = {**DINNER, "steps": [*DINNER["steps"], {"produce": {"text": "more"}}]}
     Path(dinner).write_text(json.dumps(more))
-    own = ["--scenario", dinner, "--", sys.executable, str(program)]
-    ended = mockllm(*own, folder=tmp_path)
-    assert ended.returncode == 2
-    assert "two clean runs differ" in ended.stderr
-    assert "answer 5 of session key-" in ended.stderr and "no answer, then" in ended.stderr
+    options = ["--scenario", dinner, "--", sys.executable, str(program)]
+    process = run_sweep(*options, folder=tmp_path)
+    assert process.returncode == 2
+    assert "two clean runs differ" in process.stderr
+    assert "answer 5 of session key-" in process.stderr and "no answer, then" in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -79,26 +87,26 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
         (["--", "no-such-command-here"], "no-such-command-here: no such command"),
     ],
 )
-def test_wrong_words_are_refused_in_one_line(
+def test_wrong_arguments_are_refused_in_one_line(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
-    ended = mockllm(*words, folder=tmp_path)
-    assert ended.returncode in (2, 127)
-    assert message in ended.stderr.splitlines()[-1]
+    process = run_sweep(*words, folder=tmp_path)
+    assert process.returncode in (2, 127)
+    assert message in process.stderr.splitlines()[-1]
 
 
 @pytest.mark.timeout(120)
 def test_report_that_cannot_be_written_is_named_after_the_others(
     tmp_path: Path, dinner: str
 ) -> None:
-    own = ["--scenario", dinner, "--only", "server_error@1"]
+    options = ["--scenario", dinner, "--only", "server_error@1"]
     reports = ["--json", str(tmp_path), "--junit", f"{dinner}/r.xml", "--html", "r.html"]
-    ended = mockllm(*own, *reports, *agent(), folder=tmp_path)
-    assert "1 of " in ended.stdout and (tmp_path / "r.html").exists()
-    folder, file = ended.stderr.splitlines()
+    process = run_sweep(*options, *reports, *agent_command(), folder=tmp_path)
+    assert "1 of " in process.stdout and (tmp_path / "r.html").exists()
+    folder, file = process.stderr.splitlines()
     assert folder == f"mockllm torture: {tmp_path}: cannot be written: Is a directory"
     assert file.startswith(f"{dinner}/r.xml: cannot be written: ")
-    assert ended.returncode == 2
+    assert process.returncode == 2
 
 
 @pytest.mark.timeout(120)
@@ -106,9 +114,11 @@ def test_report_that_cannot_be_written_is_named_after_the_others(
 def test_interrupted_sweep_prints_what_is_known_and_leaves_no_process(
     number: signal.Signals, tmp_path: Path, dinner: str
 ) -> None:
-    own = ["--scenario", dinner, "--kinds", "server_error,timeout,slow_start,stall"]
+    options = ["--scenario", dinner, "--kinds", "server_error,timeout,slow_start,stall"]
     runs = tmp_path / "runs"
-    with started(*own, "--json", "r.json", *agent(), folder=tmp_path, RUNS=str(runs)) as process:
+    with start_sweep(
+        *options, "--json", "r.json", *agent_command(), folder=tmp_path, RUNS=str(runs)
+    ) as process:
         # Two clean runs, a finished run and a running one.
         wait_for(lambda: runs.exists() and runs.read_text().count("run") >= 4)
         process.send_signal(number)
@@ -122,15 +132,15 @@ def test_interrupted_sweep_prints_what_is_known_and_leaves_no_process(
 
 @pytest.mark.timeout(120)
 def test_two_sweeps_in_one_folder_do_not_disturb_each_other(tmp_path: Path, dinner: str) -> None:
-    own = ["--scenario", dinner, "--kinds", "server_error,max_tokens", "--seed", "1"]
+    options = ["--scenario", dinner, "--kinds", "server_error,max_tokens", "--seed", "1"]
     processes = [
-        started(*own, "--json", f"{number}.json", *agent("stream"), folder=tmp_path)
+        start_sweep(*options, "--json", f"{number}.json", *agent_command("stream"), folder=tmp_path)
         for number in (1, 2)
     ]
-    ended = [process.communicate(timeout=100) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], ended
-    assert ended[0] == ended[1]
-    assert outcomes_of(tmp_path / "1.json") == outcomes_of(tmp_path / "2.json")
+    outputs = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert outputs[0] == outputs[1]
+    assert read_outcomes(tmp_path / "1.json") == read_outcomes(tmp_path / "2.json")
 
 
 def test_command_that_writes_to_its_folder_is_swept_and_its_files_stay(
@@ -143,10 +153,10 @@ def test_command_that_writes_to_its_folder_is_swept_and_its_files_stay(
         "(notes / str(len(list(notes.iterdir())))).touch()\n"
         f"runpy.run_path({str(AGENT)!r}, run_name='__main__')\n"
     )
-    own = ["--scenario", dinner, "--kinds", "server_error,refusal", "--json", "r.json"]
-    ended = mockllm(*own, "--", sys.executable, str(program), folder=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert len(outcomes_of(tmp_path / "r.json")) == 8
+    options = ["--scenario", dinner, "--kinds", "server_error,refusal", "--json", "r.json"]
+    process = run_sweep(*options, "--", sys.executable, str(program), folder=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert len(read_outcomes(tmp_path / "r.json")) == 8
     assert len(list((tmp_path / "notes").iterdir())) == 2 + 8
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"dinner.json", "writing.py", "notes", "r.json"}
+    remaining = {path.name for path in tmp_path.iterdir()}
+    assert remaining == {"dinner.json", "writing.py", "notes", "r.json"}

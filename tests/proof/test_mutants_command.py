@@ -117,22 +117,22 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def mutants(
+def run_mutants(
     folder: Path, *words: str, program: str = "program.py"
 ) -> "subprocess.CompletedProcess[str]":
-    own = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", *words]
-    return run(folder, *own, "--", sys.executable, program)
+    options = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", *words]
+    return run(folder, *options, "--", sys.executable, program)
 
 
-def outcomes(folder: Path) -> dict[str, str]:
+def read_outcomes(folder: Path) -> dict[str, str]:
     body = json.loads((folder / "r.json").read_text())
-    return {f"{one['kind']}@{one['step']}": one["outcome"] for one in body["mutants"]}
+    return {f"{mutant['kind']}@{mutant['step']}": mutant["outcome"] for mutant in body["mutants"]}
 
 
 @pytest.mark.timeout(120)
-def test_command_kills_what_it_notices_and_the_rest_survives(folder: Path) -> None:
-    ended = mutants(folder, "--jobs", "2", "--json", "r.json")
-    assert outcomes(folder) == {
+def test_command_kills_mutants_that_it_notices(folder: Path) -> None:
+    process = run_mutants(folder, "--jobs", "2", "--json", "r.json")
+    assert read_outcomes(folder) == {
         "empty_answer@refund/call": "killed",
         "refusal@refund/call": "killed",
         "call_twice@refund/call": "killed",
@@ -142,9 +142,9 @@ def test_command_kills_what_it_notices_and_the_rest_survives(folder: Path) -> No
         "refusal@refund/text": "killed",
         "number@refund/text": "survived",
         "@refund/never": "unused",
-    }, ended.stderr
-    assert ended.returncode == 1
-    lines = ended.stdout.splitlines()
+    }, process.stderr
+    assert process.returncode == 1
+    lines = process.stdout.splitlines()
     assert "the command stays green when 19.00 becomes 1900" in lines
     assert lines[-3:] == [
         "unused, since no answer came from it: refund/never",
@@ -154,32 +154,32 @@ def test_command_kills_what_it_notices_and_the_rest_survives(folder: Path) -> No
 
 
 @pytest.mark.timeout(120)
-def test_repeat_runs_one_mutant_and_the_score_decides_if_it_is_wanted(folder: Path) -> None:
+def test_repeat_runs_one_mutant_and_fail_under_checks_the_score(folder: Path) -> None:
     words = ["--only", "number@refund/text"]
-    assert mutants(folder, *words, "--json", "r.json").returncode == 1
+    assert run_mutants(folder, *words, "--json", "r.json").returncode == 1
     (mutant,) = json.loads((folder / "r.json").read_text())["mutants"]
     assert mutant["repeat"] == (
         "mockllm mutants --scenario refund.json --only number@refund/text -- "
         f"{sys.executable} program.py"
     )
     killed = ["--kinds", "refusal,number", "--steps", "refund/text"]
-    assert mutants(folder, *killed, "--fail-under", "50").returncode == 0
-    assert mutants(folder, *killed, "--fail-under", "50.1").returncode == 1
+    assert run_mutants(folder, *killed, "--fail-under", "50").returncode == 0
+    assert run_mutants(folder, *killed, "--fail-under", "50.1").returncode == 1
 
 
 @pytest.mark.timeout(120)
 def test_same_seed_gives_the_same_report_byte_for_byte(folder: Path) -> None:
     words = ["--seed", "5", "--budget", "3", "--json"]
-    one, other = mutants(folder, *words, "one.json"), mutants(folder, *words, "two.json")
-    assert one.stdout == other.stdout and "mutants left out: 5" in one.stdout
+    first, second = run_mutants(folder, *words, "one.json"), run_mutants(folder, *words, "two.json")
+    assert first.stdout == second.stdout and "mutants left out: 5" in first.stdout
     assert (folder / "one.json").read_bytes() == (folder / "two.json").read_bytes()
 
 
 @pytest.mark.timeout(60)
 def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
-    ended = mutants(folder, "--kinds", "language")
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.endswith("score: none, since no mutant was run, 0 killed, 0 survived\n")
+    process = run_mutants(folder, "--kinds", "language")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.endswith("score: none, since no mutant was run, 0 killed, 0 survived\n")
 
 
 @pytest.mark.parametrize(
@@ -193,24 +193,26 @@ def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
         (["--fail-under", "x"], "expected a percentage from 0 to 100, got 'x'"),
     ],
 )
-def test_wrong_words_are_refused_in_one_line(folder: Path, words: list[str], message: str) -> None:
-    ended = mutants(folder, *words)
-    assert ended.returncode == 2 and message in ended.stderr.splitlines()[-1]
+def test_wrong_arguments_are_refused_in_one_line(
+    folder: Path, words: list[str], message: str
+) -> None:
+    process = run_mutants(folder, *words)
+    assert process.returncode == 2 and message in process.stderr.splitlines()[-1]
 
 
 def test_command_without_answers_is_refused(folder: Path) -> None:
     (folder / "idle.py").write_text("")
-    ended = mutants(folder, program="idle.py")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("mockllm mutants: no step answered")
+    process = run_mutants(folder, program="idle.py")
+    assert process.returncode == 2
+    assert process.stderr.startswith("mockllm mutants: no step answered")
 
 
 @pytest.mark.timeout(120)
 def test_interrupted_sweep_prints_the_mutants_so_far(folder: Path) -> None:
     runs = folder / "runs"
-    own = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", "--json", "r.json"]
+    options = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", "--json", "r.json"]
     with subprocess.Popen(
-        [sys.executable, *own, "--", sys.executable, "program.py"],
+        [sys.executable, *options, "--", sys.executable, "program.py"],
         cwd=folder,
         env={**os.environ, "RUNS": str(runs)},
         stdout=subprocess.PIPE,
@@ -224,7 +226,7 @@ def test_interrupted_sweep_prints_the_mutants_so_far(folder: Path) -> None:
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "since the sweep was stopped" in output
-    assert outcomes(folder)
+    assert read_outcomes(folder)
 
 
 @pytest.mark.timeout(180)
@@ -234,15 +236,19 @@ def test_mutant_of_a_file_is_killed_by_any_test_and_of_a_stub_by_its_own(
 ) -> None:
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *workers]
     kinds = ["--mockllm-mutants-kinds", "number,argument,refusal,language"]
-    ended = run(folder, *command, "--mockllm-mutants", "--mockllm-mutants-json", "r.json", *kinds)
+    process = run(folder, *command, "--mockllm-mutants", "--mockllm-mutants-json", "r.json", *kinds)
     body = json.loads((folder / "r.json").read_text())
-    found = {
-        (one["kind"], one["step"], *(test.partition("::")[2] for test in one["tests"])): one
-        for one in body["mutants"]
+    mutants = {
+        (
+            mutant["kind"],
+            mutant["step"],
+            *(test.partition("::")[2] for test in mutant["tests"]),
+        ): mutant
+        for mutant in body["mutants"]
     }
     everyone = ("test_nothing", "test_sum", "test_text")
     stub = "01 on('hello')/1"
-    assert {name: one["outcome"] for name, one in found.items()} == {
+    assert {name: mutant["outcome"] for name, mutant in mutants.items()} == {
         ("argument", "refund/call", *everyone): "killed",
         ("refusal", "refund/call", *everyone): "killed",
         ("refusal", "refund/text", *everyone): "killed",
@@ -254,21 +260,21 @@ def test_mutant_of_a_file_is_killed_by_any_test_and_of_a_stub_by_its_own(
         ("number", stub, "test_lax_stub"): "survived",
         ("language", stub, "test_lax_stub"): "survived",
         ("", "refund/never"): "unused",
-    }, ended.stdout
-    assert body["score"] == 0.6 and ended.returncode == 1
-    assert "6 passed" in ended.stdout
+    }, process.stdout
+    assert body["score"] == 0.6 and process.returncode == 1
+    assert "6 passed" in process.stdout
     tests = "test_pay.py::test_nothing test_pay.py::test_sum test_pay.py::test_text"
-    stay = f"{tests.replace(' ', ', ')} stay green when 19.00 becomes 1900"
-    assert stay in ended.stdout.splitlines()
-    repeat = found["number", "refund/text", *everyone]["repeat"]
+    survivors_line = f"{tests.replace(' ', ', ')} stay green when 19.00 becomes 1900"
+    assert survivors_line in process.stdout.splitlines()
+    repeat = mutants["number", "refund/text", *everyone]["repeat"]
     assert repeat.endswith(f"{tests} --mockllm-mutants --mockllm-mutants-only number@refund/text")
 
 
 @pytest.mark.timeout(120)
-def test_score_of_tests_decides_if_it_is_wanted(folder: Path) -> None:
+def test_fail_under_checks_the_score_of_tests(folder: Path) -> None:
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "-k", "test_text"]
-    own = ["--mockllm-mutants", "--mockllm-mutants-kinds", "refusal,number"]
-    assert run(folder, *words, *own, "--mockllm-mutants-fail-under", "50").returncode == 0
-    assert run(folder, *words, *own, "--mockllm-mutants-fail-under", "90").returncode == 1
-    both = run(folder, *words, *own, "--mockllm-torture")
+    options = ["--mockllm-mutants", "--mockllm-mutants-kinds", "refusal,number"]
+    assert run(folder, *words, *options, "--mockllm-mutants-fail-under", "50").returncode == 0
+    assert run(folder, *words, *options, "--mockllm-mutants-fail-under", "90").returncode == 1
+    both = run(folder, *words, *options, "--mockllm-torture")
     assert both.returncode == 4 and "give one of --mockllm-torture and" in both.stderr

@@ -1,4 +1,4 @@
-"""The cells of a sweep: which there are, and in which order they run."""
+"""The cells of a sweep and the order in which they run."""
 
 import sys
 
@@ -64,7 +64,7 @@ def test_first_cells_have_each_kind_once_and_then_each_answer() -> None:
 
 
 def calls_of_order(answers: int) -> int:
-    """Return how many Python functions are called to order the cells of so many answers."""
+    """Return the number of Python function calls to order the cells of this many answers."""
     cells = all_cells([answer(number, calls=["f"]) for number in range(1, answers + 1)])
     calls = 0
 
@@ -81,7 +81,7 @@ def calls_of_order(answers: int) -> int:
     return calls
 
 
-def test_order_of_500_answers_takes_a_work_that_grows_with_their_number() -> None:
+def test_ordering_takes_time_linear_in_the_number_of_answers() -> None:
     small, large = calls_of_order(50), calls_of_order(500)
     assert small * 5 < large < small * 15
 

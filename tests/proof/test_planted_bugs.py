@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.verdict.fault_kinds import KINDS
-from tests.proof.dinner import agent, mockllm, outcomes_of
+from tests.proof.dinner import agent_command, read_outcomes, run_sweep
 
 # The agent's arguments; the cell that shows the bug, its outcome, and a part of the reason.
 BUGS = {
@@ -26,7 +26,7 @@ BUGS = {
 WORDS = ("never retries", "swallows errors", "stream")
 
 
-def words_of(bug: str) -> list[str]:
+def agent_arguments(bug: str) -> list[str]:
     """Return the arguments of the agent for a bug."""
     words = [word for word in WORDS if word in bug]
     for word in words:
@@ -40,11 +40,11 @@ def test_planted_bug_is_found_with_the_outcome_that_fits(
     bug: str, tmp_path: Path, dinner: str
 ) -> None:
     cell, outcome, reason = BUGS[bug]
-    own = ["--scenario", dinner, "--only", cell, "--json", "r.json"]
-    ended = mockllm(*own, *agent(*words_of(bug)), folder=tmp_path)
+    options = ["--scenario", dinner, "--only", cell, "--json", "r.json"]
+    process = run_sweep(*options, *agent_command(*agent_arguments(bug)), folder=tmp_path)
     (result,) = json.loads((tmp_path / "r.json").read_text())["cells"]
-    assert (result["outcome"], reason in result["why"]) == (outcome, True), ended.stdout
-    assert ended.returncode == (0 if outcome == "failed_loudly" else 1)
+    assert (result["outcome"], reason in result["why"]) == (outcome, True), process.stdout
+    assert process.returncode == (0 if outcome == "failed_loudly" else 1)
     assert result["repeat"].startswith(f"mockllm torture --scenario {dinner} --only {cell} -- ")
 
 
@@ -53,10 +53,10 @@ def test_planted_bug_is_found_with_the_outcome_that_fits(
 def test_correct_agent_has_no_findings_over_all_kinds(
     words: tuple[str, ...], tmp_path: Path, dinner: str
 ) -> None:
-    own = ["--scenario", dinner, "--jobs", "4", "--json", "r.json"]
-    ended = mockllm(*own, *agent(*words), folder=tmp_path)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    outcomes = outcomes_of(tmp_path / "r.json")
+    options = ["--scenario", dinner, "--jobs", "4", "--json", "r.json"]
+    process = run_sweep(*options, *agent_command(*words), folder=tmp_path)
+    assert process.returncode == 0, process.stdout + process.stderr
+    outcomes = read_outcomes(tmp_path / "r.json")
     kinds = {cell.partition("@")[0] for cell in outcomes}
     assert kinds == {kind.name for kind in KINDS if kind.needs != "socket"}
     loud = {cell for cell, outcome in outcomes.items() if outcome == "failed_loudly"}

@@ -56,10 +56,10 @@ def test_that_changes(mockllm, request):
 """
 
 
-def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
     return subprocess.run(
-        [*command, "--mockllm-torture", *words],
+        [*command, "--mockllm-torture", *options],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def cells(folder: Path) -> dict[str, tuple[str, str]]:
+def read_cells(folder: Path) -> dict[str, tuple[str, str]]:
     body: dict[str, Any] = json.loads((folder / "r.json").read_text())
     return {
         f"{cell['session'].partition('::')[2]} {cell['kind']}@{cell['request']}": (
@@ -86,61 +86,63 @@ def cells(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.timeout(180)
-def test_test_whose_answers_no_kind_fits_is_noted(folder: Path) -> None:
+def test_test_without_a_fitting_kind_is_noted(folder: Path) -> None:
     only_tools = ["--mockllm-torture-kinds", "unknown_tool", "-k", "test_strict"]
-    ended = run(folder, *only_tools)
+    process = run(folder, *only_tools)
     note = "test_agent.py::test_strict: none of these kinds fits an answer of the clean run"
-    assert (ended.returncode, note in ended.stdout) == (0, True), ended.stdout
+    assert (process.returncode, note in process.stdout) == (0, True), process.stdout
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "two workers"])
 def test_each_test_is_repeated_with_each_kind(folder: Path, workers: list[str]) -> None:
     kinds = ["--mockllm-torture-kinds", "server_error,refusal,max_tokens"]
-    ended = run(folder, *kinds, "--mockllm-torture-json", "r.json", *workers)
-    found = cells(folder)
-    assert {name: outcome for name, (outcome, _) in found.items()} == {
+    process = run(folder, *kinds, "--mockllm-torture-json", "r.json", *workers)
+    cells = read_cells(folder)
+    assert {name: outcome for name, (outcome, _) in cells.items()} == {
         "test_lax max_tokens@1": "wrong",
         "test_lax refusal@1": "failed_silently",
         "test_lax server_error@1": "failed_silently",
         "test_strict max_tokens@1": "failed_loudly",
         "test_strict refusal@1": "failed_loudly",
         "test_strict server_error@1": "failed_loudly",
-    }, ended.stdout
-    assert ended.returncode == 1 and "1 failed, 4 passed" in ended.stdout
-    assert "test_that_changes: not swept, since two clean runs differ: answer 1" in ended.stdout
-    again = found["test_lax max_tokens@1"][1]
-    words = "test_agent.py::test_lax --mockllm-torture --mockllm-torture-only max_tokens@1"
-    assert again.endswith(words)
+    }, process.stdout
+    assert process.returncode == 1 and "1 failed, 4 passed" in process.stdout
+    assert "test_that_changes: not swept, since two clean runs differ: answer 1" in process.stdout
+    again = cells["test_lax max_tokens@1"][1]
+    options = "test_agent.py::test_lax --mockllm-torture --mockllm-torture-only max_tokens@1"
+    assert again.endswith(options)
 
 
 @pytest.mark.timeout(120)
 def test_green_tests_fail_the_run_by_an_outcome_of_fail_on(folder: Path) -> None:
-    words = ["-k", "lax", "--mockllm-torture-only", "refusal@1"]
-    assert run(folder, *words).returncode == 1
-    ended = run(folder, *words, "--mockllm-torture-fail-on", "hung")
-    assert ended.returncode == 0 and "1 of 1 cells: 1 silent" in ended.stdout
+    options = ["-k", "lax", "--mockllm-torture-only", "refusal@1"]
+    assert run(folder, *options).returncode == 1
+    process = run(folder, *options, "--mockllm-torture-fail-on", "hung")
+    assert process.returncode == 0 and "1 of 1 cells: 1 silent" in process.stdout
 
 
 @pytest.mark.timeout(120)
 def test_report_that_cannot_be_written_is_named_beside_the_matrix(folder: Path) -> None:
-    words = ["-k", "strict", "--mockllm-torture-only", "refusal@1", "--mockllm-torture-json", "."]
-    ended = run(folder, *words)
-    assert "1 of 1 cells: 1 loud" in ended.stdout
-    assert ".: cannot be written: Is a directory" in ended.stdout
-    assert ended.returncode == 1 and "Traceback" not in ended.stdout + ended.stderr
+    options = ["-k", "strict", "--mockllm-torture-only", "refusal@1", "--mockllm-torture-json", "."]
+    process = run(folder, *options)
+    assert "1 of 1 cells: 1 loud" in process.stdout
+    assert ".: cannot be written: Is a directory" in process.stdout
+    assert process.returncode == 1 and "Traceback" not in process.stdout + process.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (["--mockllm-torture-kinds", "refusel"], "there is no kind 'refusel'; there are"),
         (["--mockllm-torture-budget", "x"], "--mockllm-torture-budget: expected a number from 1"),
         (["--mockllm-torture-seed", "x"], "--mockllm-torture-seed: invalid literal"),
     ],
 )
-def test_wrong_option_is_refused_in_one_line(folder: Path, words: list[str], message: str) -> None:
-    ended = run(folder, *words)
-    assert ended.returncode == 4 and message in ended.stderr
+def test_wrong_option_is_refused_in_one_line(
+    folder: Path, options: list[str], message: str
+) -> None:
+    process = run(folder, *options)
+    assert process.returncode == 4 and message in process.stderr
 
 
 def test_time_limit_ends_code_that_catches_every_exception() -> None:
@@ -152,8 +154,8 @@ def test_time_limit_ends_code_that_catches_every_exception() -> None:
 
 
 @pytest.fixture
-def alarmed() -> Iterator[list[int]]:
-    """Alarms that another plugin's limit has raised."""
+def alarms() -> Iterator[list[int]]:
+    """Return a list of the alarms that another plugin's limit raises."""
     alarms: list[int] = []
     handler = signal.signal(signal.SIGALRM, lambda number, _: alarms.append(number))
     yield alarms
@@ -161,10 +163,10 @@ def alarmed() -> Iterator[list[int]]:
     signal.signal(signal.SIGALRM, handler)
 
 
-def test_limit_of_another_plugin_goes_on_after_ours(alarmed: list[int]) -> None:
+def test_limit_of_another_plugin_goes_on_after_ours(alarms: list[int]) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     with time_limit(30):
         time.sleep(0.1)
-        assert not alarmed
+        assert not alarms
     time.sleep(0.05)
-    assert alarmed
+    assert alarms

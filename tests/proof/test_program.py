@@ -1,4 +1,4 @@
-"""One run of the command under test: its variables, its end and its time."""
+"""One run of the command under test: its variables, its end and its time limit."""
 
 import sys
 from threading import Event

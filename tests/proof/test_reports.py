@@ -15,11 +15,18 @@ from scenarios_app.proof.reports import (
     text_report,
 )
 from scenarios_app.proof.sweep import INTERRUPTED
-from tests.proof.observations import a_sweep, all_cells, answer, cell, done, repeat_command
+from tests.proof.observations import (
+    all_cells,
+    answer,
+    cell,
+    make_result,
+    make_sweep,
+    repeat_command,
+)
 
 
 def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> None:
-    lines = text_report(a_sweep("survived", "silent"), FAIL_ON, repeat_command).splitlines()
+    lines = text_report(make_sweep("survived", "silent"), FAIL_ON, repeat_command).splitlines()
     assert lines[:2] == ["[1] answer 1: s/1", "[2] answer 2: s/2"]
     assert lines[2].split() == ["[1]", "[2]"]
     rows = {line[:29].strip(): line[29:].split() for line in lines[3:22]}
@@ -38,7 +45,7 @@ def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> Non
 
 
 def test_stopped_sweep_says_so() -> None:
-    text = text_report(a_sweep("loud", left_out_because=INTERRUPTED), FAIL_ON, repeat_command)
+    text = text_report(make_sweep("loud", left_out_because=INTERRUPTED), FAIL_ON, repeat_command)
     assert text.endswith("31 cells (·) were left out: the sweep was stopped")
 
 
@@ -51,7 +58,7 @@ def test_sessions_are_named_where_there_are_several_and_many_answers_fill_severa
 
 
 def test_json_has_the_cells_that_were_run_and_the_number_of_the_others() -> None:
-    sweep = a_sweep("loud", "hung", seed=3, clean={"exit": 0, "seconds": 1.0, "requests": 2})
+    sweep = make_sweep("loud", "hung", seed=3, clean={"exit": 0, "seconds": 1.0, "requests": 2})
     sweep.versions = {"s": "v", "unused": "w"}
     body = json.loads(json_report(sweep, FAIL_ON, repeat_command))
     first, second = body.pop("cells")
@@ -78,15 +85,17 @@ def test_json_has_the_cells_that_were_run_and_the_number_of_the_others() -> None
 
 
 def test_junit_fails_the_cells_of_fail_on() -> None:
-    suite = ElementTree.fromstring(junit_report(a_sweep("wrong", "loud"), ["loud"], repeat_command))
+    suite = ElementTree.fromstring(
+        junit_report(make_sweep("wrong", "loud"), ["loud"], repeat_command)
+    )
     cases = list(suite.iter("testcase"))
     assert [case.get("name") for case in cases] == ["rate_limit@1", "rate_limit_without_time@1"]
     assert [len(list(case.iter("failure"))) for case in cases] == [0, 1]
 
 
 def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> None:
-    sweep = a_sweep()
-    of = cell("reset")
+    sweep = make_sweep()
+    swept_cell = cell("reset")
     entry = {
         "path": "/v1/chat/completions",
         "status": 200,
@@ -95,8 +104,8 @@ def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> N
         "response": {"body": ""},
     }
     program = ProgramRun(0, "<out>", 1.0)
-    sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), program, (entry,))
-    sweep.results[cell("stall")] = done(cell("stall"), "survived")
+    sweep.results[swept_cell] = CellResult(swept_cell, Judgement("wrong", "<i>"), program, (entry,))
+    sweep.results[cell("stall")] = make_result(cell("stall"), "survived")
     page = html_report(sweep, FAIL_ON, repeat_command)
     assert '<h2 id="reset@1">reset@1: wrong</h2><p>&lt;i&gt;</p>' in page
     assert "&lt;out&gt;" in page and "&lt;b&gt;x&lt;/b&gt;" in page

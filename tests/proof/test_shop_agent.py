@@ -1,4 +1,4 @@
-"""The example project `examples/shop_agent`: ten green tests, and what they do not notice."""
+"""The example project `examples/shop_agent`: ten green tests, and the bugs that they miss."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "shop_agent"
-# By test: the cell that shows the agent's bug, and its outcome.
+# For each test, the cell that shows the agent's bug, and its outcome.
 BUGS = {
     "test_summary_is_short": ("max_tokens@1", "wrong"),
     "test_translation_is_the_models": ("refusal@1", "wrong"),
@@ -31,10 +31,10 @@ def run(folder: Path, *words: str) -> dict[str, Any]:
     """Run the example's tests in a copy of it; return the JSON report."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
-    ended = subprocess.run(
+    process = subprocess.run(
         [*command, *words], cwd=folder, capture_output=True, text=True, timeout=280, check=False
     )
-    assert "10 passed" in ended.stdout, ended.stdout
+    assert "10 passed" in process.stdout, process.stdout
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report
 
@@ -47,13 +47,19 @@ def test_sweep_finds_the_bug_behind_each_of_ten_green_tests(tmp_path: Path) -> N
         (cell["session"].partition("::")[2], f"{cell['kind']}@{cell['request']}"): cell["outcome"]
         for cell in report["cells"]
     }
-    found = {test: (cell, outcomes[test, cell]) for test, (cell, _) in BUGS.items()}
-    assert found == BUGS
+    reported = {test: (cell, outcomes[test, cell]) for test, (cell, _) in BUGS.items()}
+    assert reported == BUGS
 
 
 @pytest.mark.timeout(300)
 def test_mutants_find_the_three_tests_that_say_too_little(tmp_path: Path) -> None:
     report = run(tmp_path, "--mockllm-mutants", "--mockllm-mutants-json", "report.json")
-    other = [one for one in report["mutants"] if one["kind"] in ("language", "argument", "number")]
-    survived = {test for one in other if one["outcome"] == "survived" for test in one["tests"]}
+    mutants = [
+        mutant
+        for mutant in report["mutants"]
+        if mutant["kind"] in ("language", "argument", "number")
+    ]
+    survived = {
+        test for mutant in mutants if mutant["outcome"] == "survived" for test in mutant["tests"]
+    }
     assert {test.partition("::")[2] for test in survived} == WEAK

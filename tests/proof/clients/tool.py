@@ -1,4 +1,4 @@
-"""The tool of all clients, and what a careful program does about a bad answer."""
+"""The tool of all clients, and the reactions of a careful program to a bad answer."""
 
 import json
 
