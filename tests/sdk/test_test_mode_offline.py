@@ -97,14 +97,14 @@ def no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_socket")
 async def test_r1_2_the_in_process_transport_takes_the_place_of_the_network() -> None:
     """The clients keep their providers' base URLs; no name is resolved and no socket connected."""
-    mock = in_test_mode(words_per_second=0)
-    http = httpx2.AsyncClient(transport=MockTransport(mock.running))
+    harness = in_test_mode(words_per_second=0)
+    http = httpx2.AsyncClient(transport=MockTransport(harness.running))
     async with openai.AsyncOpenAI(api_key="k", http_client=http) as chat:
         stream = await chat.chat.completions.create(model="m", messages=MESSAGES, stream=True)
         pieces = [chunk.choices[0].delta.content or "" async for chunk in stream]
     assert "".join(pieces).endswith(SHORT)
     assert str(chat.base_url) == "https://api.openai.com/v1/"
-    http = httpx2.AsyncClient(transport=MockTransport(mock.running))
+    http = httpx2.AsyncClient(transport=MockTransport(harness.running))
     async with anthropic.AsyncAnthropic(api_key="k", http_client=http) as claude:
         answer = await claude.messages.create(model="m", max_tokens=9, messages=MESSAGES)
     assert answer.content[0].type == "text"

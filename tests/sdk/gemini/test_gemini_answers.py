@@ -170,19 +170,19 @@ def test_a_tuned_model_is_asked_by_its_name(live: Live, gemini: GeminiClient) ->
 
 async def test_in_process_the_client_needs_no_network() -> None:
     """The client keeps the provider's base URL; no name is resolved and no socket connected."""
-    mock = Playing(scenario("one", says("Hello from here.")))
-    http = httpx2.AsyncClient(transport=MockTransport(mock.running))
+    harness = Playing(scenario("one", says("Hello from here.")))
+    http = httpx2.AsyncClient(transport=MockTransport(harness.running))
     options = types.HttpOptions(httpx_async_client=http)
     client = genai.Client(api_key="k", http_options=options).aio
     assert (await client.models.generate_content(**HELLO)).text == "Hello from here."
     chunks = [c.text async for c in await client.models.generate_content_stream(**HELLO)]
     assert "".join(text or "" for text in chunks) == "Hello from here."
-    assert [entry.provider for entry in mock.journal] == ["gemini", "gemini"]
+    assert [entry.provider for entry in harness.journal] == ["gemini", "gemini"]
     await http.aclose()
 
 
 def test_in_process_the_sync_client_needs_no_network() -> None:
-    mock = Playing(scenario("one", says("Hello from here.")))
-    with httpx2.Client(transport=SyncMockTransport(mock.running)) as http:
+    harness = Playing(scenario("one", says("Hello from here.")))
+    with httpx2.Client(transport=SyncMockTransport(harness.running)) as http:
         client = genai.Client(api_key="k", http_options=types.HttpOptions(httpx_client=http))
         assert client.models.generate_content(**HELLO).text == "Hello from here."
