@@ -98,8 +98,8 @@ def test_forwarded_address_that_a_client_made_up_does_not_unlock_it(
 ) -> None:
     settings.MOCKLLM_TRUSTED_PROXIES = [ip_network("10.0.0.1/32")]
     for number in range(11):
-        made_up = f"198.51.100.{number}, 192.0.2.66"
-        answer = log_in("qa", "wrong", address="10.0.0.1", forwarded_for=made_up)
+        forged_header = f"198.51.100.{number}, 192.0.2.66"
+        answer = log_in("qa", "wrong", address="10.0.0.1", forwarded_for=forged_header)
     assert answer.status_code == 429
 
 

@@ -30,7 +30,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def setup(checkout: Path, install: str) -> int:
+def run_setup(checkout: Path, install: str) -> int:
     """Return the exit code of `make setup` if installing runs this shell code."""
     (checkout / "install").write_text(install)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
@@ -40,28 +40,28 @@ def setup(checkout: Path, install: str) -> int:
     ).returncode
 
 
-def there(checkout: Path) -> set[str]:
+def list_environment(checkout: Path) -> set[str]:
     return {path.name for path in (checkout / ".venv").iterdir()} - {"bin"}
 
 
 def test_setup_does_not_install_again(checkout: Path) -> None:
-    assert setup(checkout, WORKS) == 0
-    assert there(checkout) == {"installed", ".installed", ".runtime"}
-    assert setup(checkout, FAILS) == 0
+    assert run_setup(checkout, WORKS) == 0
+    assert list_environment(checkout) == {"installed", ".installed", ".runtime"}
+    assert run_setup(checkout, FAILS) == 0
 
 
 def test_an_environment_whose_installation_was_cut_short_is_made_anew(checkout: Path) -> None:
-    assert setup(checkout, IS_CUT_SHORT) != 0
-    assert "half" in there(checkout)
-    assert setup(checkout, WORKS) == 0
-    assert there(checkout) == {"installed", ".installed", ".runtime"}
+    assert run_setup(checkout, IS_CUT_SHORT) != 0
+    assert "half" in list_environment(checkout)
+    assert run_setup(checkout, WORKS) == 0
+    assert list_environment(checkout) == {"installed", ".installed", ".runtime"}
 
 
 def test_failed_installation_keeps_the_previous_environment(checkout: Path) -> None:
-    assert setup(checkout, WORKS) == 0
+    assert run_setup(checkout, WORKS) == 0
     later = (checkout / ".venv/.installed").stat().st_mtime + 1
     os.utime(checkout / "pyproject.toml", (later, later))
     for _ in range(2):
-        assert setup(checkout, FAILS) != 0
-        assert "installed" in there(checkout)
-    assert setup(checkout, WORKS) == 0
+        assert run_setup(checkout, FAILS) != 0
+        assert "installed" in list_environment(checkout)
+    assert run_setup(checkout, WORKS) == 0

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 JSON = {"accept": "application/json"}
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-MISLED = [
+MISDIRECTED = [
     ("POST", "/chat/completions", "openai"),
     ("POST", "/messages", "anthropic"),
     ("POST", "/models/m:generateContent", "gemini"),
@@ -29,7 +29,7 @@ MISLED = [
     ("POST", "/api/paas/v4/chat/completions", "openai"),
     ("POST", "/inference/v1/chat/completions", "openai"),
 ]
-UNOWNED = ["/model/anthropic.claude-v1/converse", "/v2/chat", "/hf-inference/tasks/m", "/x"]
+UNOWNED_PATHS = ["/model/anthropic.claude-v1/converse", "/v2/chat", "/hf-inference/tasks/m", "/x"]
 
 
 def scope(method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def scope(method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
     return {"method": method, "path": path, "headers": sent}
 
 
-@pytest.mark.parametrize(("method", "path", "provider"), MISLED)
+@pytest.mark.parametrize(("method", "path", "provider"), MISDIRECTED)
 def test_django_answers_as_the_provider_and_journals_it(
     method: str, path: str, provider: str
 ) -> None:
@@ -61,7 +61,7 @@ async def test_async_django_in_debug_mode_answers_as_the_provider(settings: Any)
     assert (response.status_code, error["type"]) == (404, "not_found_error")
 
 
-@pytest.mark.parametrize(("method", "path", "provider"), MISLED)
+@pytest.mark.parametrize(("method", "path", "provider"), MISDIRECTED)
 def test_application_detects_unknown_urls_before_django(
     method: str, path: str, provider: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_probe_of_a_usual_path_is_no_unknown_url(path: str) -> None:
     assert not is_unknown_url(scope("GET", path, JSON))
 
 
-@pytest.mark.parametrize("path", UNOWNED)
+@pytest.mark.parametrize("path", UNOWNED_PATHS)
 def test_write_or_json_read_of_another_path_is_an_unknown_url(path: str) -> None:
     assert is_unknown_url(scope("POST", path, {}))
     assert is_unknown_url(scope("GET", path, JSON))
@@ -114,7 +114,7 @@ def test_write_or_json_read_of_another_path_is_an_unknown_url(path: str) -> None
     assert not is_unknown_url(scope("POST", path, BROWSER))
 
 
-@pytest.mark.parametrize("path", UNOWNED)
+@pytest.mark.parametrize("path", UNOWNED_PATHS)
 def test_unowned_url_gets_a_json_404_in_the_session_of_the_key(path: str) -> None:
     response = Client(headers={"authorization": "Bearer k-1"}).post(path, {}, "application/json")
     body = response.json()

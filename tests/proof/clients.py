@@ -37,13 +37,13 @@ class SweptClient:
 
     key: str
     title: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     packages: tuple[str, ...]
     environment: str = ""
 
     @property
-    def of_node(self) -> bool:
-        return self.words[0].endswith(".mjs")
+    def is_node(self) -> bool:
+        return self.arguments[0].endswith(".mjs")
 
     @property
     def node_modules(self) -> Path:
@@ -60,29 +60,29 @@ class SweptClient:
 
     @property
     def interpreter(self) -> str:
-        if self.of_node:
+        if self.is_node:
             return shutil.which("node") or "node"
         folder = ENVIRONMENTS / self.environment / "bin"
         return str(folder / "python") if self.environment else sys.executable
 
     @property
-    def installed(self) -> bool:
-        if self.of_node:
+    def is_installed(self) -> bool:
+        if self.is_node:
             return shutil.which("node") is not None and self.node_modules.is_dir()
         return Path(self.interpreter).exists()
 
     def command(self, *more: str) -> list[str]:
-        folder = NPM if self.of_node else HERE / "clients"
-        script, *words = self.words
-        return [self.interpreter, str(folder / script), *words, *more]
+        folder = NPM if self.is_node else HERE / "clients"
+        script, *arguments = self.arguments
+        return [self.interpreter, str(folder / script), *arguments, *more]
 
-    def surroundings(self, empty: Path) -> tuple[Path, dict[str, str]]:
+    def make_environment(self, empty: Path) -> tuple[Path, dict[str, str]]:
         """Return the folder and the variables of its sweeps, given an empty folder."""
         return ROOT, {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
 
     def versions(self) -> str:
         """Return its packages with their versions."""
-        if self.of_node:
+        if self.is_node:
             files = (self.node_modules / name / "package.json" for name in self.packages)
             bodies = [json.loads(file.read_text()) for file in files]
             return ", ".join(f"{body['name']} {body['version']}" for body in bodies)
@@ -152,11 +152,11 @@ def sweep_client(client: SweptClient, *more: str, report: Path) -> str:
     scenario = report.with_name(f"{client.key}_scenario.json")
     scenario.write_text(json.dumps(client.scenarios), encoding="utf-8")
     options = ["--scenario", str(scenario), *client.options, "--json", str(report)]
-    words = [sys.executable, "-m", "mockllm_site", "torture", *options, "--"]
+    arguments = [sys.executable, "-m", "mockllm_site", "torture", *options, "--"]
     with TemporaryDirectory() as empty:
-        folder, variables = client.surroundings(Path(empty))
+        folder, variables = client.make_environment(Path(empty))
         process = subprocess.run(
-            [*words, *client.command(*more)],
+            [*arguments, *client.command(*more)],
             cwd=folder,
             env=variables,
             capture_output=True,

@@ -31,7 +31,7 @@ def main() -> None:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for client in chain(*GROUPS.values()):
         report = report_path(client)
-        if client.installed and not report.exists():
+        if client.is_installed and not report.exists():
             print(client.title, flush=True)
             sweep_client(client, report=report)
     text = PAGE.read_text(encoding="utf-8")
@@ -41,7 +41,9 @@ def main() -> None:
 def replace_table(match: re.Match[str]) -> str:
     """Return a new table of the page, or the old one if none of its clients is installed."""
     swept_clients = [
-        client for client in GROUPS[match[2]] if client.installed and report_path(client).exists()
+        client
+        for client in GROUPS[match[2]]
+        if client.is_installed and report_path(client).exists()
     ]
     return f"{match[1]}\n{render_table(swept_clients)}\n{match[3]}" if swept_clients else match[0]
 

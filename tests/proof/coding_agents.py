@@ -17,16 +17,16 @@ EXAMPLES = ROOT / "examples" / "agents"
 
 @dataclass(frozen=True)
 class CodingAgent(SweptClient):
-    """An agent of `make test-agents`; `words` is its command line."""
+    """An agent of `make test-agents`; `arguments` is its command line."""
 
-    of_node = True
+    is_node = True
 
     @property
     def node_modules(self) -> Path:
         return Path(FOLDER) / "node_modules"
 
     @property
-    def installed(self) -> bool:
+    def is_installed(self) -> bool:
         return bool(FOLDER) and (self.node_modules / ".bin" / self.key).exists()
 
     @property
@@ -47,9 +47,9 @@ class CodingAgent(SweptClient):
         return ("--steps", "notes", "--jobs", "1")
 
     def command(self, *more: str) -> list[str]:
-        return ["sh", str(HERE / "clients" / SCRIPT), *more, *self.words]
+        return ["sh", str(HERE / "clients" / SCRIPT), *more, *self.arguments]
 
-    def surroundings(self, empty: Path) -> tuple[Path, dict[str, str]]:
+    def make_environment(self, empty: Path) -> tuple[Path, dict[str, str]]:
         # Agents trust a git repository.
         subprocess.run(["git", "init", "--quiet", empty / "project"], check=True)
         home = empty / "home"

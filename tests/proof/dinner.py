@@ -35,19 +35,19 @@ DINNER: dict[str, Any] = {
 SECONDS = 120
 
 
-def agent_command(*words: str) -> list[str]:
+def agent_command(*arguments: str) -> list[str]:
     """Return the end of a command line that sweeps the agent."""
-    return ["--", sys.executable, str(AGENT), *words]
+    return ["--", sys.executable, str(AGENT), *arguments]
 
 
-def sweep_command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "mockllm_site", "torture", *words]
+def sweep_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "mockllm_site", "torture", *arguments]
 
 
-def run_sweep(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+def run_sweep(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a sweep to its end in a folder."""
     return subprocess.run(
-        sweep_command(*words),
+        sweep_command(*arguments),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -56,10 +56,10 @@ def run_sweep(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def start_sweep(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
+def start_sweep(*arguments: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
     """Start a sweep in a folder and in a new process group."""
     return subprocess.Popen(
-        sweep_command(*words),
+        sweep_command(*arguments),
         cwd=folder,
         env={**os.environ, **variables},
         stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from tests.proof.dinner import read_outcomes
 GOOD = {"survived", "failed_loudly"}
 SECONDS = 600
 CLIENTS = (*SDKS, *FRAMEWORKS, CODING_AGENTS[0])
-PROGRAMS = {client.words[0] for client in (*SDKS, *FRAMEWORKS)} | {SCRIPT}
+PROGRAMS = {client.arguments[0] for client in (*SDKS, *FRAMEWORKS)} | {SCRIPT}
 
 
 @pytest.mark.long
@@ -21,7 +21,7 @@ PROGRAMS = {client.words[0] for client in (*SDKS, *FRAMEWORKS)} | {SCRIPT}
 def test_careful_program_has_no_findings_in_two_equal_sweeps(
     client: SweptClient, tmp_path: Path
 ) -> None:
-    if not client.installed:
+    if not client.is_installed:
         pytest.skip("make test-frameworks, test-npm or test-agents installs this")
     reports = [tmp_path / "one.json", tmp_path / "two.json"]
     outputs = [sweep_client(client, "careful", report=report) for report in reports]

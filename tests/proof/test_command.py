@@ -75,7 +75,7 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--kinds", "refusel", "--", "true"], "no step answered"),
         (["--fail-on", "sad", "--", "true"], "no outcome 'sad'; there are survived,"),
@@ -88,9 +88,9 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(
-    tmp_path: Path, words: list[str], message: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    process = run_sweep(*words, folder=tmp_path)
+    process = run_sweep(*arguments, folder=tmp_path)
     assert process.returncode in (2, 127)
     assert message in process.stderr.splitlines()[-1]
 

@@ -106,9 +106,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -118,9 +118,9 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def run_mutants(
-    folder: Path, *words: str, program: str = "program.py"
+    folder: Path, *arguments: str, program: str = "program.py"
 ) -> "subprocess.CompletedProcess[str]":
-    options = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", *words]
+    options = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", *arguments]
     return run(folder, *options, "--", sys.executable, program)
 
 
@@ -155,8 +155,8 @@ def test_command_kills_mutants_that_it_notices(folder: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_repeat_runs_one_mutant_and_fail_under_checks_the_score(folder: Path) -> None:
-    words = ["--only", "number@refund/text"]
-    assert run_mutants(folder, *words, "--json", "r.json").returncode == 1
+    arguments = ["--only", "number@refund/text"]
+    assert run_mutants(folder, *arguments, "--json", "r.json").returncode == 1
     (mutant,) = json.loads((folder / "r.json").read_text())["mutants"]
     assert mutant["repeat"] == (
         "mockllm mutants --scenario refund.json --only number@refund/text -- "
@@ -169,8 +169,11 @@ def test_repeat_runs_one_mutant_and_fail_under_checks_the_score(folder: Path) ->
 
 @pytest.mark.timeout(120)
 def test_same_seed_gives_the_same_report_byte_for_byte(folder: Path) -> None:
-    words = ["--seed", "5", "--budget", "3", "--json"]
-    first, second = run_mutants(folder, *words, "one.json"), run_mutants(folder, *words, "two.json")
+    arguments = ["--seed", "5", "--budget", "3", "--json"]
+    first, second = (
+        run_mutants(folder, *arguments, "one.json"),
+        run_mutants(folder, *arguments, "two.json"),
+    )
     assert first.stdout == second.stdout and "mutants left out: 5" in first.stdout
     assert (folder / "one.json").read_bytes() == (folder / "two.json").read_bytes()
 
@@ -183,7 +186,7 @@ def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--kinds", "numbers"], "there is no kind 'numbers'; there are empty_answer, "),
         (["--steps", "refund/txt"], "no answer came from 'refund/txt'; those that answered: "),
@@ -194,9 +197,9 @@ def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(
-    folder: Path, words: list[str], message: str
+    folder: Path, arguments: list[str], message: str
 ) -> None:
-    process = run_mutants(folder, *words)
+    process = run_mutants(folder, *arguments)
     assert process.returncode == 2 and message in process.stderr.splitlines()[-1]
 
 
@@ -246,13 +249,13 @@ def test_mutant_of_a_file_is_killed_by_any_test_and_of_a_stub_by_its_own(
         ): mutant
         for mutant in body["mutants"]
     }
-    everyone = ("test_nothing", "test_sum", "test_text")
+    file_tests = ("test_nothing", "test_sum", "test_text")
     stub = "01 on('hello')/1"
     assert {name: mutant["outcome"] for name, mutant in mutants.items()} == {
-        ("argument", "refund/call", *everyone): "killed",
-        ("refusal", "refund/call", *everyone): "killed",
-        ("refusal", "refund/text", *everyone): "killed",
-        ("number", "refund/text", *everyone): "survived",
+        ("argument", "refund/call", *file_tests): "killed",
+        ("refusal", "refund/call", *file_tests): "killed",
+        ("refusal", "refund/text", *file_tests): "killed",
+        ("number", "refund/text", *file_tests): "survived",
         ("refusal", stub, "test_stub"): "killed",
         ("number", stub, "test_stub"): "killed",
         ("language", stub, "test_stub"): "killed",
@@ -266,15 +269,15 @@ def test_mutant_of_a_file_is_killed_by_any_test_and_of_a_stub_by_its_own(
     tests = "test_pay.py::test_nothing test_pay.py::test_sum test_pay.py::test_text"
     survivors_line = f"{tests.replace(' ', ', ')} stay green when 19.00 becomes 1900"
     assert survivors_line in process.stdout.splitlines()
-    repeat = mutants["number", "refund/text", *everyone]["repeat"]
+    repeat = mutants["number", "refund/text", *file_tests]["repeat"]
     assert repeat.endswith(f"{tests} --mockllm-mutants --mockllm-mutants-only number@refund/text")
 
 
 @pytest.mark.timeout(120)
 def test_fail_under_checks_the_score_of_tests(folder: Path) -> None:
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "-k", "test_text"]
+    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "-k", "test_text"]
     options = ["--mockllm-mutants", "--mockllm-mutants-kinds", "refusal,number"]
-    assert run(folder, *words, *options, "--mockllm-mutants-fail-under", "50").returncode == 0
-    assert run(folder, *words, *options, "--mockllm-mutants-fail-under", "90").returncode == 1
-    both = run(folder, *words, *options, "--mockllm-torture")
+    assert run(folder, *arguments, *options, "--mockllm-mutants-fail-under", "50").returncode == 0
+    assert run(folder, *arguments, *options, "--mockllm-mutants-fail-under", "90").returncode == 1
+    both = run(folder, *arguments, *options, "--mockllm-torture")
     assert both.returncode == 4 and "give one of --mockllm-torture and" in both.stderr

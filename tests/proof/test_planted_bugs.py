@@ -23,15 +23,15 @@ BUGS = {
     "guesses broken arguments": ("broken_arguments@1", "failed_silently", "sunny in London"),
     "runs any tool": ("unknown_tool@1", "failed_silently", "sunny in Paris"),
 }
-WORDS = ("never retries", "swallows errors", "stream")
+SEPARATE_ARGUMENTS = ("never retries", "swallows errors", "stream")
 
 
 def agent_arguments(bug: str) -> list[str]:
     """Return the arguments of the agent for a bug."""
-    words = [word for word in WORDS if word in bug]
-    for word in words:
-        bug = bug.replace(word, "")
-    return [*words, *([rest] if (rest := bug.strip()) else [])]
+    arguments = [argument for argument in SEPARATE_ARGUMENTS if argument in bug]
+    for argument in arguments:
+        bug = bug.replace(argument, "")
+    return [*arguments, *([rest] if (rest := bug.strip()) else [])]
 
 
 @pytest.mark.timeout(120)
@@ -49,12 +49,12 @@ def test_planted_bug_is_found_with_the_outcome_that_fits(
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("words", [(), ("stream",)], ids=["whole", "stream"])
+@pytest.mark.parametrize("arguments", [(), ("stream",)], ids=["whole", "stream"])
 def test_correct_agent_has_no_findings_over_all_kinds(
-    words: tuple[str, ...], tmp_path: Path, dinner: str
+    arguments: tuple[str, ...], tmp_path: Path, dinner: str
 ) -> None:
     options = ["--scenario", dinner, "--jobs", "4", "--json", "r.json"]
-    process = run_sweep(*options, *agent_command(*words), folder=tmp_path)
+    process = run_sweep(*options, *agent_command(*arguments), folder=tmp_path)
     assert process.returncode == 0, process.stdout + process.stderr
     outcomes = read_outcomes(tmp_path / "r.json")
     kinds = {cell.partition("@")[0] for cell in outcomes}

@@ -27,12 +27,12 @@ KINDS = sorted({cell.partition("@")[0] for cell, _ in BUGS.values()})
 WEAK = {"test_summary_is_short", "test_title_has_one_line", "test_refund_is_paid"}
 
 
-def run(folder: Path, *words: str) -> dict[str, Any]:
+def run(folder: Path, *options: str) -> dict[str, Any]:
     """Run the example's tests in a copy of it; return the JSON report."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
     process = subprocess.run(
-        [*command, *words], cwd=folder, capture_output=True, text=True, timeout=280, check=False
+        [*command, *options], cwd=folder, capture_output=True, text=True, timeout=280, check=False
     )
     assert "10 passed" in process.stdout, process.stdout
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())

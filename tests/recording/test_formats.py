@@ -21,7 +21,7 @@ ANSWER = {
 }
 
 
-def vcr(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any]:
+def vcr_cassette(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any]:
     default_request = {"method": "POST", "uri": CHAT, "headers": {}, "body": json.dumps(CHAT_BODY)}
     full_response = {"status": {"code": 200}, "headers": {}, "body": {"string": "x"}, **response}
     return {
@@ -47,7 +47,7 @@ def vcr(request: dict[str, Any] | None = None, **response: Any) -> dict[str, Any
     ],
 )
 def test_cassette_bodies_are_decoded_in_every_form(response: dict[str, Any], body: bytes) -> None:
-    (interaction,) = read_interactions(vcr(**response))
+    (interaction,) = read_interactions(vcr_cassette(**response))
     assert interaction.response.body == body
 
 
@@ -84,7 +84,7 @@ def test_compressed_bodies_are_decompressed(kind: str, data: bytes) -> None:
 )
 def test_invalid_compression_is_rejected(kind: str, data: bytes, error: str) -> None:
     body = {"base64_string": base64.b64encode(data).decode()}
-    message = read_error(vcr(body=body, headers={"Content-Encoding": kind}))
+    message = read_error(vcr_cassette(body=body, headers={"Content-Encoding": kind}))
     assert message.startswith("file.json: interactions[0].response: its body ") and error in message
 
 
@@ -92,12 +92,12 @@ def test_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scenarios_app.recording.bodies.MAX_BODY_BYTES", 1_000)
     body = {"base64_string": base64.b64encode(gzip.compress(b"0" * 100_000)).decode()}
     assert "larger than 1000 bytes" in read_error(
-        vcr(body=body, headers={"content-encoding": "gzip"})
+        vcr_cassette(body=body, headers={"content-encoding": "gzip"})
     )
 
 
 def test_ruby_vcr_cassette_is_imported() -> None:
-    (interaction,) = vcr()["interactions"]
+    (interaction,) = vcr_cassette()["interactions"]
     interaction["request"]["method"] = "post"
     assert read_recording({"http_interactions": [interaction], "recorded_with": "VCR 6"}).steps == 1
 
@@ -108,16 +108,20 @@ def test_ruby_vcr_cassette_is_imported() -> None:
         ({"interactions": 7}, "interactions: expected a list"),
         ({"interactions": [7]}, "interactions[0]: expected an object"),
         ({"interactions": [{}]}, "interactions[0].request"),
-        (vcr({"method": 7}), "interactions[0].request.method: expected a text"),
-        (vcr({"headers": 7}), "interactions[0].request.headers: expected headers"),
-        (vcr({"headers": {"a": [{}]}}), "expected texts as headers"),
-        (vcr(status={"code": 7}), "interactions[0].response.status.code: expected an HTTP status"),
-        (vcr(body=7), "interactions[0].response.body: expected a text or bytes"),
-        (vcr(body={"base64_string": "%"}), "declared as Base64, but is not"),
+        (vcr_cassette({"method": 7}), "interactions[0].request.method: expected a text"),
+        (vcr_cassette({"headers": 7}), "interactions[0].request.headers: expected headers"),
+        (vcr_cassette({"headers": {"a": [{}]}}), "expected texts as headers"),
+        (
+            vcr_cassette(status={"code": 7}),
+            "interactions[0].response.status.code: expected an HTTP status",
+        ),
+        (vcr_cassette(body=7), "interactions[0].response.body: expected a text or bytes"),
+        (vcr_cassette(body={"base64_string": "%"}), "declared as Base64, but is not"),
     ],
 )
 def test_invalid_cassette_is_rejected_with_its_path(value: Any, error: str) -> None:
-    assert f"file.json: {error}" in read_error(value) or error in read_error(value)
+    message = read_error(value)
+    assert message.startswith("file.json: ") and error in message
 
 
 YAML_ERRORS = {
@@ -161,7 +165,7 @@ def test_yaml_is_read_as_plain_values() -> None:
 
 def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importers, "MAX_INTERACTIONS", 1)
-    twice = vcr()
+    twice = vcr_cassette()
     twice["interactions"] *= 2
     assert "holds more than 1 interactions" in read_error(twice)
     fixtures = [{"match": {}, "response": {"content": "x"}}] * 2

@@ -118,10 +118,10 @@ def test_a_broken_file_imports_nothing(tmp_path: Path) -> None:
         run(str(tmp_path))
     assert not Scenario.objects.exists()
     with pytest.raises(CommandError, match="nothing was imported"):
-        run(str(_elsewhere(tmp_path)))
+        run(str(_write_unusable_recording(tmp_path)))
 
 
-def _elsewhere(folder: Path) -> Path:
+def _write_unusable_recording(folder: Path) -> Path:
     file = folder / "c.json"
     request = {"method": "GET", "uri": "https://example.com/x", "headers": {}}
     value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}

@@ -48,16 +48,16 @@ def test_messages_become_a_request_with_its_event_stream() -> None:
 
 
 def test_requests_of_two_lanes_get_the_messages_of_their_lane() -> None:
-    def on(lane: str, message: dict[str, Any]) -> dict[str, Any]:
+    def on_lane(lane: str, message: dict[str, Any]) -> dict[str, Any]:
         return {**message, "stream_id": lane}
 
     first, second = read_interactions(
         cassette(
-            ("sent", on("a", SENT)),
-            ("sent", on("b", {**SENT, "input": "Other"})),
-            ("received", on("b", DONE)),
-            ("received", on("a", DELTA)),
-            ("received", on("a", DONE)),
+            ("sent", on_lane("a", SENT)),
+            ("sent", on_lane("b", {**SENT, "input": "Other"})),
+            ("received", on_lane("b", DONE)),
+            ("received", on_lane("a", DELTA)),
+            ("received", on_lane("a", DONE)),
         )
     )
     assert first.response.body.count(b"data: ") == 2

@@ -215,11 +215,11 @@ def start_conversation(
                 make_openai_chat_client(live, options.mode), request_fields, *more, [system]
             )
         case "responses":
-            flat = [
+            responses_tools = [
                 {"type": "function", "name": name, "parameters": schema, "strict": False}
                 for name in options.tools
             ]
-            request_fields |= {"tools": flat, "temperature": 0.2, "instructions": SYSTEM}
+            request_fields |= {"tools": responses_tools, "temperature": 0.2, "instructions": SYSTEM}
             return Responses(make_openai_client(live, options.mode), request_fields, *more)
         case "anthropic" | "anthropic beta":
             thinking = {"type": "enabled", "budget_tokens": 1024}

@@ -80,10 +80,10 @@ def test_rate_limit_has_retry_headers(
         assert headers.get("retry-after-ms") == errors.retry_after_ms
         limits = {name: value for name, value in headers.items() if "ratelimit" in name}
         assert errors.rate_limit_headers.items() <= limits.items()
-        assert set(map(owner, limits)) == set(map(owner, errors.rate_limit_headers))
+        assert set(map(header_prefix, limits)) == set(map(header_prefix, errors.rate_limit_headers))
 
 
-def owner(header: str) -> str:
+def header_prefix(header: str) -> str:
     return header.partition("ratelimit")[0]
 
 

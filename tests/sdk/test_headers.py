@@ -38,8 +38,8 @@ def test_anthropics_raw_response(live: Live, either_claude: AnthropicClient) -> 
     assert message._request_id == headers["request-id"]
     assert "x-request-id" not in headers
     for limit in ("requests", "tokens", "input-tokens", "output-tokens"):
-        for what in ("limit", "remaining", "reset"):
-            assert headers[f"anthropic-ratelimit-{limit}-{what}"]
+        for value_name in ("limit", "remaining", "reset"):
+            assert headers[f"anthropic-ratelimit-{limit}-{value_name}"]
     assert (headers["x-mockllm-scenario"], headers["x-mockllm-step"]) == ("greet", "1")
 
 

@@ -24,7 +24,7 @@ class Outbound(Exception):
     """A connection to another machine was attempted."""
 
 
-def _local(host: object) -> bool:
+def _is_local(host: object) -> bool:
     name = host.decode() if isinstance(host, bytes) else str(host)
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -42,7 +42,7 @@ def blocked_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object
 
         def guarded(*args: Any, **kwargs: Any) -> Any:
             host = host_of(*args)
-            if host is not None and not _local(host):
+            if host is not None and not _is_local(host):
                 attempts.append((name, host))
                 raise Outbound(f"{name}: {host}")
             return real(*args, **kwargs)

@@ -17,7 +17,7 @@ from scenarios_app.verdict.reports import (
 )
 from scenarios_app.verdict.session import Finding
 
-EVIL = "]]></failure><x a='\"'>&amp;\x00\x1b[31m | `code` <script>\n# big\u2028"
+HOSTILE_TEXT = "]]></failure><x a='\"'>&amp;\x00\x1b[31m | `code` <script>\n# big\u2028"
 
 
 def verdict(**parts: Any) -> dict[str, Any]:
@@ -109,13 +109,13 @@ def test_note_fails_its_case_in_no_verdict() -> None:
 
 
 def test_hostile_text_is_escaped_in_xml() -> None:
-    text = ElementTree.tostring(parse_junit(failed_verdict(EVIL)), encoding="unicode")
+    text = ElementTree.tostring(parse_junit(failed_verdict(HOSTILE_TEXT)), encoding="unicode")
     assert "\x00" not in text
-    assert parse_junit(failed_verdict(EVIL)).find(".//x") is None
+    assert parse_junit(failed_verdict(HOSTILE_TEXT)).find(".//x") is None
 
 
 def test_hostile_text_is_escaped_in_the_summary() -> None:
-    text = job_summary(failed_verdict(EVIL))
+    text = job_summary(failed_verdict(HOSTILE_TEXT))
     assert "<script>" not in text
     assert r"\<script\>" in text
     assert "\n# big" not in text

@@ -26,11 +26,11 @@ def exchange(at: float, status: int = 200, *, body: str = "{}", **keys: Any) -> 
     return replace(base, request_body=body, **keys)
 
 
-def limited(at: float, **keys: Any) -> JudgedExchange:
+def rate_limited(at: float, **keys: Any) -> JudgedExchange:
     return exchange(at, 429, response_headers=LIMIT, **keys)
 
 
-def numbered(request: JudgedExchange, number: int) -> JudgedExchange:
+def with_attempt_number(request: JudgedExchange, number: int) -> JudgedExchange:
     return replace(request, request_headers={"x-stainless-retry-count": str(number)})
 
 
@@ -44,47 +44,47 @@ def early_retries(*exchanges: JudgedExchange) -> list[str]:
 
 
 def test_only_an_identical_request_is_a_retry() -> None:
-    assert pairs(limited(0), exchange(2)) == [("at-0", "at-2")]
-    assert pairs(limited(0), exchange(2, body="[]")) == []
-    assert pairs(limited(0), exchange(2, path="/v1/responses")) == []
-    assert pairs(limited(0), exchange(2, query={"key": "other"})) == []
+    assert pairs(rate_limited(0), exchange(2)) == [("at-0", "at-2")]
+    assert pairs(rate_limited(0), exchange(2, body="[]")) == []
+    assert pairs(rate_limited(0), exchange(2, path="/v1/responses")) == []
+    assert pairs(rate_limited(0), exchange(2, query={"key": "other"})) == []
     assert pairs(exchange(0), exchange(2)) == []
 
 
 @pytest.mark.parametrize(("at", "early"), [(0.5, True), (0.97, True), (0.995, False), (1.1, False)])
 def test_requested_wait_counts_from_the_first_response_byte(at: float, early: bool) -> None:
-    assert early_retries(limited(0), exchange(at)) == ([f"at-{at}"] if early else [])
+    assert early_retries(rate_limited(0), exchange(at)) == ([f"at-{at}"] if early else [])
 
 
 def test_one_early_retry_among_later_ones_is_reported() -> None:
-    assert early_retries(limited(0), limited(0.5), exchange(1.6)) == ["at-0.5"]
+    assert early_retries(rate_limited(0), rate_limited(0.5), exchange(1.6)) == ["at-0.5"]
 
 
 def test_waiting_clients_with_the_same_request_are_not_reported() -> None:
-    assert early_retries(limited(0), limited(0.01), exchange(1.1), exchange(1.2)) == []
+    assert early_retries(rate_limited(0), rate_limited(0.01), exchange(1.1), exchange(1.2)) == []
 
 
 def test_overlapping_requests_are_not_reported() -> None:
-    assert early_retries(limited(0), limited(0.0015), exchange(0.5)) == []
+    assert early_retries(rate_limited(0), rate_limited(0.0015), exchange(0.5)) == []
 
 
 def test_attempt_numbers_of_a_client_decide_what_is_a_retry() -> None:
-    first, again = numbered(limited(0), 0), numbered(exchange(0.1), 1)
+    first, again = with_attempt_number(rate_limited(0), 0), with_attempt_number(exchange(0.1), 1)
     assert early_retries(first, again) == ["at-0.1"]
-    assert early_retries(first, numbered(exchange(0.1), 0)) == []
+    assert early_retries(first, with_attempt_number(exchange(0.1), 0)) == []
 
 
 def test_attempt_number_of_thousands_of_digits_does_not_count() -> None:
     endless = {"x-stainless-retry-count": "9" * 5_000}
     first, again = (
-        replace(request, request_headers=endless) for request in (limited(0), exchange(2))
+        replace(request, request_headers=endless) for request in (rate_limited(0), exchange(2))
     )
     assert pairs(first, again) == [("at-0", "at-2")]
 
 
 def test_repetition_after_two_minutes_is_not_a_retry() -> None:
-    assert pairs(limited(0), exchange(100)) == [("at-0", "at-100")]
-    assert pairs(limited(0), exchange(130)) == []
+    assert pairs(rate_limited(0), exchange(100)) == [("at-0", "at-100")]
+    assert pairs(rate_limited(0), exchange(130)) == []
 
 
 def test_unmatched_and_violating_requests_are_not_retries() -> None:
@@ -140,7 +140,7 @@ def test_ten_thousand_failures_of_one_request_are_judged_fast() -> None:
 def call(at: float, *statuses: int, **keys: Any) -> list[JudgedExchange]:
     """Return the attempts of one SDK call, half a second apart."""
     return [
-        numbered(exchange(at + number / 2, status, **keys), number)
+        with_attempt_number(exchange(at + number / 2, status, **keys), number)
         for number, status in enumerate(statuses)
     ]
 

@@ -15,7 +15,7 @@ SEEDS, SEEDS_IN_SUITE = 15, 5
 MIN_SHARE = 0.99
 # Findings that a fault implies: a client that does not wait for usage closes the stream, and a
 # result with a wrong id leaves its call without one.
-ALSO = {
+IMPLIED_RULES = {
     "usage-unread": {"stream-closed-early"},
     "tool-result-unknown": {"tool-result-missing"},
 }
@@ -25,7 +25,7 @@ ALSO = {
 def test_client_fault_is_reported_by_its_rule_only(rule: str) -> None:
     for seed in range(SEEDS_IN_SUITE):
         reported = reported_rules(rule, seed)
-        assert rule in reported and reported - {rule} <= ALSO.get(rule, set()), seed
+        assert rule in reported and reported - {rule} <= IMPLIED_RULES.get(rule, set()), seed
 
 
 @pytest.mark.parametrize("part", SCENARIO_FAULTS)
@@ -51,7 +51,7 @@ def test_99_percent_of_two_hundred_faults_are_reported() -> None:
 @pytest.mark.parametrize("rule", CLIENT_FAULTS)
 def test_client_fault_is_reported_by_no_other_rule_in_many_runs(rule: str) -> None:
     others = {name for seed in range(SEEDS) for name in reported_rules(rule, seed)} - {rule}
-    assert others <= ALSO.get(rule, set())
+    assert others <= IMPLIED_RULES.get(rule, set())
 
 
 def test_every_rule_has_a_seeded_fault() -> None:

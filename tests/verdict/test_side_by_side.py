@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.verdict.retries import is_retryable, requested_wait
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule
 from scenarios_app.verdict.transport_rules import RULES as TRANSPORT_RULES
-from tests.verdict.test_retries import exchange, numbered
+from tests.verdict.test_retries import exchange, with_attempt_number
 
 RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE, *_ = TRANSPORT_RULES
 RULES = (RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE)
@@ -40,19 +40,19 @@ def test_parallel_unnumbered_calls_have_no_findings_in_any_order(max_attempts: i
 
 def test_retry_that_waited_is_not_blamed_for_the_later_failure_of_another_client() -> None:
     wait = {"retry-after": "0.4"}
-    first = numbered(exchange(0, 429, response_headers=wait), 0)
-    other = numbered(exchange(0.3, 429, response_headers=wait), 0)
-    again = numbered(exchange(0.5), 1)
+    first = with_attempt_number(exchange(0, 429, response_headers=wait), 0)
+    other = with_attempt_number(exchange(0.3, 429, response_headers=wait), 0)
+    again = with_attempt_number(exchange(0.5), 1)
     assert sightings(RETRY_AFTER_IGNORED, first, other, again) == []
     # The other's next attempt has no earlier failure to wait for.
-    hasty = numbered(exchange(0.51), 1)
+    hasty = with_attempt_number(exchange(0.51), 1)
     assert sightings(RETRY_AFTER_IGNORED, first, other, again, hasty) == ["at-0.51"]
 
 
 def test_retry_after_a_client_left_is_not_blamed_for_the_failure_of_another_client() -> None:
-    left = numbered(exchange(0, outcome="client_gone"), 0)
-    other = numbered(exchange(0.1, 401), 0)
-    assert sightings(RETRIED_UNRETRYABLE, left, other, numbered(exchange(0.2), 1)) == []
+    left = with_attempt_number(exchange(0, outcome="client_gone"), 0)
+    other = with_attempt_number(exchange(0.1, 401), 0)
+    assert sightings(RETRIED_UNRETRYABLE, left, other, with_attempt_number(exchange(0.2), 1)) == []
 
 
 def test_request_repeated_after_its_success_is_not_a_loop() -> None:
@@ -87,7 +87,7 @@ def simulate_parallel_clients(random: Random, max_attempts: int) -> tuple[Judged
         due, client, number = heappop(queue)
         now = max(now + random.uniform(0.0001, 0.002), due)
         answer = failures.pop() if failures else exchange(0)
-        request = move_to(now, numbered(answer, number))
+        request = move_to(now, with_attempt_number(answer, number))
         exchanges.append(request)
         now += RESPONSE_SECONDS
         if request.failed and is_retryable(request) and number + 1 < max_attempts:

@@ -10,7 +10,7 @@ import pytest
 from scenarios_app.verdict.judge import VerdictOptions, judge
 from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession
-from tests.verdict.test_retries import LIMIT, call, exchange, limited, numbered
+from tests.verdict.test_retries import LIMIT, call, exchange, rate_limited, with_attempt_number
 
 
 def findings(*exchanges: JudgedExchange) -> list[Finding]:
@@ -31,7 +31,7 @@ def burst(start: float, status: int, times: int = 3) -> list[JudgedExchange]:
     ("failures", "rule"),
     [
         (burst(0, 500), "no-back-off"),
-        ([limited(0), limited(0.01)], "retry-after-ignored"),
+        ([rate_limited(0), rate_limited(0.01)], "retry-after-ignored"),
         (burst(0, 401), "retried-unretryable"),
         ([*call(0, 500), *call(0.01, 500), *call(0.02, 500)], "no-back-off"),
         ([*call(0, 500, 500), *call(0.51, 500, 500), *call(1.02, 500, 500)], "no-back-off"),
@@ -63,7 +63,7 @@ def test_note_is_one_whole_line_of_the_text() -> None:
 
 def test_run_that_one_client_may_send_is_not_noted() -> None:
     # The second waited as requested, and gave up.
-    assert rules(limited(0), limited(1.1)) == []
+    assert rules(rate_limited(0), rate_limited(1.1)) == []
     # Two calls in a row can be intended.
     assert rules(*burst(0, 500, times=2)) == []
     assert rules(*burst(0, 401, times=1)) == []
@@ -136,10 +136,10 @@ def test_overlap_hides_what_is_near_it() -> None:
 def test_call_that_waits_long_between_its_attempts_is_not_split() -> None:
     wait = {"response_headers": {"retry-after": "20"}}
     attempts = [
-        numbered(exchange(at, 429, **wait), number)
+        with_attempt_number(exchange(at, 429, **wait), number)
         for at, number in ((0, 0), (20, 1), (20.01, 0), (40.02, 1))
     ]
-    last = numbered(exchange(40.03), 0)
+    last = with_attempt_number(exchange(40.03), 0)
     assert rules(*attempts, last) == [
         ("retry-after-ignored", "at-20.01"),
         ("retry-after-ignored", "at-40.03"),

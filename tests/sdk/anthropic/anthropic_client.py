@@ -75,11 +75,11 @@ class SyncAnthropicClient:
 
     def create(self, **params: Any) -> Any:
         with self._client() as client:
-            return self._of(client).messages.create(**params)
+            return self._api(client).messages.create(**params)
 
     def raw(self, **params: Any) -> tuple[Any, Any]:
         with self._client() as client:
-            response = self._of(client).messages.with_raw_response.create(**params)
+            response = self._api(client).messages.with_raw_response.create(**params)
             return response, response.parse()
 
     def stream(self, **params: Any) -> MessageStream:
@@ -89,35 +89,35 @@ class SyncAnthropicClient:
         result = MessageStream()
         with self._client() as client:
             try:
-                for event in self._of(client).messages.create(**params, stream=True):
+                for event in self._api(client).messages.create(**params, stream=True):
                     result.events.append(event)
             except Exception as error:
                 result.error = error
         return result
 
     def stream_with_helper(self, **params: Any) -> HelperResult:
-        with self._client() as client, self._of(client).messages.stream(**params) as stream:
+        with self._client() as client, self._api(client).messages.stream(**params) as stream:
             return HelperResult(list(stream), stream.get_final_message())
 
     def count(self, **params: Any) -> int:
         with self._client() as client:
-            tokens: int = self._of(client).messages.count_tokens(**params).input_tokens
+            tokens: int = self._api(client).messages.count_tokens(**params).input_tokens
         return tokens
 
     def models(self, **params: Any) -> Sequence[Any]:
         with self._client() as client:
-            return list(self._of(client).models.list(**params))
+            return list(self._api(client).models.list(**params))
 
     def model(self, name: str) -> Any:
         with self._client() as client:
-            return self._of(client).models.retrieve(name)
+            return self._api(client).models.retrieve(name)
 
     def _client(self) -> anthropic.Anthropic:
         return anthropic.Anthropic(
             **self.options, http_client=anthropic.DefaultHttpxClient(verify=NO_TLS)
         )
 
-    def _of(self, client: anthropic.Anthropic) -> Any:
+    def _api(self, client: anthropic.Anthropic) -> Any:
         return client.beta if self.beta else client
 
 

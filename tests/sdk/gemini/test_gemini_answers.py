@@ -162,8 +162,8 @@ def test_models_are_listed_and_retrieved(live: Live, gemini: GeminiClient, versi
 
 
 def test_a_tuned_model_is_asked_by_its_name(live: Live, gemini: GeminiClient) -> None:
-    mine = {"model": "tunedModels/mine", "path": "/v1beta/models/{model}:generateContent"}
-    live.load(scenario("one", {**says("Tuned."), "match": mine}))
+    match = {"model": "tunedModels/mine", "path": "/v1beta/models/{model}:generateContent"}
+    live.load(scenario("one", {**says("Tuned."), "match": match}))
     request = {**HELLO, "model": "tunedModels/mine"}
     assert gemini.create(**request).text == gemini.stream(**request).text == "Tuned."
 

@@ -123,7 +123,7 @@ def test_scripted_choices_differ(live: Live, chat: OpenAIChatClient) -> None:
     assert [c.finish_reason for c in final] == ["stop", "tool_calls"]
 
 
-def test_usage_streams_only_where_it_is_asked_for(live: Live, chat: OpenAIChatClient) -> None:
+def test_usage_is_streamed_only_with_include_usage(live: Live, chat: OpenAIChatClient) -> None:
     load(live, text="Hi!", usage={"input_tokens": 64, "output_tokens": 32})
     assert all(c.usage is None for c in chat.stream(**HELLO).chunks)
     streamed = chat.stream(**HELLO, stream_options={"include_usage": True})
