@@ -43,7 +43,7 @@ STARTERS = {
     "tests.project.processes",
     "tests.serving.processes.serve_process",
     "tests.serving.processes.servers",
-    "tests.state.outside",
+    "tests.state.other_process",
     "tests.support.fork_server",
 }
 

@@ -10,7 +10,7 @@ from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from tests.admin.pages import IMPORT, fields, save
-from tests.engine.turn_scripts import examples, reports, script, turn, written
+from tests.engine.turn_scripts import convert, final_report_response, script, shipped_scripts, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -24,9 +24,9 @@ def imported(root: Client, documents: object) -> None:
 
 
 def test_file_of_turn_scripts_is_imported_unchanged(root: Client) -> None:
-    imported(root, examples())
+    imported(root, shipped_scripts())
     stored = {row.name: dump(document_of(row)) for row in Scenario.objects.all()}
-    assert stored == {document["id"]: written(document) for document in examples()}
+    assert stored == {document["id"]: convert(document) for document in shipped_scripts()}
 
 
 def test_import_error_names_the_place_in_the_file(root: Client) -> None:
@@ -39,13 +39,15 @@ def test_import_error_names_the_place_in_the_file(root: Client) -> None:
 
 
 def test_turn_script_page_saves_it_unchanged_and_edits_its_report(root: Client) -> None:
-    document = script(turn(reports("# Done", reportFormat="markdown", status="failure")))
+    document = script(
+        turn(final_report_response("# Done", reportFormat="markdown", status="failure"))
+    )
     imported(root, document)
     row = Scenario.objects.get()
     assert save(root, row).status_code == 302
-    assert dump(document_of(row)) == written(document)
+    assert dump(document_of(row)) == convert(document)
     changes = {"steps-0-report_content": "# Better", "steps-0-report_status": ""}
     assert save(root, row, **changes).status_code == 302
     edited = dump(document_of(Scenario.objects.get()))
-    better = script(turn(reports("# Better", reportFormat="markdown")))
-    assert edited == written(better)
+    better = script(turn(final_report_response("# Better", reportFormat="markdown")))
+    assert edited == convert(better)

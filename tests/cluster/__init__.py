@@ -1,1 +1,1 @@
-"""What several processes share through Redis, and who may share it."""
+"""Tests of state that several processes share through Redis, and of the lease on a database."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL that a test starts in a folder of its own, stops at once and starts again."""
+"""A PostgreSQL server that a test starts in a temporary folder, stops and starts again."""
 
 import os
 import shutil
@@ -14,20 +14,20 @@ SECONDS = 60
 
 
 class Own:
-    """Listens on a port of its own. It runs as a user who is not root, as it wants to."""
+    """A PostgreSQL server on a free port. It runs as a user other than root, as it requires."""
 
     def __init__(self) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        runs = os.getuid() != 0 or shutil.which("runuser") is not None
-        require(bool(found) and runs, "there is no PostgreSQL to start")
-        self._bin = found[-1].parent
+        initdb_paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        can_run = os.getuid() != 0 or shutil.which("runuser") is not None
+        require(bool(initdb_paths) and can_run, "there is no PostgreSQL to start")
+        self._bin = initdb_paths[-1].parent
         # Not in the test's folder, which only root may enter.
         self._folder = tempfile.mkdtemp(prefix="mockllm-postgres-")
         self._data = f"{self._folder}/data"
         if os.getuid() == 0:
             shutil.chown(self._folder, "postgres")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as free_socket:
+            self.port: int = free_socket.getsockname()[1]
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
         self._run("initdb", "-U", "postgres", "-A", "trust", "--no-sync")
         self.start()
@@ -37,11 +37,11 @@ class Own:
         self._run("pg_ctl", "-w", "-t", str(SECONDS), "-o", options, "-l", "/dev/null", "start")
 
     def stop(self) -> None:
-        """End it at once: nobody who is connected is asked, and it mends itself at its start."""
+        """Stop the server without waiting for its clients; it recovers at its next start."""
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
 
     def end(self) -> None:
-        """Leave nothing of it."""
+        """Stop the server and delete its files."""
         with suppress(subprocess.CalledProcessError):
             self.stop()
         shutil.rmtree(self._folder)

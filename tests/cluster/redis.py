@@ -1,4 +1,4 @@
-"""A Redis for tests: the machine's, or one that a test starts, kills and starts again."""
+"""Redis for tests: the local one, or one that a test starts, kills and starts again."""
 
 import os
 import shutil
@@ -15,8 +15,8 @@ URL = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 UP_SECONDS = 30.0
 
 
-def machine() -> str:
-    """The address of the machine's Redis, which the test needs."""
+def local_redis_url() -> str:
+    """Return the URL of the local Redis, which the test requires."""
     try:
         with redis.Redis.from_url(URL) as client:
             client.ping()
@@ -26,13 +26,12 @@ def machine() -> str:
 
 
 class Own:
-    """A Redis of the test's own, in a folder of its own; with `persists` it keeps all its data when
-    it is killed."""
+    """A Redis server on a free port; with `persists` it keeps all its data when it is killed."""
 
     def __init__(self, folder: Path, *, persists: bool = True) -> None:
         require(shutil.which("redis-server") is not None, "there is no redis-server")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as free_socket:
+            self.port: int = free_socket.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._arguments = [
             *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
@@ -44,20 +43,20 @@ class Own:
         self.process = self.start()
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """Start it, also once more, and wait until it answers."""
+        """Start the server, also repeatedly, and wait until it answers."""
         self.process = subprocess.Popen(self._arguments, stdout=subprocess.DEVNULL)
-        until = time.monotonic() + UP_SECONDS
+        deadline = time.monotonic() + UP_SECONDS
         with redis.Redis.from_url(self.url) as client:
             while True:
                 try:
                     client.ping()
                 except redis.RedisError:
-                    assert time.monotonic() < until, "redis-server does not answer"
+                    assert time.monotonic() < deadline, "redis-server does not answer"
                     time.sleep(0.02)
                 else:
                     return self.process
 
     def stop(self) -> None:
-        """End it as if by a power cut."""
+        """Kill the server, as a power cut would."""
         self.process.kill()
         self.process.wait()

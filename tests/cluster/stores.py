@@ -1,32 +1,33 @@
-"""Stores in Redis, each with keys of its own."""
+"""Stores in Redis, each with a separate key prefix."""
 
 from uuid import uuid4
 
 from scenarios_app.cluster.connections import Connections
 from scenarios_app.cluster.state import RedisState
-from tests.cluster.redis import machine
+from tests.cluster.redis import local_redis_url
 
 
 def fresh_state(most: int = 100_000, *, url: str | None = None) -> RedisState:
-    """A store of which nobody else has the keys."""
-    connections = Connections(url or machine())
+    """Return a store with a new key prefix."""
+    connections = Connections(url or local_redis_url())
     connections.prefix = b"mockllm-test-%b:" % uuid4().hex.encode()
     return RedisState(connections, most)
 
 
-def same_state(state: RedisState) -> RedisState:
-    """What another process has of the same."""
-    other = Connections(state._connections._url)
-    other.prefix = state._connections.prefix
-    return RedisState(other, state.most)
+def state_of_other_process(state: RedisState) -> RedisState:
+    """Return the same store as another process has it."""
+    connections = Connections(state._connections._url)
+    connections.prefix = state._connections.prefix
+    return RedisState(connections, state.most)
 
 
-def keys(state: RedisState) -> list[bytes]:
-    """Everything that the store has in Redis."""
-    here = state._connections
-    return sorted(here.here.scan_iter(match=here.prefix + b"*", count=1_000))
+def stored_keys(state: RedisState) -> list[bytes]:
+    """Return all keys of the store in Redis."""
+    connections = state._connections
+    return sorted(connections.here.scan_iter(match=connections.prefix + b"*", count=1_000))
 
 
-def forget(state: RedisState) -> None:
-    for key in keys(state):
+def delete_keys(state: RedisState) -> None:
+    """Delete all keys of the store."""
+    for key in stored_keys(state):
         state._connections.here.delete(key)

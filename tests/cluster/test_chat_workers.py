@@ -1,5 +1,4 @@
-"""Runs of the chat with two workers on one port: followed, resumed and cancelled by whichever is
-there, also when the one that ran them is killed."""
+"""Chat runs with two workers on one port are followed, resumed and cancelled by any worker."""
 
 import asyncio
 import json
@@ -20,14 +19,14 @@ from tools.soak.servers import shared
 from traces_app.leases import MAX_UNSTORED_EVENTS
 
 RUNS, SECONDS = 8, 60.0
-WORDS = 120
-SLOWLY = {
+WORD_COUNT = 120
+SLOW_SCENARIO = {
     "name": "slowly",
     "steps": [
         {
             "consume": False,
             "produce": {
-                "text": "word " * WORDS,
+                "text": "word " * WORD_COUNT,
                 "pacing": {"words_per_second": 20, "words_per_chunk": 1},
             },
         }
@@ -54,26 +53,30 @@ class Run:
 
     async def follow(self, base_url: str) -> None:
         async with asyncio.timeout(SECONDS):
-            await self._read(base_url, "POST", "/api/get_chat_response_stream")
+            await self._read_events(base_url, "POST", "/api/get_chat_response_stream")
             while not self.has_ended:
                 self.resumed += 1
                 await asyncio.sleep(0.05)
-                await self._read(base_url, "GET", f"/api/stream/{self.trace_id}")
+                await self._read_events(base_url, "GET", f"/api/stream/{self.trace_id}")
 
-    async def _read(self, base_url: str, method: str, path: str) -> None:
-        """One connection's worth of events."""
-        known = {"Last-Event-ID": str(self.events[-1][0])} if self.events else {}
-        who = {"client_id": self.client_id}
-        given = {"json": {**who, "message": "Hello"}} if method == "POST" else {"params": who}
+    async def _read_events(self, base_url: str, method: str, path: str) -> None:
+        """Read the events of one connection."""
+        headers = {"Last-Event-ID": str(self.events[-1][0])} if self.events else {}
+        client_fields = {"client_id": self.client_id}
+        request_args = (
+            {"json": {**client_fields, "message": "Hello"}}
+            if method == "POST"
+            else {"params": client_fields}
+        )
         try:
             async with (
                 httpx2.AsyncClient(base_url=base_url, timeout=SECONDS) as client,
-                client.stream(method, path, headers=known, **given) as answer,
+                client.stream(method, path, headers=headers, **request_args) as response,
             ):
-                assert answer.status_code == 200
-                self.trace_id = answer.headers["x-trace-id"]
+                assert response.status_code == 200
+                self.trace_id = response.headers["x-trace-id"]
                 number = 0
-                async for line in answer.aiter_lines():
+                async for line in response.aiter_lines():
                     if line.startswith("id: "):
                         number = int(line[4:])
                     elif line.startswith("data: "):
@@ -100,12 +103,12 @@ class Run:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder: Path = tmp_path_factory.mktemp("workers")
     # Imported in each worker, as in the successor of a killed one.
-    with shared(folder, SLOWLY, workers=2, warm=False) as server:
+    with shared(folder, SLOW_SCENARIO, workers=2, warm=False) as server:
         yield server
 
 
-async def begun(server: Serving) -> tuple[list[Run], list["asyncio.Task[None]"]]:
-    """Runs that have each said something."""
+async def start_runs(server: Serving) -> tuple[list[Run], list["asyncio.Task[None]"]]:
+    """Start runs and return them with their tasks once each has received events."""
     runs = [Run(f"reader {number}") for number in range(RUNS)]
     tasks = [asyncio.create_task(run.follow(server.base_url)) for run in runs]
     async with asyncio.timeout(SECONDS):
@@ -114,60 +117,69 @@ async def begun(server: Serving) -> tuple[list[Run], list["asyncio.Task[None]"]]
     return runs, tasks
 
 
-async def loaded(server: Serving, run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Its trace, and the messages that are stored of its conversation."""
+async def load_run(server: Serving, run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the trace of a run and the stored messages of its conversation."""
     async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
         trace: dict[str, Any] = (await client.get(f"/api/trace/{run.trace_id}")).json()
         query = {"client_id": run.client_id, "conversation_id": trace["conversation_id"]}
-        found = (await client.get("/api/load_conversation", params=query)).json()
-        messages: list[dict[str, Any]] = found["messages"]
+        conversation = (await client.get("/api/load_conversation", params=query)).json()
+        messages: list[dict[str, Any]] = conversation["messages"]
         return trace, messages
 
 
 @pytest.mark.timeout(300)
-def test_runs_of_a_killed_worker_end_and_the_others_go_on(server: Serving) -> None:
-    async def attack() -> list[Run]:
-        runs, tasks = await begun(server)
+def test_runs_of_a_killed_worker_end_and_other_runs_continue(server: Serving) -> None:
+    async def kill_worker_during_runs() -> list[Run]:
+        runs, tasks = await start_runs(server)
         before = server.children()
         os.kill(random.choice(sorted(before)), signal.SIGKILL)
         await asyncio.gather(*tasks)
         await until(lambda: len(server.children() - before) > 0)
         for run in runs:
-            trace, (user, answer) = await loaded(server, run)
+            trace, (user, answer) = await load_run(server, run)
             assert (user["content"], user["status"]) == ("Hello", "complete")
-            said = "".join(one["content"] for _, one in run.events if one["type"] == "chunk")
+            streamed_text = "".join(
+                event["content"] for _, event in run.events if event["type"] == "chunk"
+            )
             # The last events before the kill may have been sent and not stored.
-            assert said.strip().startswith(answer["content"].strip())
+            assert streamed_text.strip().startswith(answer["content"].strip())
             assert (trace["status"] == "failed") == (run.last["type"] != "done")
         return runs
 
-    runs = asyncio.run(attack())
+    runs = asyncio.run(kill_worker_during_runs())
     for run in runs:
         run.check()
         if run.last["type"] == "error":
             assert (run.last["code"], run.last["message"]) == ("SERVICE_UNAVAILABLE", "interrupted")
             assert run.resumed
-    whole = [run for run in runs if run.last["type"] == "done"]
-    assert all(sum(one["type"] == "chunk" for _, one in run.events) >= WORDS for run in whole)
+    completed_runs = [run for run in runs if run.last["type"] == "done"]
+    assert all(
+        sum(event["type"] == "chunk" for _, event in run.events) >= WORD_COUNT
+        for run in completed_runs
+    )
 
 
 @pytest.mark.timeout(300)
-def test_a_run_is_cancelled_by_either_worker(server: Serving) -> None:
-    async def attack() -> list[Run]:
-        runs, tasks = await begun(server)
+def test_run_is_cancelled_by_any_worker(server: Serving) -> None:
+    async def cancel_runs() -> list[Run]:
+        runs, tasks = await start_runs(server)
         async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
             for run in runs:
-                said = {"client_id": run.client_id, "trace_id": run.trace_id}
+                cancel_request = {"client_id": run.client_id, "trace_id": run.trace_id}
                 # A separate connection, so that any worker may accept it.
                 headers = {"Connection": "close"}
-                answer = await client.post("/api/cancel_stream", json=said, headers=headers)
-                assert answer.json() == {"status": "cancelled", "trace_id": run.trace_id}
-                again = await client.post("/api/cancel_stream", json=said, headers=headers)
-                assert again.status_code == 409
+                response = await client.post(
+                    "/api/cancel_stream", json=cancel_request, headers=headers
+                )
+                assert response.json() == {"status": "cancelled", "trace_id": run.trace_id}
+                second_response = await client.post(
+                    "/api/cancel_stream", json=cancel_request, headers=headers
+                )
+                assert second_response.status_code == 409
         await asyncio.gather(*tasks)
         return runs
 
-    for run in asyncio.run(attack()):
+    for run in asyncio.run(cancel_runs()):
         run.check()
         assert run.last["type"] == "done" and run.last["cancelled"] is True
         assert run.resumed == 0

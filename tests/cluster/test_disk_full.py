@@ -1,5 +1,4 @@
-"""A disk that takes no more: answers go on, the journal waits and counts what it has no room for,
-and all goes on by itself once there is room."""
+"""A full disk: answers continue, the journal waits or counts dropped rows, and then recovers."""
 
 import asyncio
 import json
@@ -18,13 +17,12 @@ from tools.soak.servers import listening, once
 
 STEPS = 980
 # The journal's limit for one body, so that its room is soon used up.
-LONG = "x" * 65_536
+LONG_TEXT = "x" * 65_536
 
 
 @contextmanager
 def full_disk(server: Serving) -> Iterator[None]:
-    """No file of the server's may be written to, which is how a full disk shows; what has no name,
-    such as a connection, goes on."""
+    """Forbid the server to write to files, as on a full disk; connections are not affected."""
     soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -36,78 +34,83 @@ def full_disk(server: Serving) -> Iterator[None]:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Serving]:
     migrated_database.copy_to(tmp_path / "db.sqlite3")
-    given = {
+    variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
         "MOCKLLM_SCENARIOS": written(tmp_path, once(STEPS)),
         "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
     }
-    with serving(tmp_path, "--no-demo", **given) as server, listening(server):
+    with serving(tmp_path, "--no-demo", **variables) as server, listening(server):
         yield server
 
 
-async def looked(client: Client) -> tuple[int, dict[str, str]]:
+async def read_readiness(client: Client) -> tuple[int, dict[str, str]]:
     status, body = await client.request("GET", "/readyz")
     return status, json.loads(body)["checks"]
 
 
-async def figure(client: Client, name: str) -> float:
+async def metric_value(client: Client, name: str) -> float:
     _, text = await client.request("GET", "/metrics")
     families = text_string_to_metric_families(text.decode())
-    return next(one.value for family in families for one in family.samples if one.name == name)
+    return next(
+        sample.value for family in families for sample in family.samples if sample.name == name
+    )
 
 
-async def in_journal(client: Client) -> tuple[int, bool, int]:
-    """How many requests the journal has, whether these are all, and how many it lost."""
+async def read_journal(client: Client) -> tuple[int, bool, int]:
+    """Return the number of requests in the journal, its completeness and the number lost."""
     page = await client.control("GET", "/control/requests?session=soak&limit=1000")
     return len(page["requests"]), page["complete"], page["lost"]
 
 
-async def test_answers_go_on_and_the_journal_waits(server: Serving) -> None:
+async def test_answers_continue_on_a_full_disk_and_the_journal_waits(server: Serving) -> None:
     client = Client(server.port)
-    said = [await client.ask() for _ in range(5)]
-    assert await in_journal(client) == (5, True, 0)
+    answers = [await client.ask() for _ in range(5)]
+    assert await read_journal(client) == (5, True, 0)
     with full_disk(server):
-        said += [await client.ask() for _ in range(20)]
+        answers += [await client.ask() for _ in range(20)]
         async with asyncio.timeout(30):
-            while (found := await looked(client)) != (
+            while (readiness := await read_readiness(client)) != (
                 200,
                 {"database": "ok", "journal": "OperationalError"},
             ):
-                assert found == (200, {"database": "ok", "journal": "ok"})
-        assert await figure(client, "mockllm_journal_waiting_bytes") > 0
+                assert readiness == (200, {"database": "ok", "journal": "ok"})
+        assert await metric_value(client, "mockllm_journal_waiting_bytes") > 0
         assert (await client.request("GET", "/healthz"))[0] == 503
         body = json.dumps({"name": "other", "steps": []}).encode()
         assert (await client.request("PUT", "/control/scenarios/other", body))[0] == 503
-    said += [await client.ask() for _ in range(5)]
-    assert said == [(200, f"answer {number}") for number in range(30)]
-    assert await in_journal(client) == (30, True, 0)
-    assert await looked(client) == (200, {"database": "ok", "journal": "ok"})
+    answers += [await client.ask() for _ in range(5)]
+    assert answers == [(200, f"answer {number}") for number in range(30)]
+    assert await read_journal(client) == (30, True, 0)
+    assert await read_readiness(client) == (200, {"database": "ok", "journal": "ok"})
     assert (await client.request("GET", "/healthz"))[0] == 200
     await client.control("PUT", "/control/scenarios/other", {"name": "other", "steps": []})
     await client.closed()
 
 
-async def test_chat_says_that_it_cannot_store_and_goes_on_later(server: Serving) -> None:
-    """A message that cannot be stored is refused; a run that is under way ends with an error."""
+async def test_chat_on_a_full_disk_is_503_and_works_afterwards(server: Serving) -> None:
+    """A message that cannot be stored is rejected."""
     client = Client(server.port)
-    send, said = "/api/get_chat_response_stream", {"client_id": "reader", "message": "Hello"}
-    body = json.dumps(said).encode()
-    status, events = await client.request("POST", send, body)
+    run_path, message = (
+        "/api/get_chat_response_stream",
+        {"client_id": "reader", "message": "Hello"},
+    )
+    body = json.dumps(message).encode()
+    status, events = await client.request("POST", run_path, body)
     assert status == 200 and b'"type":"done"' in events
     with full_disk(server):
-        for path, given in (
-            (send, said),
+        for path, request_body in (
+            (run_path, message),
             ("/api/new_conversation", {"client_id": "reader", "title": "new"}),
         ):
-            status, answer = await client.request("POST", path, json.dumps(given).encode())
+            status, answer = await client.request("POST", path, json.dumps(request_body).encode())
             assert status == 503, (path, status, answer)
             assert json.loads(answer)["code"] == "SERVICE_UNAVAILABLE"
         assert (await client.request("GET", "/api/list_conversations?client_id=reader"))[0] == 200
-    status, events = await client.request("POST", send, body)
+    status, events = await client.request("POST", run_path, body)
     assert status == 200 and b'"type":"done"' in events
-    _, listed = await client.request("GET", "/api/list_conversations?client_id=reader")
-    assert len(json.loads(listed)["conversations"]) == 2
+    _, conversations = await client.request("GET", "/api/list_conversations?client_id=reader")
+    assert len(json.loads(conversations)["conversations"]) == 2
     await client.closed()
 
 
@@ -115,17 +118,18 @@ async def test_chat_says_that_it_cannot_store_and_goes_on_later(server: Serving)
 @pytest.mark.timeout(600)
 async def test_journal_rows_without_room_are_counted(server: Serving) -> None:
     client = Client(server.port)
-    asked = 0
+    request_count = 0
     with full_disk(server):
         while (
-            not (dropped := await figure(client, "mockllm_journal_dropped_total")) and asked < STEPS
+            not (dropped := await metric_value(client, "mockllm_journal_dropped_total"))
+            and request_count < STEPS
         ):
             for _ in range(50):
-                assert (await client.ask(LONG))[0] == 200
-            asked += 50
+                assert (await client.ask(LONG_TEXT))[0] == 200
+            request_count += 50
         assert dropped
-        dropped = await figure(client, "mockllm_journal_dropped_total")
-    found = await in_journal(client)
-    assert dropped > 0 and found == (asked - dropped, False, dropped)
-    assert await figure(client, "mockllm_journal_waiting_bytes") == 0
+        dropped = await metric_value(client, "mockllm_journal_dropped_total")
+    journal_state = await read_journal(client)
+    assert dropped > 0 and journal_state == (request_count - dropped, False, dropped)
+    assert await metric_value(client, "mockllm_journal_waiting_bytes") == 0
     await client.closed()

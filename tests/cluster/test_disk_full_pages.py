@@ -1,5 +1,4 @@
-"""Admin pages, imports, recordings and exports while the server's disk is full: one clear error,
-nothing stored in part, and all of it works again afterwards."""
+"""Admin pages, imports and exports on a full disk: a clear error, and nothing stored in part."""
 
 import json
 import re
@@ -37,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[Serving]:
 
 @pytest.fixture
 def admin(server: Serving) -> Iterator[httpx2.Client]:
-    """A client that is logged in to the admin."""
+    """Return a client that is logged in to the admin."""
     with httpx2.Client(base_url=server.base_url, timeout=60, trust_env=False) as client:
         client.get("/admin/login/")
         form = {"username": "admin", "password": PASSWORD, "next": "/admin/"}
@@ -116,10 +115,15 @@ def test_export_to_full_disk_is_one_line_and_exit_code_1(tmp_path: Path, command
     migrated_database.copy_to(tmp_path / "db.sqlite3")
     variables = {"MOCKLLM_ENV": "dev", "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
     arguments = [fork_server.python(), "-P", "-m", "mockllm_site", command]
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run(
-            arguments, cwd=tmp_path, env=variables, stdout=full, stderr=subprocess.PIPE, text=True
+    with open("/dev/full", "w", encoding="utf-8") as full_device:
+        completed = subprocess.run(
+            arguments,
+            cwd=tmp_path,
+            env=variables,
+            stdout=full_device,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-    assert done.returncode == 1
-    assert done.stderr.startswith("mockllm: ") and done.stderr.count("\n") == 1
-    assert "No space left on device" in done.stderr
+    assert completed.returncode == 1
+    assert completed.stderr.startswith("mockllm: ") and completed.stderr.count("\n") == 1
+    assert "No space left on device" in completed.stderr

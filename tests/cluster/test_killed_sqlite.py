@@ -1,5 +1,4 @@
-"""A server on SQLite that is killed while everything writes: what was acknowledged is there, a
-scenario is never half of one and half of another, and the next start goes on."""
+"""A server on SQLite is killed during writes: acknowledged writes are kept and none is mixed."""
 
 import asyncio
 import json
@@ -27,7 +26,7 @@ STEPS = 8
 SECONDS, FIRST_SECONDS = 60.0, 90.0
 KEY = {"Authorization": "Bearer sk-writer"}
 QUESTION = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
-TALK = {
+CHAT_SCENARIO = {
     "name": "talk",
     "steps": [{"consume": False, "produce": {"text": "word " * 40}}],
 }
@@ -35,15 +34,15 @@ TALK = {
 
 @dataclass
 class Acknowledged:
-    """What writers were told is stored; generations count up."""
+    """The acknowledged writes; `put` and `saved` are generations that count up."""
 
     put: int = 0
     saved: int = 0
     answers: list[str] = field(default_factory=list)
-    asked: int = 0
+    request_count: int = 0
 
     def counts(self) -> list[int]:
-        return [self.put, self.saved, len(self.answers), self.asked]
+        return [self.put, self.saved, len(self.answers), self.request_count]
 
 
 def document(name: str, generation: int) -> dict[str, Any]:
@@ -54,26 +53,31 @@ def document(name: str, generation: int) -> dict[str, Any]:
 
 
 class Writers:
-    """Clients that write one thing after another until their server is gone."""
+    """Clients that write repeatedly until their server is gone."""
 
-    def __init__(self, server: Serving, known: Acknowledged) -> None:
+    def __init__(self, server: Serving, acknowledged: Acknowledged) -> None:
         self._server = server
-        self._known = known
+        self._acknowledged = acknowledged
 
     async def run(self, seconds: float) -> None:
-        """Write side by side, and kill the server this long after each has written something."""
-        before = self._known.counts()
+        """Write concurrently, and kill the server `seconds` after each client has written once."""
+        before = self._acknowledged.counts()
         base_url = self._server.base_url
         async with (
             httpx2.AsyncClient(base_url=base_url, timeout=SECONDS) as client,
             httpx2.AsyncClient(base_url=base_url, timeout=SECONDS) as browser,
         ):
             await self._log_in(browser)
-            each = (self._ask, self._put, self._talk, self._talk)
-            tasks = [asyncio.create_task(self._until_gone(write, client)) for write in each]
-            tasks.append(asyncio.create_task(self._until_gone(self._save, browser)))
+            writes = (
+                self._send_request,
+                self._put_scenario,
+                self._send_chat_message,
+                self._send_chat_message,
+            )
+            tasks = [asyncio.create_task(self._until_gone(write, client)) for write in writes]
+            tasks.append(asyncio.create_task(self._until_gone(self._save_in_admin, browser)))
             async with asyncio.timeout(FIRST_SECONDS):
-                while any(map(int.__le__, self._known.counts(), before)):
+                while any(map(int.__le__, self._acknowledged.counts(), before)):
                     await asyncio.sleep(0.01)
             await asyncio.sleep(seconds)
             self._server.process.send_signal(signal.SIGKILL)
@@ -81,50 +85,53 @@ class Writers:
 
     async def _log_in(self, client: httpx2.AsyncClient) -> None:
         page = await client.get("/admin/login/")
-        given = fields(page.text, "login-form") | {"username": "admin", "password": PASSWORD}
-        entered = await client.post("/admin/login/", data=given)
-        assert entered.status_code == 302, entered.text[:500]
+        form = fields(page.text, "login-form") | {"username": "admin", "password": PASSWORD}
+        response = await client.post("/admin/login/", data=form)
+        assert response.status_code == 302, response.text[:500]
 
     async def _until_gone(self, write: Any, client: httpx2.AsyncClient) -> None:
         with suppress(httpx2.TransportError):
             while True:
                 await write(client)
 
-    async def _ask(self, client: httpx2.AsyncClient) -> None:
-        answer = await client.post("/v1/chat/completions", json=QUESTION, headers=KEY)
-        assert answer.status_code == 200
-        self._known.asked += 1
+    async def _send_request(self, client: httpx2.AsyncClient) -> None:
+        response = await client.post("/v1/chat/completions", json=QUESTION, headers=KEY)
+        assert response.status_code == 200
+        self._acknowledged.request_count += 1
 
-    async def _put(self, client: httpx2.AsyncClient) -> None:
-        given = document("put", self._known.put + 1)
-        answer = await client.put("/control/scenarios/put", json=given)
-        assert answer.status_code in (200, 201), answer.text
-        self._known.put += 1
+    async def _put_scenario(self, client: httpx2.AsyncClient) -> None:
+        scenario = document("put", self._acknowledged.put + 1)
+        response = await client.put("/control/scenarios/put", json=scenario)
+        assert response.status_code in (200, 201), response.text
+        self._acknowledged.put += 1
 
-    async def _save(self, client: httpx2.AsyncClient) -> None:
-        generation = str(self._known.saved + 1)
-        listed = (await client.get(LIST, params={"q": "saved"})).text
-        (page, *_) = re.findall(rf"{LIST}\d+/change/", listed)
-        given = fields((await client.get(page)).text)
-        given |= {name: generation for name in given if name.endswith("-answer_text")}
-        answer = await client.post(page, data=given | {"description": generation})
-        assert answer.status_code == 302, answer.text[:2_000]
-        self._known.saved += 1
+    async def _save_in_admin(self, client: httpx2.AsyncClient) -> None:
+        generation = str(self._acknowledged.saved + 1)
+        list_page = (await client.get(LIST, params={"q": "saved"})).text
+        (page, *_) = re.findall(rf"{LIST}\d+/change/", list_page)
+        form = fields((await client.get(page)).text)
+        form |= {name: generation for name in form if name.endswith("-answer_text")}
+        response = await client.post(page, data=form | {"description": generation})
+        assert response.status_code == 302, response.text[:2_000]
+        self._acknowledged.saved += 1
 
-    async def _talk(self, client: httpx2.AsyncClient) -> None:
-        said = {"client_id": "reader", "message": "Hello"}
-        answer = await client.post("/api/get_chat_response_stream", json=said)
-        assert answer.status_code == 200, answer.text
-        last = json.loads(answer.text.strip().rpartition("data: ")[2])
+    async def _send_chat_message(self, client: httpx2.AsyncClient) -> None:
+        message = {"client_id": "reader", "message": "Hello"}
+        response = await client.post("/api/get_chat_response_stream", json=message)
+        assert response.status_code == 200, response.text
+        last = json.loads(response.text.strip().rpartition("data: ")[2])
         assert last["type"] == "done", last
-        self._known.answers.append(last["message_id"])
+        self._acknowledged.answers.append(last["message_id"])
 
 
-def check_database(path: Path, known: Acknowledged) -> None:
+def check_database(path: Path, acknowledged: Acknowledged) -> None:
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
-        for name, told in (("put", known.put), ("saved", known.saved)):
+        for name, acknowledged_generation in (
+            ("put", acknowledged.put),
+            ("saved", acknowledged.saved),
+        ):
             ((key, generation),) = database.execute(
                 "SELECT id, description FROM scenarios_app_scenario WHERE name = ?", [name]
             ).fetchall()
@@ -132,27 +139,32 @@ def check_database(path: Path, known: Acknowledged) -> None:
                 "SELECT answer_text FROM scenarios_app_step WHERE scenario_id = ?", [key]
             ).fetchall()
             # The running request may have been stored, and then completely.
-            assert int(generation) in (told, told + 1)
+            assert int(generation) in (acknowledged_generation, acknowledged_generation + 1)
             assert texts == [(generation,)] * STEPS
         rows = database.execute("SELECT id, status FROM chat_app_message").fetchall()
         complete = {key for key, status in rows if status == "complete"}
-        stored = {one.replace("-", "") for one in known.answers}
-        assert stored <= {str(key).replace("-", "") for key in complete}
+        acknowledged_ids = {message_id.replace("-", "") for message_id in acknowledged.answers}
+        assert acknowledged_ids <= {str(key).replace("-", "") for key in complete}
 
 
-def check_next_start(server: Serving, known: Acknowledged) -> None:
+def check_next_start(server: Serving, acknowledged: Acknowledged) -> None:
     with httpx2.Client(base_url=server.base_url, timeout=SECONDS) as client:
         assert client.get("/healthz").status_code == 200
-        for name, told in (("put", known.put), ("saved", known.saved)):
-            found = client.get(f"/control/scenarios/{name}").json()
-            generation = int(found["description"])
-            assert generation in (told, told + 1)
-            assert [step["produce"]["text"] for step in found["steps"]] == [f"{generation}"] * STEPS
+        for name, acknowledged_generation in (
+            ("put", acknowledged.put),
+            ("saved", acknowledged.saved),
+        ):
+            scenario = client.get(f"/control/scenarios/{name}").json()
+            generation = int(scenario["description"])
+            assert generation in (acknowledged_generation, acknowledged_generation + 1)
+            assert [step["produce"]["text"] for step in scenario["steps"]] == [
+                f"{generation}"
+            ] * STEPS
             # The writers continue from this generation.
-            setattr(known, name, generation)
-        listed = client.get("/api/list_conversations", params={"client_id": "reader"}).json()
-        for one in listed["conversations"][:4]:
-            query = {"client_id": "reader", "conversation_id": one["conversation_id"]}
+            setattr(acknowledged, name, generation)
+        conversations = client.get("/api/list_conversations", params={"client_id": "reader"}).json()
+        for conversation in conversations["conversations"][:4]:
+            query = {"client_id": "reader", "conversation_id": conversation["conversation_id"]}
             messages = client.get("/api/load_conversation", params=query).json()["messages"]
             for message in messages:
                 if message["trace_id"]:
@@ -161,15 +173,15 @@ def check_next_start(server: Serving, known: Acknowledged) -> None:
 
 
 @pytest.fixture
-def begin(tmp_path: Path) -> Iterator[Any]:
+def start_server(tmp_path: Path) -> Iterator[Any]:
     migrated_database.copy_to(tmp_path / "db.sqlite3")
-    given = {
+    variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-        "MOCKLLM_SCENARIOS": written(tmp_path, TALK),
+        "MOCKLLM_SCENARIOS": written(tmp_path, CHAT_SCENARIO),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
     }
-    yield lambda: serving(tmp_path, "--no-demo", warm=True, **given)
+    yield lambda: serving(tmp_path, "--no-demo", warm=True, **variables)
 
 
 @pytest.mark.parametrize(
@@ -177,21 +189,21 @@ def begin(tmp_path: Path) -> Iterator[Any]:
 )
 @pytest.mark.timeout(300)
 def test_acknowledged_writes_survive_a_kill_and_no_scenario_is_mixed(
-    begin: Any, tmp_path: Path, rounds: int
+    start_server: Any, tmp_path: Path, rounds: int
 ) -> None:
-    known, random_seconds = Acknowledged(), random.Random(28)
+    acknowledged, random_seconds = Acknowledged(), random.Random(28)
     for number in range(rounds + 1):
-        with begin() as server, listening(server):
+        with start_server() as server, listening(server):
             if number:
-                check_next_start(server, known)
+                check_next_start(server, acknowledged)
             else:
                 with httpx2.Client(base_url=server.base_url, timeout=SECONDS) as client:
                     for name in ("put", "saved"):
-                        made = client.put(f"/control/scenarios/{name}", json=document(name, 0))
-                        assert made.status_code == 201
+                        response = client.put(f"/control/scenarios/{name}", json=document(name, 0))
+                        assert response.status_code == 201
             if number < rounds:
-                writers = Writers(server, known)
+                writers = Writers(server, acknowledged)
                 asyncio.run(writers.run(random_seconds.uniform(0, 0.5)))
                 server.process.wait()
         if number < rounds:
-            check_database(tmp_path / "db.sqlite3", known)
+            check_database(tmp_path / "db.sqlite3", acknowledged)

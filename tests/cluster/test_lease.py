@@ -1,4 +1,4 @@
-"""A process that shares its state with nobody serves alone, and a dead one keeps nobody out."""
+"""The lease: a process without shared state serves alone, and a dead process blocks no other."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Clock:
-    """Goes on by what is waited, and tells what happens meanwhile."""
+    """A fake clock that advances by the waited seconds and calls `meanwhile` at each wait."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -30,29 +30,29 @@ class Clock:
         self.meanwhile()
 
 
-def lease(clock: Clock | None = None, *, shares: str = "") -> Lease:
+def make_lease(clock: Clock | None = None, *, shares: str = "") -> Lease:
     clock = clock or Clock()
     return Lease(shares, now=lambda: clock.now, wait=clock.wait)
 
 
-def elsewhere(**columns: object) -> ServerProcess:
-    """A process of another machine."""
-    given = {"owner": "other", "machine": "there", "pid": 7, "birth": 1, **columns}
-    return ServerProcess.objects.create(**given)
+def create_remote_process(**columns: object) -> ServerProcess:
+    """Store the row of a process on another machine."""
+    values = {"owner": "other", "machine": "there", "pid": 7, "birth": 1, **columns}
+    return ServerProcess.objects.create(**values)
 
 
-def test_one_serves_alone() -> None:
-    lease().acquire()
+def test_second_process_without_shared_state_is_refused() -> None:
+    make_lease().acquire()
     with pytest.raises(
         LeaseRefused, match=rf"^process {os.getpid()} serves .* set REDIS_URL for all$"
     ):
-        lease().acquire()
+        make_lease().acquire()
     assert ServerProcess.objects.count() == 1
 
 
-def test_those_with_one_state_serve_together() -> None:
-    lease(shares="one").acquire()
-    lease(shares="one").acquire()
+def test_processes_with_the_same_shared_state_serve_together() -> None:
+    make_lease(shares="one").acquire()
+    make_lease(shares="one").acquire()
     assert ServerProcess.objects.count() == 2
 
 
@@ -60,120 +60,124 @@ def test_those_with_one_state_serve_together() -> None:
     ("first", "second", "why"),
     [("one", "two", "the same"), ("one", "", "shared"), ("", "one", "shared")],
 )
-def test_those_with_different_states_do_not(first: str, second: str, why: str) -> None:
-    lease(shares=first).acquire()
+def test_process_with_a_different_state_is_refused(first: str, second: str, why: str) -> None:
+    make_lease(shares=first).acquire()
     with pytest.raises(LeaseRefused, match=why):
-        lease(shares=second).acquire()
+        make_lease(shares=second).acquire()
 
 
-def test_one_that_has_ended_leaves_its_place() -> None:
-    first = lease()
+def test_lease_is_free_after_its_process_has_ended() -> None:
+    first = make_lease()
     first.acquire()
     first.delete_row()
-    lease().acquire()
+    make_lease().acquire()
     assert ServerProcess.objects.count() == 1
 
 
-def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
+def test_dead_process_of_this_machine_is_detected_without_waiting() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    row = elsewhere(machine=machine_id(), pid=process.pid, birth=process_start_time(process.pid))
+    row = create_remote_process(
+        machine=machine_id(), pid=process.pid, birth=process_start_time(process.pid)
+    )
     with pytest.raises(LeaseRefused):
-        lease().acquire()
+        make_lease().acquire()
     process.kill()
     # The process is dead, but its parent has not collected it.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     clock = Clock()
-    lease(clock).acquire()
+    make_lease(clock).acquire()
     process.communicate()
     assert clock.now <= leases.LOOK_SECONDS and not ServerProcess.objects.filter(pk=row.pk)
 
 
-def test_another_process_under_the_same_number_is_another() -> None:
-    elsewhere(machine=machine_id(), pid=os.getpid(), birth=process_start_time(os.getpid()) - 1)
-    lease().acquire()
+def test_process_with_a_reused_pid_is_another_process() -> None:
+    create_remote_process(
+        machine=machine_id(), pid=os.getpid(), birth=process_start_time(os.getpid()) - 1
+    )
+    make_lease().acquire()
 
 
-def test_one_of_another_machine_is_dead_once_it_has_stood_still() -> None:
-    elsewhere()
+def test_process_of_another_machine_without_beats_is_dead() -> None:
+    create_remote_process()
     clock = Clock()
-    lease(clock).acquire()
+    make_lease(clock).acquire()
     assert DEAD_SECONDS <= clock.now <= DEAD_SECONDS + 3 * leases.LOOK_SECONDS
 
 
-def test_one_of_another_machine_lives_as_soon_as_it_moves() -> None:
-    row, clock = elsewhere(), Clock()
+def test_process_of_another_machine_with_a_beat_is_alive() -> None:
+    row, clock = create_remote_process(), Clock()
     clock.meanwhile = lambda: ServerProcess.objects.filter(pk=row.pk).update(beat=int(clock.now))
     with pytest.raises(LeaseRefused, match="process 7"):
-        lease(clock).acquire()
+        make_lease(clock).acquire()
     assert clock.now < 2.0 and ServerProcess.objects.filter(pk=row.pk).exists()
 
 
-def test_no_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a jump ahead makes a process dead, nor one back keeps it alive."""
-    row, clock = elsewhere(), Clock()
-    looking = lease(clock)
+def test_wall_clock_does_not_affect_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A jump forward makes no process dead, and a jump back keeps none alive."""
+    row, clock = create_remote_process(), Clock()
+    lease = make_lease(clock)
     for jump in (1e9, -1e9):
         monkeypatch.setattr("time.time", lambda jump=jump: jump)
-        assert not looking.check_alive(row)
+        assert not lease.check_alive(row)
         assert ServerProcess.objects.filter(pk=row.pk).exists()
     clock.now = DEAD_SECONDS
-    assert not looking.check_alive(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
+    assert not lease.check_alive(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
 
 
-def test_one_that_renews_lives_on() -> None:
-    mine = lease()
-    mine.acquire()
-    assert mine.renew() and mine.renew()
+def test_renewal_increases_the_beat() -> None:
+    lease = make_lease()
+    lease.acquire()
+    assert lease.renew() and lease.renew()
     assert ServerProcess.objects.get().beat == 2
 
 
-def test_one_that_was_taken_for_dead_gives_way_to_the_one_that_serves() -> None:
-    mine = lease()
-    mine.acquire()
+def test_process_whose_lease_was_taken_over_cannot_renew() -> None:
+    lease = make_lease()
+    lease.acquire()
     ServerProcess.objects.all().delete()
-    elsewhere()
-    assert not mine.renew()
+    create_remote_process()
+    assert not lease.renew()
     assert ServerProcess.objects.get().pid == 7
 
 
-def test_one_whose_row_is_gone_enters_again_where_nobody_serves() -> None:
-    mine = lease()
-    mine.acquire()
+def test_process_whose_row_was_deleted_acquires_a_free_lease_again() -> None:
+    lease = make_lease()
+    lease.acquire()
     ServerProcess.objects.all().delete()
     Installation.objects.all().delete()
-    assert mine.renew() and ServerProcess.objects.get().pid == os.getpid()
+    assert lease.renew() and ServerProcess.objects.get().pid == os.getpid()
 
 
-def test_rows_of_the_dead_are_removed_by_those_who_live() -> None:
-    elsewhere(shares="one")
+def test_renewal_deletes_rows_of_dead_processes() -> None:
+    create_remote_process(shares="one")
     clock = Clock()
-    mine = lease(clock, shares="one")
-    mine.acquire()
-    mine.renew()
+    lease = make_lease(clock, shares="one")
+    lease.acquire()
+    lease.renew()
     clock.now = DEAD_SECONDS
-    mine.renew()
+    lease.renew()
     assert ServerProcess.objects.get().pid == os.getpid()
 
 
 def test_unclean_end_covers_rows_of_a_clock_that_was_ahead() -> None:
     """The clock was set back between the last row and the look at the dead process."""
-    ahead = timezone.now() + timedelta(hours=1)
-    served(session="before", at=ahead)
-    elsewhere(shares="one")
+    future = timezone.now() + timedelta(hours=1)
+    served(session="before", at=future)
+    create_remote_process(shares="one")
     clock = Clock()
-    mine = lease(clock, shares="one")
-    mine.acquire()
-    mine.renew()
+    lease = make_lease(clock, shares="one")
+    lease.acquire()
+    lease.renew()
     clock.now = DEAD_SECONDS
-    mine.renew()
-    assert Installation.objects.get().unclean_end_at == ahead
+    lease.renew()
+    assert Installation.objects.get().unclean_end_at == future
 
 
-def test_a_database_that_fails_ends_nobody(
+def test_database_error_does_not_end_the_process(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers = iter([DatabaseError("away"), DatabaseError("away"), True, False])
-    ended: list[int] = []
+    killed_pids: list[int] = []
 
     def renew() -> bool:
         answer = next(answers)
@@ -181,16 +185,16 @@ def test_a_database_that_fails_ends_nobody(
             raise answer
         return answer
 
-    mine = lease()
-    mine.acquire()
-    monkeypatch.setattr(mine, "renew", renew)
-    monkeypatch.setattr(mine._ended, "wait", lambda _: False)
-    monkeypatch.setattr(os, "kill", lambda pid, number: ended.append(pid))
-    mine._renew_until_end()
-    assert ended == [os.getpid()] and not list(answers)
+    lease = make_lease()
+    lease.acquire()
+    monkeypatch.setattr(lease, "renew", renew)
+    monkeypatch.setattr(lease._ended, "wait", lambda _: False)
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed_pids.append(pid))
+    lease._renew_until_end()
+    assert killed_pids == [os.getpid()] and not list(answers)
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
-def test_a_database_of_this_process_alone_needs_none() -> None:
+def test_database_in_memory_needs_no_lease() -> None:
     leases.acquire()
     assert not ServerProcess.objects.exists()

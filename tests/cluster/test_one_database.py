@@ -1,4 +1,4 @@
-"""Two servers on one database: refused where each has a state of its own, however they start."""
+"""Two servers without shared state on one database: the second is refused at its start."""
 
 import re
 import signal
@@ -17,20 +17,20 @@ DEV = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "a password of a test"}
 SECONDS = 60
 LINE = "serves from this database; several processes on one database need a shared state"
 APP = "mockllm_site.asgi:application"
-OTHERS = {
+OTHER_SERVERS = {
     "uvicorn": ["uvicorn", "--port", "PORT", APP],
     "uvicorn, two workers": ["uvicorn", "--port", "PORT", "--workers", "2", APP],
     "daphne": ["daphne", "-p", "PORT", APP],
 }
 
 
-def ended(name: str, folder: Path) -> "tuple[int, str]":
-    """Exit code and words of another server that is not to start."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    arguments = [port if part == "PORT" else part for part in OTHERS[name]]
+def run_other_server(name: str, folder: Path) -> "tuple[int, str]":
+    """Return exit code and error output of another server that is refused."""
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        port = str(free_socket.getsockname()[1])
+    arguments = [port if part == "PORT" else part for part in OTHER_SERVERS[name]]
     variables = {**DEV, "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,
         env=variables,
@@ -39,7 +39,7 @@ def ended(name: str, folder: Path) -> "tuple[int, str]":
         timeout=SECONDS,
         check=False,
     )
-    return done.returncode, done.stderr
+    return completed.returncode, completed.stderr
 
 
 def test_a_second_serve_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -56,17 +56,17 @@ def test_workers_without_redis_are_refused_in_one_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", OTHER_SERVERS)
 def test_another_server_is_refused_at_its_start(tmp_path: Path, name: str) -> None:
     with serving(tmp_path, warm=True, **DEV):
-        code, err = ended(name, tmp_path)
+        code, err = run_other_server(name, tmp_path)
     assert LINE in err
     # uvicorn has its own exit codes: 3, and 0 if a worker could not start.
     assert code == {"uvicorn": 3, "uvicorn, two workers": 0, "daphne": 1}[name]
 
 
 def is_complete(base_url: str, session: str) -> bool:
-    """Send a request in the session; whether its verdict knows all that the session did."""
+    """Send a request in the session, and return whether its verdict is complete."""
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
     headers = {"Authorization": "Bearer k", "X-MockLLM-Session": session}
     httpx2.post(f"{base_url}/v1/chat/completions", json=body, headers=headers)
@@ -93,7 +93,7 @@ def test_session_stays_complete_after_a_shutdown(tmp_path: Path) -> None:
         assert is_complete(second.base_url, "before")
 
 
-def test_a_killed_server_keeps_nobody_out(tmp_path: Path) -> None:
+def test_killed_server_does_not_block_the_next(tmp_path: Path) -> None:
     with serving(tmp_path, warm=True, **DEV) as first:
         first.end(signal.SIGKILL)
         with serving(tmp_path, warm=True, **DEV) as second:

@@ -1,4 +1,4 @@
-"""While Redis is away what needs no state goes on, and the rest says so; it recovers by itself."""
+"""Redis is away: requests without state are answered, others are rejected, and it recovers."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from scenarios_app.cluster import connections as shared_connections
 from scenarios_app.engine.state import AttemptRef, StateUnavailable, StepRef, put_scenario
 from tests.cluster.redis import Own
-from tests.cluster.stores import fresh_state, same_state
+from tests.cluster.stores import fresh_state, state_of_other_process
 from tests.serving.processes.serve_process import Serving
 from tools.soak.client import Client
 from tools.soak.servers import shared
@@ -18,18 +18,18 @@ from tools.soak.servers import shared
 STEP = StepRef("weather", "k1", "1")
 
 
-def says(name: str, *, asked: str, **step: object) -> dict[str, object]:
-    match = {"messages": [{"contains": asked}]}
+def scenario_for(name: str, *, content: str, **step: object) -> dict[str, object]:
+    match = {"messages": [{"contains": content}]}
     return {"name": name, "steps": [{"match": match, "produce": {"text": f"{name}."}, **step}]}
 
 
 SCENARIOS = (
-    says("always", asked="plain", consume=False),
-    says("once", asked="once", consume=True),
-    says("counted", asked="counted", consume=False, side_effects={"counter": "calls"}),
-    says(
+    scenario_for("always", content="plain", consume=False),
+    scenario_for("once", content="once", consume=True),
+    scenario_for("counted", content="counted", consume=False, side_effects={"counter": "calls"}),
+    scenario_for(
         "fails",
-        asked="fails",
+        content="fails",
         consume=False,
         failures={"times": 1, "fault": {"kind": "http", "status": 500}},
     ),
@@ -43,7 +43,7 @@ def engine(tmp_path: Path) -> Iterator[Own]:
     engine.stop()
 
 
-async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
+async def test_operation_without_redis_fails_and_works_again(engine: Own) -> None:
     state = fresh_state(url=engine.url)
     state._connections.use_running_loop()
     await state.arrive("a")
@@ -74,17 +74,17 @@ async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
     await state._connections.release_loop()
 
 
-async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: Own) -> None:
+async def test_session_with_cached_scenarios_arrives_without_redis(engine: Own) -> None:
     state = fresh_state(url=engine.url)
     await state.arrive("a")
     await state.consume("a", STEP)
     await put_scenario(state, "own", "mine", {"name": "mine"})
     await state.arrive("own")
     engine.stop()
-    one, another = await state.arrive("a"), await state.arrive("a")
+    first, second = await state.arrive("a"), await state.arrive("a")
     # Its ids are unique, and consumed steps must be checked in Redis.
-    assert one.ordinal < 0 and one.ordinal != another.ordinal
-    assert ("weather", "k1") not in one.consumed and one.documents == {}
+    assert first.ordinal < 0 and first.ordinal != second.ordinal
+    assert ("weather", "k1") not in first.consumed and first.documents == {}
     assert (await state.arrive("own")).documents == {"mine": {"name": "mine"}}
     state.drop_cached_scenarios("nobody")
     state.drop_cached_scenarios()
@@ -94,7 +94,7 @@ async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: 
 
 
 @pytest.mark.parametrize("clock", [None, 1.0], ids=["right", "set back"])
-async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
+async def test_lost_data_of_redis_is_reported(
     clock: float | None,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -102,7 +102,7 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
 ) -> None:
     engine = Own(tmp_path, persists=False)
     state = fresh_state(url=engine.url)
-    other = same_state(state)
+    other_state = state_of_other_process(state)
     state._connections.use_running_loop()
     name = state._connections.name()
     await state.arrive("a")
@@ -118,9 +118,9 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     assert state._connections.lost == 1 and "appendonly" in caplog.text
     # No clock value is used again, and it is the same Redis.
     assert state._connections.moment > before
-    assert other._connections.name() == name
-    await other.arrive("a")
-    assert other._connections.lost == 0
+    assert other_state._connections.name() == name
+    await other_state.arrive("a")
+    assert other_state._connections.lost == 0
     await state._connections.release_loop()
     engine.stop()
 
@@ -128,38 +128,43 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
 @pytest.mark.timeout(300)
 def test_requests_without_state_are_answered(engine: Own, tmp_path: Path) -> None:
     with shared(tmp_path, *SCENARIOS, workers=1, redis=engine.url) as server:
-        asyncio.run(_away_and_back(server, engine))
+        asyncio.run(_check_outage(server, engine))
         code, _, _ = server.end()
     assert code == 0
 
 
-async def _away_and_back(server: Serving, engine: Own) -> None:
-    known, unknown = (Client(server.port, session=name) for name in ("known", "unknown"))
-    assert await known.ask("plain") == (200, "always.")
+async def _check_outage(server: Serving, engine: Own) -> None:
+    known_client, unknown_client = (
+        Client(server.port, session=name) for name in ("known", "unknown")
+    )
+    assert await known_client.ask("plain") == (200, "always.")
     engine.stop()
-    assert await known.ask("plain") == (200, "always.")
-    assert await known.ask("plain", stream=True) == (200, "always.")
-    assert (await known.request("GET", "/v1/models"))[0] == 200
-    for asked in ("once", "counted", "fails"):
-        status, body = await known.ask(asked)
-        assert status == 503 and json.loads(body)["error"]["type"] == "server_error", (asked, body)
-    assert (await unknown.ask("plain"))[0] == 503
-    status, body = await known.request("GET", "/control/state?session=known")
+    assert await known_client.ask("plain") == (200, "always.")
+    assert await known_client.ask("plain", stream=True) == (200, "always.")
+    assert (await known_client.request("GET", "/v1/models"))[0] == 200
+    for content in ("once", "counted", "fails"):
+        status, body = await known_client.ask(content)
+        assert status == 503 and json.loads(body)["error"]["type"] == "server_error", (
+            content,
+            body,
+        )
+    assert (await unknown_client.ask("plain"))[0] == 503
+    status, body = await known_client.request("GET", "/control/state?session=known")
     assert (status, json.loads(body)["code"]) == (503, "SERVICE_UNAVAILABLE")
-    status, body = await known.request("GET", "/readyz")
+    status, body = await known_client.request("GET", "/readyz")
     assert (status, json.loads(body)["ready"]) == (503, False)
-    assert (await known.request("GET", "/livez"))[0] == 200
+    assert (await known_client.request("GET", "/livez"))[0] == 200
     engine.start()
     answers: list[tuple[int, str]] = []
 
-    async def again() -> None:
-        while (answer := await known.ask("once"))[0] == 503:
+    async def ask_until_available() -> None:
+        while (answer := await known_client.ask("once"))[0] == 503:
             await asyncio.sleep(0.05)
         answers.append(answer)
 
-    await asyncio.wait_for(again(), 60)
-    assert answers == [(200, "once.")] and (await known.ask("once"))[0] == 404
-    status, _ = await known.request("GET", "/readyz")
+    await asyncio.wait_for(ask_until_available(), 60)
+    assert answers == [(200, "once.")] and (await known_client.ask("once"))[0] == 404
+    status, _ = await known_client.request("GET", "/readyz")
     assert status == 200
-    known.close()
-    unknown.close()
+    known_client.close()
+    unknown_client.close()

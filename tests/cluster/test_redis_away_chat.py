@@ -1,5 +1,4 @@
-"""Redis away for a while, with sessions and runs of the chat under way: what needs it says so, what
-does not goes on, nothing is served twice or lost, and all comes back by itself."""
+"""Redis is away during sessions and chat runs: nothing is lost or served twice, and it recovers."""
 
 import asyncio
 import time
@@ -10,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.cluster import redis
-from tests.cluster.test_chat_workers import SLOWLY, WORDS, Run, begun
+from tests.cluster.test_chat_workers import SLOW_SCENARIO, WORD_COUNT, Run, start_runs
 from tests.serving.processes.serve_process import Serving
 from tools.soak.client import Client
 from tools.soak.servers import once, shared
@@ -23,14 +22,16 @@ RECOVERED_SECONDS = 5.0
 @pytest.mark.parametrize(
     "away", [4, pytest.param(30, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
-def test_runs_go_on_and_sessions_keep_their_place(tmp_path: Path, away: int) -> None:
+def test_runs_and_sessions_continue_after_a_redis_outage(tmp_path: Path, away: int) -> None:
     engine = redis.Own(tmp_path)
-    asked = {"name": "once", "priority": 1, **once(STEPS)}
-    for step in asked["steps"]:  # type: ignore[attr-defined]
+    once_scenario = {"name": "once", "priority": 1, **once(STEPS)}
+    for step in once_scenario["steps"]:  # type: ignore[attr-defined]
         step["match"] = {"messages": [{"contains": "next"}]}
     try:
-        with shared(tmp_path, SLOWLY, asked, workers=2, redis=engine.url, warm=False) as server:
-            asyncio.run(_attack(server, engine, away))
+        with shared(
+            tmp_path, SLOW_SCENARIO, once_scenario, workers=2, redis=engine.url, warm=False
+        ) as server:
+            asyncio.run(_check_outage(server, engine, away))
             code, _, _ = server.end()
     finally:
         engine.stop()
@@ -41,42 +42,42 @@ def test_runs_go_on_and_sessions_keep_their_place(tmp_path: Path, away: int) -> 
     assert 1 <= server.said.count(line) <= 2
 
 
-async def _attack(server: Serving, engine: redis.Own, away: int) -> None:
+async def _check_outage(server: Serving, engine: redis.Own, away: int) -> None:
     client = Client(server.port, session="keeps-its-place")
-    said = [await client.ask("next") for _ in range(10)]
-    runs, tasks = await begun(server)
+    answers = [await client.ask("next") for _ in range(10)]
+    runs, tasks = await start_runs(server)
     # The server has closed the idle connection.
     await client.closed()
     await asyncio.to_thread(engine.stop)
-    until = time.monotonic() + away
-    during: Counter[int] = Counter()
-    refused = Run("somebody new")
-    async with httpx2.AsyncClient(base_url=server.base_url, timeout=60) as other:
-        new = asyncio.create_task(refused.follow(server.base_url))
-        while time.monotonic() < until:
+    outage_end = time.monotonic() + away
+    statuses_during_outage: Counter[int] = Counter()
+    refused_run = Run("somebody new")
+    async with httpx2.AsyncClient(base_url=server.base_url, timeout=60) as http_client:
+        refused_task = asyncio.create_task(refused_run.follow(server.base_url))
+        while time.monotonic() < outage_end:
             status, text = await client.ask("next")
-            during[status] += 1
+            statuses_during_outage[status] += 1
             if status != 503:
-                said.append((status, text))
-            assert (await other.get("/livez")).status_code == 200
+                answers.append((status, text))
+            assert (await http_client.get("/livez")).status_code == 200
             await asyncio.sleep(0.2)
-        ready = await other.get("/readyz")
-        await asyncio.wait_for(new, 60)
+        ready = await http_client.get("/readyz")
+        await asyncio.wait_for(refused_task, 60)
     await asyncio.to_thread(engine.start)
-    back = time.monotonic()
+    redis_started = time.monotonic()
     while (answer := await client.ask("next"))[0] != 200:
-        assert time.monotonic() - back < RECOVERED_SECONDS, answer
+        assert time.monotonic() - redis_started < RECOVERED_SECONDS, answer
         await asyncio.sleep(0.05)
-    said.append(answer)
-    said += [await client.ask("next") for _ in range(5)]
+    answers.append(answer)
+    answers += [await client.ask("next") for _ in range(5)]
     await asyncio.gather(*tasks)
-    assert set(during) == {503}, during
+    assert set(statuses_during_outage) == {503}, statuses_during_outage
     assert ready.status_code == 503
-    texts = [text for _, text in said]
+    texts = [text for _, text in answers]
     assert len(set(texts)) == len(texts)
     for run in runs:
         run.check()
         assert run.last["type"] == "done"
-        assert sum(one["type"] == "chunk" for _, one in run.events) >= WORDS
-    assert refused.last["type"] == "error"
+        assert sum(event["type"] == "chunk" for _, event in run.events) >= WORD_COUNT
+    assert refused_run.last["type"] == "error"
     await client.closed()

@@ -1,22 +1,22 @@
-"""A StateStore in Redis does what the naive model does, also as two processes use it by turns."""
+"""The state store in Redis agrees with the naive model, also when two processes alternate."""
 
 from hypothesis import settings
 
 from scenarios_app.cluster.state import RedisState
-from tests.cluster.stores import forget, fresh_state
-from tests.cluster.test_redis_state import Turns
+from tests.cluster.stores import delete_keys, fresh_state
+from tests.cluster.test_redis_state import AlternatingState
 from tests.engine.test_memory_model import StoreMachine
 from tests.support.hypothesis_profiles import often
 
 
 class RedisMachine(StoreMachine):
     def make_store(self) -> RedisState:
-        self.one = fresh_state()
-        return Turns(self.one)
+        self.state = fresh_state()
+        return AlternatingState(self.state)
 
     def teardown(self) -> None:
-        forget(self.one)
-        self.runner.run(self.one._connections.release_loop())
+        delete_keys(self.state)
+        self.runner.run(self.state._connections.release_loop())
         super().teardown()
 
 

@@ -1,4 +1,4 @@
-"""Two servers behind a load balancer without stickiness: each answers as the other would."""
+"""Two servers behind a load balancer without stickiness give the same answers."""
 
 import asyncio
 import json
@@ -12,9 +12,9 @@ import pytest
 import redis
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.cluster.redis import machine
+from tests.cluster.redis import local_redis_url
 from tests.serving.processes.serve_process import Serving
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 from tools.soak.client import Client
 from tools.soak.servers import shared
 
@@ -25,22 +25,24 @@ SECONDS = 60.0
 CANARY = f"sk-canary-{uuid4().hex}"
 
 
-def says(name: str, *texts: str, asked: str, **step: Any) -> dict[str, Any]:
-    match = {"messages": [{"contains": asked}]}
+def scenario_for(name: str, *texts: str, content: str, **step: Any) -> dict[str, Any]:
+    match = {"messages": [{"contains": content}]}
     steps = [{"match": match, "produce": {"text": text}, **step} for text in texts]
     return {"name": name, "steps": steps}
 
 
 SCENARIOS = (
-    says("three", "one", "two", "three", asked="tell", consume=True),
-    says(
+    scenario_for("three", "one", "two", "three", content="tell", consume=True),
+    scenario_for(
         "fails",
         "At last.",
-        asked="fail",
+        content="fail",
         failures={"times": 2, "fault": {"kind": "http", "status": 500}},
     ),
-    says("counts", "Counted.", asked="count", consume=False, side_effects={"counter": "calls"}),
-    says("stores", "Kept.", asked="keep", consume=False),
+    scenario_for(
+        "counts", "Counted.", content="count", consume=False, side_effects={"counter": "calls"}
+    ),
+    scenario_for("stores", "Kept.", content="keep", consume=False),
     {
         "name": "slow",
         "steps": [
@@ -59,7 +61,7 @@ SCENARIOS = (
 
 @dataclass
 class Pair:
-    """Both servers, and a session of one test's own, whose connections end with it."""
+    """Two servers, and a session of one test, whose connections are closed after it."""
 
     servers: tuple[Serving, Serving]
     session: str
@@ -73,11 +75,11 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Serving]]:
-    one, other = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
+    first_folder, second_folder = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
     with (
         postgres_database() as address,
-        shared(one, *SCENARIOS, workers=1, postgres=address) as first,
-        shared(other, *SCENARIOS, workers=1, postgres=address) as second,
+        shared(first_folder, *SCENARIOS, workers=1, postgres=address) as first,
+        shared(second_folder, *SCENARIOS, workers=1, postgres=address) as second,
     ):
         yield first, second
 
@@ -89,104 +91,109 @@ async def pair(servers: tuple[Serving, Serving]) -> AsyncIterator[Pair]:
     await asyncio.gather(*(client.closed() for client in pair.clients))
 
 
-async def by_turns(pair: Pair, *asked: str) -> list[tuple[int, str]]:
-    found = []
-    for place, content in enumerate(asked):
-        found.append(await pair.client(place).ask(content))
-    return found
+async def ask_alternately(pair: Pair, *contents: str) -> list[tuple[int, str]]:
+    answers = []
+    for place, content in enumerate(contents):
+        answers.append(await pair.client(place).ask(content))
+    return answers
 
 
-async def test_steps_failures_and_counters_are_those_of_both(pair: Pair) -> None:
-    told = await by_turns(pair, *["tell"] * 4)
-    assert [text for _, text in told[:3]] == ["one", "two", "three"] and told[3][0] == 404
-    statuses = [status for status, _ in await by_turns(pair, *["fail"] * 4)]
+async def test_steps_failures_and_counters_are_shared(pair: Pair) -> None:
+    answers = await ask_alternately(pair, *["tell"] * 4)
+    assert [text for _, text in answers[:3]] == ["one", "two", "three"] and answers[3][0] == 404
+    statuses = [status for status, _ in await ask_alternately(pair, *["fail"] * 4)]
     assert statuses == [500, 500, 200, 404]
-    await by_turns(pair, *["count"] * 3)
-    seen = [await pair.client(place).control("GET", state_of(pair)) for place in (0, 1)]
-    assert seen[0] == seen[1]
-    assert seen[0]["counters"] == {"calls": 3} and seen[0]["attempts"][0]["count"] == 2
-    assert seen[0]["complete"] is True
+    await ask_alternately(pair, *["count"] * 3)
+    states = [await pair.client(place).control("GET", state_path(pair)) for place in (0, 1)]
+    assert states[0] == states[1]
+    assert states[0]["counters"] == {"calls": 3} and states[0]["attempts"][0]["count"] == 2
+    assert states[0]["complete"] is True
 
 
-def state_of(pair: Pair) -> str:
+def state_path(pair: Pair) -> str:
     return f"/control/state?session={pair.session}"
 
 
-async def test_a_reset_is_one_of_both(pair: Pair) -> None:
-    await by_turns(pair, "tell", "tell")
+async def test_reset_applies_to_both_servers(pair: Pair) -> None:
+    await ask_alternately(pair, "tell", "tell")
     await pair.client(0).control("POST", "/control/reset", {"session": pair.session})
-    told = await by_turns(pair, "tell", "tell", "tell")
-    assert [text for _, text in told] == ["one", "two", "three"]
+    answers = await ask_alternately(pair, "tell", "tell", "tell")
+    assert [text for _, text in answers] == ["one", "two", "three"]
     for place in (0, 1):
         path = f"/control/requests?session={pair.session}"
         assert len((await pair.client(place).control("GET", path))["requests"]) == 3
 
 
-async def test_the_journal_of_one_is_read_from_the_other_at_once(pair: Pair) -> None:
+async def test_journal_is_read_immediately_from_the_other_server(pair: Pair) -> None:
     for number in range(5):
         await pair.client(number).ask("count")
-        asked = {"session": pair.session, "match": {"messages": [{"contains": "count"}]}}
+        verification = {"session": pair.session, "match": {"messages": [{"contains": "count"}]}}
         verified = await pair.client(number + 1).control(
-            "POST", "/control/verify", {**asked, "count": {"equals": number + 1}}
+            "POST", "/control/verify", {**verification, "count": {"equals": number + 1}}
         )
         assert verified["passed"] is True
     verdict = await pair.client(1).control("GET", f"/control/verdict?session={pair.session}")
     assert verdict["complete"] is True
 
 
-async def test_the_figures_of_both_are_told_by_either(pair: Pair) -> None:
-    async def answered(place: int) -> dict[str, float]:
+async def test_metrics_of_both_servers_are_read_from_either(pair: Pair) -> None:
+    async def requests_by_worker(place: int) -> dict[str, float]:
         _, text = await pair.client(place).request("GET", "/metrics")
         families = text_string_to_metric_families(text.decode())
-        found = [one for family in families for one in family.samples]
+        samples = [sample for family in families for sample in family.samples]
         return {
-            one.labels["worker"]: one.value
-            for one in found
-            if one.name == "mockllm_requests_total" and one.labels["match"] == "matched"
-            if one.labels["outcome"] == "complete" and one.labels["provider"] == "openai"
+            sample.labels["worker"]: sample.value
+            for sample in samples
+            if sample.name == "mockllm_requests_total" and sample.labels["match"] == "matched"
+            if sample.labels["outcome"] == "complete" and sample.labels["provider"] == "openai"
         }
 
-    await by_turns(pair, "count", "count")
-    before = await answered(0)
+    await ask_alternately(pair, "count", "count")
+    before = await requests_by_worker(0)
     assert len(before) == 2
-    await by_turns(pair, *["count"] * 10)
+    await ask_alternately(pair, *["count"] * 10)
     for place in (0, 1):
-        after = await answered(place)
+        after = await requests_by_worker(place)
         assert {worker: after[worker] - before[worker] for worker in after} == dict.fromkeys(
             before, 5.0
         )
 
 
-async def test_a_run_is_covered_by_both(pair: Pair) -> None:
+async def test_coverage_includes_requests_of_both_servers(pair: Pair) -> None:
     await pair.client(0).control("DELETE", "/control/coverage")
-    await by_turns(pair, *["fail"] * 3, *["count"] * 3)
+    await ask_alternately(pair, *["fail"] * 3, *["count"] * 3)
     for place in (0, 1):
-        told = await pair.client(place).control("GET", "/control/coverage?scenarios=fails,counts")
-        assert told["complete"] is True and told["requests"] == 6
-        served = {one["scenario"]: one["steps"][0]["served"] for one in told["scenarios"]}
+        coverage = await pair.client(place).control(
+            "GET", "/control/coverage?scenarios=fails,counts"
+        )
+        assert coverage["complete"] is True and coverage["requests"] == 6
+        served = {
+            scenario["scenario"]: scenario["steps"][0]["served"]
+            for scenario in coverage["scenarios"]
+        }
         assert served == {"counts": 3, "fails": 3}
-        (fault,) = told["scenarios"][1]["steps"][0]["faults"]
+        (fault,) = coverage["scenarios"][1]["steps"][0]["faults"]
         assert fault["triggered"] is True
 
 
-async def test_an_edit_is_seen_by_the_others_next_request(pair: Pair) -> None:
+async def test_edit_is_seen_by_the_next_request_to_the_other_server(pair: Pair) -> None:
     for number in range(10):
-        document = says("edited", f"version {number}", asked="edited", consume=False)
+        document = scenario_for("edited", f"version {number}", content="edited", consume=False)
         await pair.client(number).control("PUT", "/control/scenarios/edited", document)
         assert await pair.client(number + 1).ask("edited") == (200, f"version {number}")
 
 
-async def test_a_sessions_own_scenarios_are_its_own_everywhere(pair: Pair) -> None:
+async def test_scenarios_of_a_session_are_shared(pair: Pair) -> None:
     path = f"/control/scenarios/mine?session={pair.session}"
     for number in range(4):
-        document = says("mine", f"mine {number}", asked="mine", consume=False)
+        document = scenario_for("mine", f"mine {number}", content="mine", consume=False)
         await pair.client(number).control("PUT", path, document)
         assert await pair.client(number + 1).ask("mine") == (200, f"mine {number}")
     await pair.client(0).control("DELETE", path)
     assert (await pair.client(1).ask("mine"))[0] == 404
 
 
-async def test_steps_that_are_pushed_from_both_at_once_are_all_there(pair: Pair) -> None:
+async def test_steps_pushed_concurrently_to_both_servers_are_all_stored(pair: Pair) -> None:
     path = f"/control/scenarios/pushed/steps?session={pair.session}"
     first = path.replace("/steps", "")
     await pair.client(0).control("PUT", first, {"name": "pushed", "steps": []})
@@ -200,7 +207,7 @@ async def test_steps_that_are_pushed_from_both_at_once_are_all_there(pair: Pair)
     assert sorted(step["name"] for step in steps) == [str(number) for number in range(8)]
 
 
-async def test_a_kept_answer_is_gone_on_with_elsewhere(pair: Pair) -> None:
+async def test_stored_response_is_continued_on_the_other_server(pair: Pair) -> None:
     previous: dict[str, str] = {}
     for place in range(4):
         body = {"model": "gpt-4o", "input": "keep this", **previous}
@@ -216,7 +223,7 @@ async def test_a_kept_answer_is_gone_on_with_elsewhere(pair: Pair) -> None:
     assert status == 400
 
 
-async def test_a_run_is_cancelled_from_elsewhere(pair: Pair) -> None:
+async def test_run_is_cancelled_on_the_other_server(pair: Pair) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", pair.servers[0].port)
     body = json.dumps({"client_id": "me", "message": "slowly"}).encode()
     writer.write(
@@ -228,11 +235,11 @@ async def test_a_run_is_cancelled_from_elsewhere(pair: Pair) -> None:
         trace = head.partition("x-trace-id: ")[2].partition("\r\n")[0]
         await reader.readuntil(b'"type":"chunk"')
         began = time.monotonic()
-        told = await pair.client(1).control(
+        response = await pair.client(1).control(
             "POST", "/api/cancel_stream", {"client_id": "me", "trace_id": trace}
         )
         took = time.monotonic() - began
-        assert told == {"status": "cancelled", "trace_id": trace}
+        assert response == {"status": "cancelled", "trace_id": trace}
         await reader.readuntil(b'"cancelled":true')
     writer.close()
     await writer.wait_closed()
@@ -240,10 +247,10 @@ async def test_a_run_is_cancelled_from_elsewhere(pair: Pair) -> None:
 
 
 async def test_no_key_is_in_redis(pair: Pair) -> None:
-    """Neither one that is sent, nor one that its client says besides."""
-    keyed = pair.client(0, key=CANARY)
-    own = pair.client(0, session=CANARY, key=CANARY)
-    for client in (keyed, own):
+    """Neither a key that is sent nor one in a message is stored."""
+    client_with_key = pair.client(0, key=CANARY)
+    client_with_secret_session = pair.client(0, session=CANARY, key=CANARY)
+    for client in (client_with_key, client_with_secret_session):
         for content in ("tell", "fail", "count", f"keep {CANARY}"):
             await client.ask(content)
         body = {"model": "gpt-4o", "input": f"keep {CANARY}", "store": True}
@@ -252,16 +259,20 @@ async def test_no_key_is_in_redis(pair: Pair) -> None:
         path = f"/v1/responses/{json.loads(answer)['id']}/input_items"
         status, items = await client.request("GET", path)
         assert status == 200 and CANARY.encode() not in items and b"keep ***" in items
-    assert (await own.control("GET", f"/control/state?session={CANARY}"))["counters"]
-    await own.control("PUT", f"/control/scenarios/own?session={CANARY}", says("own", asked="x"))
-    await own.control("POST", "/control/reset", {"session": "nobody"})
-    with redis.Redis.from_url(machine()) as everything:
-        for key in everything.scan_iter(count=1_000):
+    assert (await client_with_secret_session.control("GET", f"/control/state?session={CANARY}"))[
+        "counters"
+    ]
+    await client_with_secret_session.control(
+        "PUT", f"/control/scenarios/own?session={CANARY}", scenario_for("own", content="x")
+    )
+    await client_with_secret_session.control("POST", "/control/reset", {"session": "nobody"})
+    with redis.Redis.from_url(local_redis_url()) as redis_client:
+        for key in redis_client.scan_iter(count=1_000):
             assert CANARY.encode() not in key
-            assert CANARY.encode() not in _value(everything, key), key
+            assert CANARY.encode() not in _stored_value(redis_client, key), key
 
 
-def _value(client: "redis.Redis", key: bytes) -> bytes:
+def _stored_value(client: "redis.Redis", key: bytes) -> bytes:
     kinds = {
         b"string": lambda: client.get(key),
         b"hash": lambda: client.hgetall(key),
@@ -269,5 +280,5 @@ def _value(client: "redis.Redis", key: bytes) -> bytes:
         b"set": lambda: client.smembers(key),
         b"zset": lambda: client.zrange(key, 0, -1),
     }
-    read = kinds.get(client.type(key))
-    return repr(read() if read else b"").encode()
+    read_value = kinds.get(client.type(key))
+    return repr(read_value() if read_value else b"").encode()

@@ -1,4 +1,4 @@
-"""The process that forks workers: it says once that all are ready, and ends as they end."""
+"""The process that forks workers prints once that all are ready, and ends with them."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ with socket.create_server(("127.0.0.1", 0)) as bound:
 """
 
 
-def begun(serve: str = "pass", end: str = "pass") -> "subprocess.Popen[str]":
+def start_workers(serve: str = "pass", end: str = "pass") -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [fork_server.python(), "-c", SCRIPT.format(serve=serve, end=end)],
         cwd=ROOT,
@@ -57,15 +57,15 @@ def begun(serve: str = "pass", end: str = "pass") -> "subprocess.Popen[str]":
 
 
 def workers_of(process: "subprocess.Popen[str]", count: int) -> list[int]:
-    """The workers that have said that they serve, once they are so many."""
+    """Return the pids of the workers that have started, once there are `count` of them."""
     assert process.stderr is not None
-    found: list[int] = []
-    while len(found) < count:
+    pids: list[int] = []
+    while len(pids) < count:
         line = process.stderr.readline()
         assert line, "the workers have ended"
         if line.startswith("serving"):
-            found.append(int(line.split()[1]))
-    return found
+            pids.append(int(line.split()[1]))
+    return pids
 
 
 def wait_until_ready(process: "subprocess.Popen[str]") -> list[int]:
@@ -79,16 +79,16 @@ def wait_until_ready(process: "subprocess.Popen[str]") -> list[int]:
     return workers
 
 
-def test_all_are_ready_once_and_end_at_a_signal() -> None:
-    process = begun()
+def test_workers_are_ready_once_and_end_at_a_signal() -> None:
+    process = start_workers()
     wait_until_ready(process)
     process.terminate()
     out, _ = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (0, "")
 
 
-def test_one_that_dies_is_replaced() -> None:
-    process = begun()
+def test_dead_worker_is_replaced() -> None:
+    process = start_workers()
     first, _ = wait_until_ready(process)
     os.kill(first, signal.SIGKILL)
     (third,) = workers_of(process, 1)
@@ -98,7 +98,7 @@ def test_one_that_dies_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("serve", "said"),
+    ("serve", "error_text"),
     [
         ('raise StartFailed("no room")', "mockllm: no room\n"),
         ("sys.exit(3)", ""),
@@ -106,15 +106,15 @@ def test_one_that_dies_is_replaced() -> None:
         ("1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_one_that_does_not_start_ends_all_with_an_error(serve: str, said: str) -> None:
-    process = begun(serve)
+def test_worker_that_does_not_start_ends_all_with_an_error(serve: str, error_text: str) -> None:
+    process = start_workers(serve)
     out, err = process.communicate(timeout=SECONDS)
-    assert (process.returncode, out) == (1, "") and said in err
+    assert (process.returncode, out) == (1, "") and error_text in err
     assert "failed: a worker did not start; the lines above say why" in err
 
 
-def test_one_that_does_not_end_as_it_should_is_told_of() -> None:
-    process = begun(end="sys.exit(5)")
+def test_worker_that_fails_at_its_end_is_reported() -> None:
+    process = start_workers(end="sys.exit(5)")
     wait_until_ready(process)
     process.terminate()
     out, err = process.communicate(timeout=SECONDS)
@@ -127,14 +127,14 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     with shared(tmp_path, SLOW, workers=2, warm=False) as server:
         workers = server.children()
         server.process.kill()
-        until = time.monotonic() + SECONDS
+        deadline = time.monotonic() + SECONDS
         while any(Path(f"/proc/{pid}").exists() for pid in workers):
-            assert time.monotonic() < until, "a worker lives on"
+            assert time.monotonic() < deadline, "a worker lives on"
             time.sleep(0.05)
     assert len(workers) == 2
 
 
-def test_streams_that_are_under_way_end_properly(tmp_path: Path) -> None:
+def test_running_streams_are_completed_at_the_end(tmp_path: Path) -> None:
     with shared(tmp_path, SLOW, workers=2) as server:
         end = server.process.terminate
         statuses = asyncio.run(ended_with_streams(server.port, end, count=10))

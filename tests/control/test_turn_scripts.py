@@ -5,18 +5,22 @@ from typing import Any
 import pytest
 
 from tests.control.control_client import KEY, Control, chat, error_of, reply_text
-from tests.engine.turn_scripts import reports, says, script, turn, written
+from tests.engine.turn_scripts import convert, final_report_response, script, text_response, turn
 
-TWO = script(turn(says("one"), expectedTemperature=0.5), turn(says("two"), 2), id="run-test-1")
+TWO = script(
+    turn(text_response("one"), expectedTemperature=0.5),
+    turn(text_response("two"), 2),
+    id="run-test-1",
+)
 PATH = "scenarios/run-test-1"
 
 
 def test_put_takes_a_document_in_turns_and_gives_it_back_in_our_form(control: Control) -> None:
     response = control.put(PATH, TWO)
-    assert (response.status_code, response.json()) == (201, written(TWO))  # type: ignore[attr-defined]
-    assert control.get(PATH).json() == written(TWO)  # type: ignore[attr-defined]
+    assert (response.status_code, response.json()) == (201, convert(TWO))  # type: ignore[attr-defined]
+    assert control.get(PATH).json() == convert(TWO)  # type: ignore[attr-defined]
     assert reply_text(chat("run-test-1", temperature=0.5)) == "one"
-    again = script(turn(says("anew")), id="run-test-1")
+    again = script(turn(text_response("anew")), id="run-test-1")
     assert control.put(PATH, again).status_code == 200
     assert reply_text(chat("run-test-1")) == "anew"
 
@@ -35,7 +39,10 @@ def test_post_takes_one_or_several_of_both_forms(control: Control) -> None:
 WRONG: list[tuple[Any, str]] = [
     ({**TWO, "id": "other"}, "id"),
     ({**TWO, "turn": []}, "turn"),
-    (script(turn(reports("x", format="md")), id="run-test-1"), "turns[0].response.format"),
+    (
+        script(turn(final_report_response("x", format="md")), id="run-test-1"),
+        "turns[0].response.format",
+    ),
     ([TWO, script(id="b")], "scenarios"),
 ]
 
@@ -50,7 +57,7 @@ def test_a_wrong_document_is_refused_with_the_place_in_it(
 
 def test_a_session_may_have_a_script_of_its_own(control: Control) -> None:
     control.put(PATH, TWO)
-    own = script(turn(says("mine")), id="run-test-1")
+    own = script(turn(text_response("mine")), id="run-test-1")
     assert control.put(PATH, own, session=KEY).status_code == 201
     assert reply_text(chat("run-test-1")) == "mine"
     assert reply_text(chat("run-test-1", key="another", temperature=0.5)) == "one"

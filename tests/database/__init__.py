@@ -1,2 +1,5 @@
-"""Two processes on one PostgreSQL database, whose writers wait for nobody by themselves: a test
-stops one in the middle of its transaction while the other goes on, or closes its connection."""
+"""Two processes on one PostgreSQL database.
+
+A test stops one in the middle of its transaction while the other continues, or closes its
+connection.
+"""

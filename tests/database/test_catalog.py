@@ -1,5 +1,4 @@
-"""Another process changes a scenario, and the read that is to see it fails: it is made again, and
-needs no further change for that."""
+"""A failed read of scenarios that another process changed is repeated without a further change."""
 
 import sqlite3
 from contextlib import closing
@@ -8,46 +7,46 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.database.two import close_backends, until_somebody_waits
-from tests.state.outside import postgres_database
+from tests.database.process_pair import close_backends, wait_for_blocked
+from tests.state.other_process import postgres_database
 from tests.support.line_process import Process, start_process
 
-SCRIPT = "from tests.database.polling import serve\nserve('before')\n"
-MOVE_ON = "UPDATE scenarios_app_catalogversion SET number = number + 1"
+SCRIPT = "from tests.database.polling_process import serve\nserve('before')\n"
+INCREASE_NUMBER = "UPDATE scenarios_app_catalogversion SET number = number + 1"
 RENAME = "UPDATE scenarios_app_scenario SET name = 'after', version = 'after'"
 
 
-def seen(server: Process) -> bool:
+def serves_change(server: Process) -> bool:
     server.write_line("after")
     return server.read_line() == {"names": ["after"]}
 
 
 @pytest.mark.parametrize("table", ["scenarios_app_catalogversion", "scenarios_app_scenario"])
-def test_a_read_that_sqlite_breaks_off_is_made_again(tmp_path: Path, table: str) -> None:
-    path, broken = tmp_path / "shared.sqlite3", tmp_path / "broken"
+def test_read_interrupted_by_sqlite_is_repeated(tmp_path: Path, table: str) -> None:
+    path, broken_marker = tmp_path / "shared.sqlite3", tmp_path / "broken"
     with start_process(f"sqlite:///{path}", SCRIPT, folder=tmp_path) as server:
         assert server.read_line() == {"names": ["before"]}
-        broken.write_text(table)
-        with closing(sqlite3.connect(path, timeout=30)) as other, other:
-            other.execute(RENAME)
-            other.execute(MOVE_ON)
+        broken_marker.write_text(table)
+        with closing(sqlite3.connect(path, timeout=30)) as other_connection, other_connection:
+            other_connection.execute(RENAME)
+            other_connection.execute(INCREASE_NUMBER)
         assert server.read_line() == {"problem": "interrupted"}
-        broken.unlink()
-        assert seen(server)
+        broken_marker.unlink()
+        assert serves_change(server)
 
 
-def test_a_read_whose_connection_is_closed_is_made_again(tmp_path: Path) -> None:
+def test_read_on_a_closed_connection_is_repeated(tmp_path: Path) -> None:
     with (
         postgres_database() as address,
-        psycopg.connect(address, autocommit=True) as looking,
+        psycopg.connect(address, autocommit=True) as observer,
         start_process(address, SCRIPT, folder=tmp_path) as server,
     ):
         assert server.read_line() == {"names": ["before"]}
-        with psycopg.connect(address) as other:
-            other.execute("LOCK TABLE scenarios_app_scenario IN ACCESS EXCLUSIVE MODE")
-            looking.execute(MOVE_ON)
-            waiting = until_somebody_waits(looking, server)
-            assert waiting
-            close_backends(looking, waiting)
-            other.execute(RENAME)
-        assert seen(server)
+        with psycopg.connect(address) as locking_connection:
+            locking_connection.execute("LOCK TABLE scenarios_app_scenario IN ACCESS EXCLUSIVE MODE")
+            observer.execute(INCREASE_NUMBER)
+            blocked = wait_for_blocked(observer, server)
+            assert blocked
+            close_backends(observer, blocked)
+            locking_connection.execute(RENAME)
+        assert serves_change(server)

@@ -1,4 +1,4 @@
-"""Requests share a few threads and their connections, however many there are at once."""
+"""Requests share a few database threads and connections."""
 
 import asyncio
 import threading
@@ -19,15 +19,20 @@ from mockllm_site.serve.database_threads import (
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.chat.chatting import scenario
 from tests.chat.scripts import ENDLESS
-from tests.database.at_once import close_all, following, statuses, watched
+from tests.database.concurrent_requests import (
+    close_all_connections,
+    follow_run,
+    request_statuses,
+    watch_connections,
+)
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 
 READS = ("/control/scenarios", "/control/requests", "/api/list_conversations?client_id=a", "/")
 # Besides those of requests: connections of the journal, the catalog, the runs, the start and the
 # lease, which opens its own with the first beat, a second or two later.
-OTHERS = 5
-MOST = 20
+OTHER_CONNECTIONS = 5
+MAX_CONNECTIONS = 20
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +42,9 @@ def database() -> Iterator[str]:
 
 
 @pytest.fixture
-def served(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
-    """A server on PostgreSQL, with as many threads as the test wants."""
-    wanted: dict[str, str] = getattr(request, "param", {})
+def server(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
+    """Return a server on PostgreSQL, with the variables of the test."""
+    variables: dict[str, str] = getattr(request, "param", {})
     endless = written(tmp_path, scenario({**ENDLESS}, name="endless", priority=1_000))
     with serving(
         tmp_path,
@@ -48,48 +53,48 @@ def served(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
         DATABASE_URL=database,
         MOCKLLM_SCENARIOS=endless,
         MOCKLLM_ADMIN_PASSWORD="a password of a test",
-        **wanted,
+        **variables,
     ) as server:
         yield server
 
 
-def test_reads_at_once_share_connections(served: Serving, database: str) -> None:
-    with watched(database) as looked:
-        found = statuses(served.port, *READS, times=50)
-    assert found == {200: 200}
-    assert 0 < looked.most <= MOST
+def test_concurrent_reads_share_connections(server: Serving, database: str) -> None:
+    with watch_connections(database) as maximum:
+        statuses = request_statuses(server.port, *READS, times=50)
+    assert statuses == {200: 200}
+    assert 0 < maximum.most <= MAX_CONNECTIONS
 
 
-def test_a_database_that_started_anew_is_found_again(served: Serving, database: str) -> None:
-    assert statuses(served.port, *READS, times=8) == {200: 32}
-    close_all(database)
+def test_restarted_database_is_used_again(server: Serving, database: str) -> None:
+    assert request_statuses(server.port, *READS, times=8) == {200: 32}
+    close_all_connections(database)
     # No request came during the outage, so none fails.
-    assert statuses(served.port, *READS, times=8) == {200: 32}
+    assert request_statuses(server.port, *READS, times=8) == {200: 32}
 
 
-@pytest.mark.parametrize("served", [{"MOCKLLM_DATABASE_THREADS": "1"}], indirect=True)
-def test_run_follower_keeps_no_thread_and_no_connection(served: Serving, database: str) -> None:
-    async def followed() -> tuple[dict[int, int], int]:
+@pytest.mark.parametrize("server", [{"MOCKLLM_DATABASE_THREADS": "1"}], indirect=True)
+def test_run_follower_keeps_no_thread_and_no_connection(server: Serving, database: str) -> None:
+    async def request_while_followed() -> tuple[dict[int, int], int]:
         async with AsyncExitStack() as streams:
             for client in "abc":
-                await streams.enter_async_context(following(served.port, client))
-            with watched(database) as looked:
-                found = await asyncio.to_thread(statuses, served.port, *READS, times=2)
-            return found, looked.most
+                await streams.enter_async_context(follow_run(server.port, client))
+            with watch_connections(database) as maximum:
+                statuses = await asyncio.to_thread(request_statuses, server.port, *READS, times=2)
+            return statuses, maximum.most
 
-    found, most = asyncio.run(followed())
-    assert found == {200: 8}
-    assert most <= 1 + OTHERS
+    statuses, most = asyncio.run(request_while_followed())
+    assert statuses == {200: 8}
+    assert most <= 1 + OTHER_CONNECTIONS
 
 
-def in_threads(monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[DatabaseThread, ...]:
+def use_threads(monkeypatch: pytest.MonkeyPatch, count: int) -> tuple[DatabaseThread, ...]:
     threads = tuple(DatabaseThread() for _ in range(count))
     monkeypatch.setattr(database_threads, "_threads", lambda: threads)
     return threads
 
 
-async def ask(app: App, path: str = "/control/scenarios") -> None:
-    """One request, whose answer does not matter."""
+async def send_request(app: App, path: str = "/control/scenarios") -> None:
+    """Send one request and ignore its response."""
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.disconnect"}
@@ -100,84 +105,84 @@ async def ask(app: App, path: str = "/control/scenarios") -> None:
         await with_database_threads(app)({"type": "http", "path": path}, receive, send)
 
 
-def here() -> str:
+def thread_name() -> str:
     return threading.current_thread().name
 
 
-async def test_one_request_is_in_one_thread_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits in the only thread for more to be done in it does not wait for ever."""
-    in_threads(monkeypatch, 1)
-    seen: list[str] = []
+async def test_one_request_uses_one_thread_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nested work in the only thread does not wait for itself."""
+    use_threads(monkeypatch, 1)
+    thread_names: list[str] = []
 
     def outer() -> None:
-        seen.append(here())
+        thread_names.append(thread_name())
         async_to_sync(inner)()
 
     async def inner() -> None:
-        seen.append(await sync_to_async(here)())
+        thread_names.append(await sync_to_async(thread_name)())
         await asyncio.gather(sync_to_async(outermost)(), sync_to_async(outermost)())
 
     def outermost() -> None:
-        seen.append(here())
+        thread_names.append(thread_name())
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await sync_to_async(outer)()
-        seen.append(await sync_to_async(here)())
+        thread_names.append(await sync_to_async(thread_name)())
 
-    await ask(app)
-    assert len(seen) == 5
-    assert set(seen) == {"mockllm-database_0"}
+    await send_request(app)
+    assert len(thread_names) == 5
+    assert set(thread_names) == {"mockllm-database_0"}
 
 
-async def test_a_request_takes_the_idlest_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = in_threads(monkeypatch, 2)
-    go_on = threading.Event()
-    busy = RequestExecutor(threads).submit(go_on.wait)
+async def test_request_uses_the_thread_with_the_least_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = use_threads(monkeypatch, 2)
+    released = threading.Event()
+    blocking_future = RequestExecutor(threads).submit(released.wait)
     assert [thread.waiting for thread in threads] == [1, 0]
-    chosen: list[int] = []
+    thread_ids: list[int] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         ident = await sync_to_async(threading.get_ident)()
-        chosen.extend([ident, await sync_to_async(threading.get_ident)()])
+        thread_ids.extend([ident, await sync_to_async(threading.get_ident)()])
 
-    await ask(app)
-    go_on.set()
-    assert busy.result(30)
-    first = threads[0].submit(threading.get_ident).result(30)
-    assert len(set(chosen)) == 1 and first not in chosen
+    await send_request(app)
+    released.set()
+    assert blocking_future.result(30)
+    busy_thread_id = threads[0].submit(threading.get_ident).result(30)
+    assert len(set(thread_ids)) == 1 and busy_thread_id not in thread_ids
 
 
 async def test_abandoned_work_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    [thread] = in_threads(monkeypatch, 1)
-    go_on = threading.Event()
-    first, second = thread.submit(go_on.wait), thread.submit(go_on.wait)
+    [thread] = use_threads(monkeypatch, 1)
+    released = threading.Event()
+    first, second = thread.submit(released.wait), thread.submit(released.wait)
     assert thread.waiting == 2 and second.cancel()
-    go_on.set()
+    released.set()
     assert first.result(30)
-    thread.submit(here).result(30)
+    thread.submit(thread_name).result(30)
     # The counter is decremented just after the result is set.
     while thread.waiting:
         await asyncio.sleep(0)
 
 
-async def test_probes_wait_for_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that says nothing would keep them all."""
-    [thread] = in_threads(monkeypatch, 1)
-    go_on = threading.Event()
-    thread.submit(go_on.wait)
-    seen: list[str] = []
+async def test_probes_do_not_use_the_database_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that does not answer would block all threads."""
+    [thread] = use_threads(monkeypatch, 1)
+    released = threading.Event()
+    thread.submit(released.wait)
+    thread_names: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(await sync_to_async(here)())
+        thread_names.append(await sync_to_async(thread_name)())
 
     for path in ("/livez", "/healthz", "/readyz", "/metrics"):
-        await ask(app, path)
-    go_on.set()
-    assert len(seen) == 4 and "mockllm-database_0" not in seen
+        await send_request(app, path)
+    released.set()
+    assert len(thread_names) == 4 and "mockllm-database_0" not in thread_names
 
 
 def test_work_after_the_end_of_the_threads_is_cancelled() -> None:
-    """As at Ctrl-C of `runserver`, which cuts off the requests under way."""
+    """As after Ctrl-C of `runserver`, which aborts running requests."""
     thread = DatabaseThread()
     thread._executor.shutdown()
     future = thread.submit(int)

@@ -1,20 +1,22 @@
-"""PostgreSQL goes away while requests are answered: the journal has every one of them later."""
+"""PostgreSQL is away while requests are answered: the journal has all of them afterwards."""
 
 from pathlib import Path
 
 from scenarios_app.journal import ENTRY_BYTES
 from tools.load.outage import outage
 
-BEFORE, DURING, AFTER = 50, 300, 50
+REQUESTS_BEFORE, REQUESTS_DURING, REQUESTS_AFTER = 50, 300, 50
 
 
-def test_a_database_that_is_away_for_seconds_costs_no_row(tmp_path: Path) -> None:
-    found = outage(tmp_path, before=BEFORE, during=DURING, after=AFTER, warm=True)
-    assert len(found.answered) == found.sent == BEFORE + DURING + AFTER
-    assert (found.complete, found.lost) == (True, 0)
-    assert found.journal == found.answered
+def test_short_database_outage_loses_no_row(tmp_path: Path) -> None:
+    report = outage(
+        tmp_path, before=REQUESTS_BEFORE, during=REQUESTS_DURING, after=REQUESTS_AFTER, warm=True
+    )
+    assert len(report.answered) == report.sent == REQUESTS_BEFORE + REQUESTS_DURING + REQUESTS_AFTER
+    assert (report.complete, report.lost) == (True, 0)
+    assert report.journal == report.answered
     # The database was away: no request was in it, and answers waited; the last may be running.
-    assert found.inside == 0
-    assert found.waiting >= (DURING - 1) * ENTRY_BYTES
+    assert report.inside == 0
+    assert report.waiting >= (REQUESTS_DURING - 1) * ENTRY_BYTES
     # The mock still answers; requests that need the database get an error.
-    assert (found.ready, found.healthy, found.database) == (200, 503, "OperationalError")
+    assert (report.ready, report.healthy, report.database) == (200, 503, "OperationalError")

@@ -1,4 +1,4 @@
-"""Rows that are written without the ORM are those that it would write."""
+"""Rows written without the ORM equal those that the ORM writes."""
 
 import uuid
 from collections.abc import Callable
@@ -15,135 +15,159 @@ from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
-ODD = 'é 🙂 \u2028 "quoted" \\ %s'
+UNUSUAL_TEXT = 'é 🙂 \u2028 "quoted" \\ %s'
 
 
-def stored(model: type[Model]) -> list[tuple[Any, ...]]:
-    """The rows as they lie in the database."""
+def database_rows(model: type[Model]) -> list[tuple[Any, ...]]:
+    """Return the rows of a table as tuples."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {model._meta.db_table} ORDER BY id")
         return list(cursor.fetchall())
 
 
-def conversation() -> Conversation:
+def create_conversation() -> Conversation:
     return Conversation.objects.create(client_id="c")
 
 
-def a_conversation() -> Conversation:
-    return Conversation(client_id=ODD, title=ODD, tags=["a", ODD], archived=True, created_at=AT)
+def make_conversation() -> Conversation:
+    return Conversation(
+        client_id=UNUSUAL_TEXT,
+        title=UNUSUAL_TEXT,
+        tags=["a", UNUSUAL_TEXT],
+        archived=True,
+        created_at=AT,
+    )
 
 
-def a_message() -> Message:
+def make_message() -> Message:
     return Message(
-        conversation=conversation(),
+        conversation=create_conversation(),
         number=3,
         sender="assistant",
-        content=ODD,
-        rounds=[{"parts": [{"text": ODD}], "results": []}],
+        content=UNUSUAL_TEXT,
+        rounds=[{"parts": [{"text": UNUSUAL_TEXT}], "results": []}],
         client_id="c",
         created_at=AT,
     )
 
 
-def a_trace() -> Trace:
-    return Trace(conversation=conversation(), started_at=AT, lease_until=None, owner="me")
+def make_trace() -> Trace:
+    return Trace(conversation=create_conversation(), started_at=AT, lease_until=None, owner="me")
 
 
-def a_profile() -> ModelProfile:
-    return ModelProfile(name=ODD, provider_id="p", model_id="m", mcp_servers=[ODD], temperature=0.5)
+def make_profile() -> ModelProfile:
+    return ModelProfile(
+        name=UNUSUAL_TEXT,
+        provider_id="p",
+        model_id="m",
+        mcp_servers=[UNUSUAL_TEXT],
+        temperature=0.5,
+    )
 
 
-@pytest.mark.parametrize("made", [a_conversation, a_message, a_trace, a_profile])
-def test_a_row_that_is_found_is_the_one_that_a_query_gives(made: Callable[[], Model]) -> None:
-    row = made()
+@pytest.mark.parametrize("make_row", [make_conversation, make_message, make_trace, make_profile])
+def test_found_row_equals_the_one_of_a_query(make_row: Callable[[], Model]) -> None:
+    row = make_row()
     row.save()
-    found = find(type(row), {"id": row.pk})
-    assert found is not None
-    asked = type(row)._default_manager.get(pk=row.pk)
+    found_row = find(type(row), {"id": row.pk})
+    assert found_row is not None
+    queried_row = type(row)._default_manager.get(pk=row.pk)
     columns = [field.attname for field in row._meta.concrete_fields]
-    assert [getattr(found, one) for one in columns] == [getattr(asked, one) for one in columns]
-    types = [[type(getattr(one, column)) for column in columns] for one in (found, asked)]
+    assert [getattr(found_row, column) for column in columns] == [
+        getattr(queried_row, column) for column in columns
+    ]
+    types = [
+        [type(getattr(one_row, column)) for column in columns]
+        for one_row in (found_row, queried_row)
+    ]
     assert types[0] == types[1]
-    assert (found._state.adding, found._state.db) == (False, "default")
+    assert (found_row._state.adding, found_row._state.db) == (False, "default")
     row.delete()
-    assert find(type(row), {"id": found.pk}) is None
+    assert find(type(row), {"id": found_row.pk}) is None
 
 
-@pytest.mark.parametrize("made", [a_conversation, a_message, a_trace])
-def test_a_row_is_the_one_that_save_would_store(made: Callable[[], Model]) -> None:
-    row = made()
+@pytest.mark.parametrize("make_row", [make_conversation, make_message, make_trace])
+def test_added_row_equals_the_one_of_bulk_create(make_row: Callable[[], Model]) -> None:
+    row = make_row()
     add(row)
-    ours = stored(type(row))
+    added_rows = database_rows(type(row))
     row.delete()
-    row.pk = uuid.UUID(str(ours[0][0]))
+    row.pk = uuid.UUID(str(added_rows[0][0]))
     type(row)._default_manager.bulk_create([row])
-    assert stored(type(row)) == ours
+    assert database_rows(type(row)) == added_rows
 
 
 def test_added_row_can_be_saved_again() -> None:
-    row = a_message()
+    row = make_message()
     add(row)
     row.content = "changed"
     row.save()
     assert Message.objects.get().content == "changed"
 
 
-def call(trace: Trace, **columns: Any) -> tuple[Any, ...]:
-    given = {"trace_id": trace.pk, "number": 1, "provider_id": "openai", "request": {}, **columns}
-    row = ModelCall(**given)
-    return tuple(getattr(row, name) for name in CALL)
+def call_row(trace: Trace, **columns: Any) -> tuple[Any, ...]:
+    values = {"trace_id": trace.pk, "number": 1, "provider_id": "openai", "request": {}, **columns}
+    row = ModelCall(**values)
+    return tuple(getattr(row, name) for name in CALL_COLUMNS)
 
 
-CALL = tuple(f.attname for f in ModelCall._meta.concrete_fields if f.attname != "id")
+CALL_COLUMNS = tuple(f.attname for f in ModelCall._meta.concrete_fields if f.attname != "id")
 
 
-def test_a_row_takes_the_place_of_one_with_the_same_key() -> None:
-    trace = a_trace()
+def test_inserted_row_replaces_one_with_the_same_key() -> None:
+    trace = make_trace()
     trace.conversation.save()
     trace.save()
-    other = Trace.objects.create(conversation=trace.conversation)
-    rows = [call(trace, code="first"), call(other, code="another's")]
-    insert(ModelCall, CALL, rows, unique=("trace_id", "number"))
-    again = [
-        call(trace, code="second", finished_at=AT),
-        call(trace, number=2, parts=[{"text": ODD}]),
+    other_trace = Trace.objects.create(conversation=trace.conversation)
+    rows = [call_row(trace, code="first"), call_row(other_trace, code="another's")]
+    insert(ModelCall, CALL_COLUMNS, rows, unique=("trace_id", "number"))
+    new_rows = [
+        call_row(trace, code="second", finished_at=AT),
+        call_row(trace, number=2, parts=[{"text": UNUSUAL_TEXT}]),
     ]
-    insert(ModelCall, CALL, again, unique=("trace_id", "number"))
-    found = ModelCall.objects.filter(trace=trace).order_by("number")
-    assert [(row.code, row.finished_at, row.parts) for row in found] == [
+    insert(ModelCall, CALL_COLUMNS, new_rows, unique=("trace_id", "number"))
+    calls = ModelCall.objects.filter(trace=trace).order_by("number")
+    assert [(row.code, row.finished_at, row.parts) for row in calls] == [
         ("second", AT, []),
-        ("", None, [{"text": ODD}]),
+        ("", None, [{"text": UNUSUAL_TEXT}]),
     ]
-    assert ModelCall.objects.get(trace=other).code == "another's"
+    assert ModelCall.objects.get(trace=other_trace).code == "another's"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_all_rows_are_written_or_none() -> None:
-    trace = Trace.objects.create(conversation=conversation())
+    trace = Trace.objects.create(conversation=create_conversation())
     columns = ("trace_id", "seq", "type", "payload", "at")
-    twice = [(trace.pk, seq, "chunk", {}, AT) for seq in (1, 2, 1)]
+    rows_with_duplicate = [(trace.pk, seq, "chunk", {}, AT) for seq in (1, 2, 1)]
     with pytest.raises(DatabaseError):
-        insert(TraceEvent, columns, twice)
+        insert(TraceEvent, columns, rows_with_duplicate)
     assert not TraceEvent.objects.exists()
 
 
-def test_only_rows_that_are_meant_change() -> None:
-    mine, others = (
-        Trace.objects.create(conversation=conversation(), owner=owner) for owner in ("me", "other")
+def test_update_changes_only_matching_rows() -> None:
+    own_trace, other_trace = (
+        Trace.objects.create(conversation=create_conversation(), owner=owner)
+        for owner in ("me", "other")
     )
-    ended = {"status": Status.FAILED, "error": ODD, "finished_at": AT, "message_id": None}
-    assert update(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 1
-    assert update(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 0
-    assert update(Trace, {"id": others.pk, "owner": "me"}, ended) == 0
-    mine.refresh_from_db()
-    others.refresh_from_db()
-    assert (mine.status, mine.error, mine.finished_at) == (Status.FAILED, ODD, AT)
-    assert (others.status, others.error) == (Status.RUNNING, "")
+    values = {"status": Status.FAILED, "error": UNUSUAL_TEXT, "finished_at": AT, "message_id": None}
+    assert update(Trace, {"id": own_trace.pk, "owner": "me", "status": Status.RUNNING}, values) == 1
+    assert update(Trace, {"id": own_trace.pk, "owner": "me", "status": Status.RUNNING}, values) == 0
+    assert update(Trace, {"id": other_trace.pk, "owner": "me"}, values) == 0
+    own_trace.refresh_from_db()
+    other_trace.refresh_from_db()
+    assert (own_trace.status, own_trace.error, own_trace.finished_at) == (
+        Status.FAILED,
+        UNUSUAL_TEXT,
+        AT,
+    )
+    assert (other_trace.status, other_trace.error) == (Status.RUNNING, "")
 
 
-def test_the_highest_is_that_of_the_rows_that_are_meant() -> None:
-    one, other = conversation(), conversation()
-    for number, of in ((1, one), (4, one), (9, other)):
-        Message.objects.create(conversation=of, number=number, sender="user", client_id="c")
-    assert maximum(Message, "number", {"conversation_id": one.pk}) == 4
+def test_maximum_is_that_of_matching_rows() -> None:
+    first, second = create_conversation(), create_conversation()
+    for number, conversation in ((1, first), (4, first), (9, second)):
+        Message.objects.create(
+            conversation=conversation, number=number, sender="user", client_id="c"
+        )
+    assert maximum(Message, "number", {"conversation_id": first.pk}) == 4
     assert maximum(Message, "number", {"conversation_id": uuid.uuid4()}) is None

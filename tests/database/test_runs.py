@@ -1,25 +1,25 @@
-"""A run's process writes what it says while another one takes it for dead."""
+"""The process of a run writes events while another process takes it for dead."""
 
-from tests.database.two import Two
+from tests.database.process_pair import ProcessPair
 from traces_app.leases import MAX_UNSTORED_EVENTS
 
 
-def begun(two: Two, *, by_other: bool) -> str:
-    """A run of one of the two processes."""
-    conversation = two.do("conversation")["id"]
-    run = two.do("send", conversation=conversation, text="Hello", by_other=by_other)
+def start_run(processes: ProcessPair, *, by_other: bool) -> str:
+    """Store a run of one of the two processes and return its trace."""
+    conversation = processes.run("conversation")["id"]
+    run = processes.run("send", conversation=conversation, text="Hello", by_other=by_other)
     return str(run["trace"])
 
 
-def test_ending_a_run_waits_for_pending_writes(two: Two) -> None:
-    trace = begun(two, by_other=False)
-    said, ended = two.meanwhile(
+def test_ending_a_run_waits_for_pending_writes(processes: ProcessPair) -> None:
+    trace = start_run(processes, by_other=False)
+    say_result, end_result = processes.run_concurrently(
         ("say", {"trace": trace, "texts": ["Good", " day"]}),
         ("end_dead", {"trace": trace}),
         hold='INSERT INTO "traces_app_traceevent"',
     )
-    assert (said, ended) == ({"lost": False}, {"ended": 1})
-    assert two.do("events", trace=trace)["events"] == [
+    assert (say_result, end_result) == ({"lost": False}, {"ended": 1})
+    assert processes.run("events", trace=trace)["events"] == [
         [1, "started"],
         [2, "chunk"],
         [3, "chunk"],
@@ -27,15 +27,15 @@ def test_ending_a_run_waits_for_pending_writes(two: Two) -> None:
     ]
 
 
-def test_after_the_end_of_a_run_nothing_of_it_is_written(two: Two) -> None:
-    trace = begun(two, by_other=True)
-    ended, said = two.meanwhile(
+def test_events_after_the_end_of_a_run_are_not_written(processes: ProcessPair) -> None:
+    trace = start_run(processes, by_other=True)
+    end_result, say_result = processes.run_concurrently(
         ("end_dead", {"trace": trace}),
         ("say", {"trace": trace, "texts": ["Good", " day"]}),
         hold='INSERT INTO "traces_app_traceevent"',
     )
-    assert (ended, said) == ({"ended": 1}, {"lost": True})
-    assert two.do("events", trace=trace)["events"] == [
+    assert (end_result, say_result) == ({"ended": 1}, {"lost": True})
+    assert processes.run("events", trace=trace)["events"] == [
         [1, "started"],
         [1 + MAX_UNSTORED_EVENTS, "error"],
     ]

@@ -2,28 +2,28 @@
 
 import pytest
 
-from tests.database.two import Two
+from tests.database.process_pair import ProcessPair
 
 
 @pytest.fixture
-def comparison(two: Two) -> str:
-    """One whose answers are complete."""
-    conversation = two.do("conversation")["id"]
-    found = two.do("compare", conversation=conversation)
-    assert two.do("complete", traces=found["traces"]) == {"runs": 2}
-    return str(found["comparison"])
+def comparison(processes: ProcessPair) -> str:
+    """Return a comparison whose answers are complete."""
+    conversation = processes.run("conversation")["id"]
+    pair = processes.run("compare", conversation=conversation)
+    assert processes.run("complete", traces=pair["traces"]) == {"runs": 2}
+    return str(pair["comparison"])
 
 
 @pytest.mark.parametrize(
     ("preference", "answer"), [("a", {"preference": "a"}), ("b", {"refused": "CONFLICT"})]
 )
-def test_of_two_votes_at_once_the_first_counts(
-    two: Two, comparison: str, preference: str, answer: dict[str, str]
+def test_first_of_two_concurrent_votes_counts(
+    processes: ProcessPair, comparison: str, preference: str, answer: dict[str, str]
 ) -> None:
-    first, second = two.meanwhile(
+    first, second = processes.run_concurrently(
         ("vote", {"comparison": comparison, "preference": "a"}),
         ("vote", {"comparison": comparison, "preference": preference}),
         hold='UPDATE "chat_app_abcomparison"',
     )
     assert (first, second) == ({"preference": "a"}, answer)
-    assert two.do("votes", comparison=comparison) == {"stored": "a"}
+    assert processes.run("votes", comparison=comparison) == {"stored": "a"}

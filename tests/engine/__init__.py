@@ -1,1 +1,1 @@
-"""The pure core, without database or socket."""
+"""Tests of the engine, which uses no database and no socket."""

@@ -1,4 +1,4 @@
-"""Scenario documents for tests: the contract's example, and small ones."""
+"""Scenario documents for tests: the contract's example and one-step scenarios."""
 
 from typing import Any
 
@@ -78,15 +78,15 @@ CONTRACT: dict[str, Any] = {
 }
 
 
-def problems_of(document: object) -> list[str]:
-    """What loading a document tells of it, which is wrong."""
-    with pytest.raises(DocumentError) as caught:
+def load_error_lines(document: object) -> list[str]:
+    """Return the lines of the error with which loading an invalid document fails."""
+    with pytest.raises(DocumentError) as error:
         load_documents(document)
-    return str(caught.value).splitlines()
+    return str(error.value).splitlines()
 
 
-def one_step(**step: Any) -> dict[str, Any]:
-    """A scenario of one step, which answers "ok" unless it says otherwise."""
+def one_step_scenario(**step: Any) -> dict[str, Any]:
+    """Return a scenario of one step, which answers "ok" if it has no `produce`."""
     return {"name": "one", "steps": [{**({} if "produce" in step else ANSWER), **step}]}
 
 

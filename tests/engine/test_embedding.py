@@ -1,4 +1,4 @@
-"""Embeddings: always the same for a text, of length 1, and near for texts that are alike."""
+"""Embeddings: deterministic, of length 1, and near for similar texts."""
 
 import math
 import subprocess
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from scenarios_app.wire.embedding import MAX_EMBEDDED_CHARS, unit_vector
 
-CAT = "The cat sat on the mat."
+CAT_SENTENCE = "The cat sat on the mat."
 
 
-def cosine(one: str, other: str, dimensions: int = 1536) -> float:
-    pairs = zip(unit_vector(one, dimensions), unit_vector(other, dimensions), strict=True)
+def cosine_similarity(first: str, second: str, dimensions: int = 1536) -> float:
+    pairs = zip(unit_vector(first, dimensions), unit_vector(second, dimensions), strict=True)
     return math.fsum(a * b for a, b in pairs)
 
 
@@ -25,16 +25,16 @@ def test_every_text_has_a_vector_of_length_1(text: str, dimensions: int) -> None
     assert math.isclose(math.fsum(value * value for value in vector), 1.0)
 
 
-@pytest.mark.parametrize("text", ["", " \n", CAT, "\ud800", "🙂", "日本語", "!?"])
+@pytest.mark.parametrize("text", ["", " \n", CAT_SENTENCE, "\ud800", "🙂", "日本語", "!?"])
 def test_a_text_has_the_same_vector_in_every_process(text: str) -> None:
     code = f"from {unit_vector.__module__} import unit_vector; print(unit_vector({text!a}, 64))"
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert said.strip() == str(unit_vector(text, 64))
+    assert output.strip() == str(unit_vector(text, 64))
 
 
-def test_these_are_the_numbers() -> None:
+def test_vector_has_known_values() -> None:
     assert unit_vector("Hello", 3) == pytest.approx((-(0.2**0.5), 0.0, -(0.8**0.5)))
 
 
@@ -48,26 +48,30 @@ def test_these_are_the_numbers() -> None:
     ],
 )
 def test_similar_text_has_a_nearer_vector(near: str, far: str) -> None:
-    assert cosine(CAT, near) > cosine(CAT, far) + 0.1
+    assert cosine_similarity(CAT_SENTENCE, near) > cosine_similarity(CAT_SENTENCE, far) + 0.1
 
 
-def test_nothing_in_common_is_far_apart() -> None:
-    assert abs(cosine("apple", "zinc")) < 0.1
-    assert abs(cosine("", "apple")) < 0.1
+def test_unrelated_texts_have_distant_vectors() -> None:
+    assert abs(cosine_similarity("apple", "zinc")) < 0.1
+    assert abs(cosine_similarity("", "apple")) < 0.1
 
 
-def test_case_is_nothing_and_order_is_little() -> None:
+def test_case_does_not_change_the_vector_and_order_changes_it_little() -> None:
     assert unit_vector("HELLO Straße", 256) == unit_vector("hello STRASSE", 256)
-    assert 0.9 < cosine("dog bites man", "man bites dog") < 0.999
+    assert 0.9 < cosine_similarity("dog bites man", "man bites dog") < 0.999
 
 
-def test_texts_without_words_differ_too() -> None:
-    assert cosine("🙂", "🙁") < 0.5
-    assert cosine("?", "!") < 0.5
+def test_texts_without_words_have_different_vectors() -> None:
+    assert cosine_similarity("🙂", "🙁") < 0.5
+    assert cosine_similarity("?", "!") < 0.5
 
 
-def test_words_that_share_their_beginning_are_near_without_spaces_between_them() -> None:
-    assert cosine("東京の天気", "東京の天気は") > 0.4 > cosine("東京の天気", "大阪の食事")
+def test_texts_without_spaces_are_near_if_they_share_their_beginning() -> None:
+    assert (
+        cosine_similarity("東京の天気", "東京の天気は")
+        > 0.4
+        > cosine_similarity("東京の天気", "大阪の食事")
+    )
 
 
 def test_text_beyond_the_limit_does_not_change_the_vector() -> None:
@@ -78,5 +82,5 @@ def test_text_beyond_the_limit_does_not_change_the_vector() -> None:
     )
 
 
-def test_a_vector_whose_sums_cancel_out_has_length_1_all_the_same() -> None:
+def test_vector_has_length_1_if_its_sums_cancel_out() -> None:
     assert unit_vector("x7", 1) == (1.0,)

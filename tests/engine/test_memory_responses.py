@@ -1,4 +1,4 @@
-"""Answers that a session keeps: found under their names, the oldest given up first."""
+"""Stored responses of a session: found by name, the oldest evicted first."""
 
 from collections.abc import AsyncIterator
 
@@ -24,19 +24,19 @@ async def stored_responses(
     return [await store.recall_response(session, name) for name in names]
 
 
-async def test_an_answer_is_found_under_its_name_in_its_session(store: StateStore) -> None:
+async def test_stored_response_is_found_by_name_in_its_session(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     assert await stored_responses(store, "r1", "r2") == [b"one", None]
     assert await stored_responses(store, "r1", session="b") == [None]
 
 
-async def test_a_name_is_kept_once(store: StateStore) -> None:
+async def test_stored_response_of_the_same_name_is_replaced(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     await store.remember_response("a", "r1", b"another")
     assert await stored_responses(store, "r1") == [b"another"]
 
 
-async def test_answers_are_found_by_how_their_names_begin(store: StateStore) -> None:
+async def test_stored_responses_are_found_by_prefix(store: StateStore) -> None:
     assert await store.recall_responses("a", "r") == {}
     for name in ("r1", "s1", "r2"):
         await store.remember_response("a", name, name.encode())
@@ -44,7 +44,7 @@ async def test_answers_are_found_by_how_their_names_begin(store: StateStore) -> 
     assert await store.recall_responses("b", "r") == {}
 
 
-async def test_an_answer_is_forgotten(store: StateStore) -> None:
+async def test_stored_response_is_deleted(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     for name in ("r1", "r1", "never"):
         await store.forget_response("a", name)
@@ -52,19 +52,19 @@ async def test_an_answer_is_forgotten(store: StateStore) -> None:
     assert await stored_responses(store, "r1") == [None]
 
 
-async def test_looking_for_one_makes_no_session(store: StateStore) -> None:
+async def test_recalling_a_response_creates_no_session(store: StateStore) -> None:
     await stored_responses(store, "r1")
     await store.forget_response("a", "r1")
     assert await store.sessions() == ()
 
 
-async def test_a_session_that_keeps_something_is_listed(store: StateStore) -> None:
+async def test_session_with_a_stored_response_is_listed(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     assert await store.sessions() == ("a",)
 
 
 @pytest.mark.parametrize("session", ["a", None])
-async def test_a_reset_forgets_them(store: StateStore, session: str | None) -> None:
+async def test_reset_deletes_stored_responses(store: StateStore, session: str | None) -> None:
     await store.remember_response("a", "r1", b"one")
     await store.remember_response("b", "r1", b"one")
     await store.reset(session)
@@ -72,7 +72,7 @@ async def test_a_reset_forgets_them(store: StateStore, session: str | None) -> N
     assert await stored_responses(store, "r1", session="b") == [b"one" if session else None]
 
 
-async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oldest_responses_are_evicted_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MAX_RESPONSES", 2)
     store = MemoryState()
     for name in ("r1", "r2", "r1", "r3"):
@@ -80,7 +80,7 @@ async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyP
     assert await stored_responses(store, "r1", "r2", "r3") == [b"x", None, b"x"]
 
 
-async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oldest_responses_are_evicted_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MAX_RESPONSE_BYTES", 10)
     store = MemoryState()
     for name in ("r1", "r2", "r3"):
@@ -91,7 +91,7 @@ async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyP
     assert await stored_responses(store, "r3", "r4") == [b"1234", b"123456"]
 
 
-async def test_the_newest_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_newest_response_is_kept_even_if_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MAX_RESPONSE_BYTES", 10)
     store = MemoryState()
     await store.remember_response("a", "r1", b"1")
@@ -99,7 +99,7 @@ async def test_the_newest_stays_however_large(monkeypatch: pytest.MonkeyPatch) -
     assert await stored_responses(store, "r1", "r2") == [None, b"x" * 11]
 
 
-async def test_replacing_a_scenario_leaves_them(store: StateStore) -> None:
+async def test_replacing_a_scenario_keeps_stored_responses(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     await store.clear_scenario("weather")
     assert await stored_responses(store, "r1") == [b"one"]

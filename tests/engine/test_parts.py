@@ -1,4 +1,4 @@
-"""What each kind of part streams in deltas, and what it says in all."""
+"""The streamed text and the produced text of each kind of part."""
 
 import json
 
@@ -28,7 +28,7 @@ RESULT = ServerToolResultPart("s1", "web_search", '[{"url":"{{ city }}"}]')
 
 
 @pytest.mark.parametrize(
-    ("part", "streamed", "held"),
+    ("part", "streamed", "produced"),
     [
         (TextPart("text", (Citation("u", "a title", "cited"),)), "text", "text"),
         (ReasoningPart("thought", "signature"), "thought", "thought"),
@@ -38,12 +38,12 @@ RESULT = ServerToolResultPart("s1", "web_search", '[{"url":"{{ city }}"}]')
         (RESULT, "", RESULT.content),
     ],
 )
-def test_a_part_streams_its_text_and_may_hold_more(
-    part: AnswerPart, streamed: str, held: str
+def test_part_streams_its_text_and_may_produce_more(
+    part: AnswerPart, streamed: str, produced: str
 ) -> None:
-    assert (streamed_text(part), produced_text(part)) == (streamed, held)
+    assert (streamed_text(part), produced_text(part)) == (streamed, produced)
     assert "".join(deltas_of(part, 1)) == streamed
-    assert count_output([Choice((part,), "stop")]) == -(-len(held) // 4)
+    assert count_output([Choice((part,), "stop")]) == -(-len(produced) // 4)
 
 
 def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:

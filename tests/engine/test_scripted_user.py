@@ -1,4 +1,4 @@
-"""A scripted user's conversation: which turn is next, where it ends, and which checkpoints hold."""
+"""Conversations of a scripted user: the next turn, the end, and checkpoints."""
 
 from typing import Any
 
@@ -17,9 +17,11 @@ def script(*turns: Any, **keys: Any) -> UserDocument:
     return document.user
 
 
-def played(one: UserDocument, *answers: str, calls: tuple[ToolCallPart, ...] = ()) -> Simulation:
-    """Play a script with these answers, the calls before the last of them."""
-    simulation = Simulation(one)
+def play(
+    user_document: UserDocument, *answers: str, calls: tuple[ToolCallPart, ...] = ()
+) -> Simulation:
+    """Play a script with these answers; the calls come with the last answer."""
+    simulation = Simulation(user_document)
     for number, answer in enumerate(answers, 1):
         if simulation.next_message() is None:
             break
@@ -28,48 +30,52 @@ def played(one: UserDocument, *answers: str, calls: tuple[ToolCallPart, ...] = (
     return simulation
 
 
-def said(simulation: Simulation) -> list[str]:
+def user_texts(simulation: Simulation) -> list[str]:
     return [turn.say for turn in simulation.turns]
 
 
-def failed(simulation: Simulation) -> list[tuple[str, str]]:
+def failed_checkpoints(simulation: Simulation) -> list[tuple[str, str]]:
     """Return name and actual value of the failed checkpoints."""
-    turns = [one for turn in simulation.turns for one in turn.checkpoints]
-    return [(one.name, one.actual) for one in (*turns, *simulation.checkpoints) if not one.ok]
+    turns = [checkpoint for turn in simulation.turns for checkpoint in turn.checkpoints]
+    return [
+        (checkpoint.name, checkpoint.actual)
+        for checkpoint in (*turns, *simulation.checkpoints)
+        if not checkpoint.ok
+    ]
 
 
-def test_turns_without_conditions_are_said_in_order() -> None:
-    simulation = played(script({"say": "a"}, {"say": "b"}), "1", "2")
-    assert said(simulation) == ["a", "b"]
+def test_turns_without_conditions_are_sent_in_order() -> None:
+    simulation = play(script({"say": "a"}, {"say": "b"}), "1", "2")
+    assert user_texts(simulation) == ["a", "b"]
     assert simulation.passed
 
 
-def test_first_fitting_turn_that_was_not_said_is_next() -> None:
-    when = {"say": {"contains": "number"}}
-    simulation = played(
-        script({"when": when, "say": "12"}, {"say": "refund"}, {"say": "bye"}),
+def test_first_matching_turn_that_was_not_sent_is_next() -> None:
+    condition = {"say": {"contains": "number"}}
+    simulation = play(
+        script({"when": condition, "say": "12"}, {"say": "refund"}, {"say": "bye"}),
         *("your number?", "your number, again?", "thanks"),
     )
-    assert said(simulation) == ["refund", "12", "bye"]
+    assert user_texts(simulation) == ["refund", "12", "bye"]
     assert simulation.passed
 
 
-def test_repeated_turn_is_said_again_and_need_not_be_said() -> None:
-    repeated = {"when": {"say": {"contains": "?"}}, "say": "yes", "repeat": True}
-    assert said(played(script(repeated, {"say": "go"}), "sure?", "really?", "done")) == [
+def test_repeated_turn_is_sent_again_and_is_optional() -> None:
+    repeated_turn = {"when": {"say": {"contains": "?"}}, "say": "yes", "repeat": True}
+    assert user_texts(play(script(repeated_turn, {"say": "go"}), "sure?", "really?", "done")) == [
         *("go", "yes", "yes"),
     ]
-    assert played(script(repeated, {"say": "go"}), "done").passed
+    assert play(script(repeated_turn, {"say": "go"}), "done").passed
 
 
 def test_turn_with_end_ends_the_conversation_with_turns_left() -> None:
-    simulation = played(script({"say": "a", "end": True}, {"say": "b"}), "1")
-    assert said(simulation) == ["a"]
+    simulation = play(script({"say": "a", "end": True}, {"say": "b"}), "1")
+    assert user_texts(simulation) == ["a"]
     assert simulation.passed
 
 
-def test_unsaid_turn_fails_a_script_without_end() -> None:
-    simulation = played(
+def test_unsent_turn_fails_a_script_without_end() -> None:
+    simulation = play(
         script(
             {"say": "a"}, {"when": {"say": {"contains": "number"}, "not_say": "no"}, "say": "b"}
         ),
@@ -83,22 +89,22 @@ def test_unsaid_turn_fails_a_script_without_end() -> None:
 
 
 def test_conversation_that_stops_before_its_end_fails() -> None:
-    end = {"when": {"say": "bye"}, "say": "b", "end": True, "repeat": True}
-    simulation = played(script({"say": "a"}, end), "Hello.")
-    assert [(one.expected, one.ok) for one in simulation.checkpoints] == [
+    end_turn = {"when": {"say": "bye"}, "say": "b", "end": True, "repeat": True}
+    simulation = play(script({"say": "a"}, end_turn), "Hello.")
+    assert [(checkpoint.expected, checkpoint.ok) for checkpoint in simulation.checkpoints] == [
         ("a turn with end", False)
     ]
 
 
 def test_more_turns_than_allowed_fail() -> None:
-    again = {"when": {"say": {"contains": "?"}}, "say": "yes", "repeat": True}
-    simulation = played(script({"say": "go"}, again, max_turns=3), "a?", "b?", "c?", "d?")
-    assert said(simulation) == ["go", "yes", "yes"]
-    assert failed(simulation) == [("max_turns", 'the user has more to say: "yes"')]
+    repeated_turn = {"when": {"say": {"contains": "?"}}, "say": "yes", "repeat": True}
+    simulation = play(script({"say": "go"}, repeated_turn, max_turns=3), "a?", "b?", "c?", "d?")
+    assert user_texts(simulation) == ["go", "yes", "yes"]
+    assert failed_checkpoints(simulation) == [("max_turns", 'the user has more to say: "yes"')]
 
 
 def test_last_allowed_turn_may_end_the_conversation() -> None:
-    assert played(script({"say": "a"}, {"say": "b"}, max_turns=2), "1", "2").passed
+    assert play(script({"say": "a"}, {"say": "b"}, max_turns=2), "1", "2").passed
 
 
 @pytest.mark.parametrize(
@@ -119,18 +125,18 @@ def test_last_allowed_turn_may_end_the_conversation() -> None:
 def test_checkpoint_of_a_turn_judges_its_answer(
     must: Any, answer: str, calls: tuple[ToolCallPart, ...], holds: bool
 ) -> None:
-    simulation = played(script({"say": "a", "must": [must]}), answer, calls=calls)
+    simulation = play(script({"say": "a", "must": [must]}), answer, calls=calls)
     assert simulation.passed is holds
 
 
 def test_checkpoint_names_expected_and_actual_value() -> None:
     must = [{"call": {"name": "refund"}, "not_say": "no"}]
-    simulation = played(script({"say": "a", "must": must}), "no")
+    simulation = play(script({"say": "a", "must": must}), "no")
     assert simulation.turns[0].checkpoints == [
         Checkpoint("not_say", 'equals "no"', '"no"', ok=False),
         Checkpoint("call", 'call of "refund"', "no calls", ok=False),
     ]
-    assert [one.label for one in simulation.turns[0].checkpoints] == [
+    assert [checkpoint.label for checkpoint in simulation.turns[0].checkpoints] == [
         "must not say",
         "must have called",
     ]
@@ -148,19 +154,19 @@ def test_calls_of_earlier_answers_count_as_called() -> None:
 
 def test_texts_of_earlier_answers_are_not_the_answer() -> None:
     must = [{"say": {"contains": "1"}}]
-    simulation = played(script({"say": "a"}, {"say": "b", "must": must}), "1", "2")
-    assert failed(simulation) == [("say", '"2"')]
+    simulation = play(script({"say": "a"}, {"say": "b", "must": must}), "1", "2")
+    assert failed_checkpoints(simulation) == [("say", '"2"')]
 
 
 def test_checkpoint_of_the_conversation_judges_all_answers() -> None:
     must = [{"say": "1"}, {"not_say": "2"}]
-    simulation = played(script({"say": "a"}, {"say": "b"}, must=must), "1", "2")
-    assert failed(simulation) == [("not_say", '"1", "2"')]
+    simulation = play(script({"say": "a"}, {"say": "b"}, must=must), "1", "2")
+    assert failed_checkpoints(simulation) == [("not_say", '"1", "2"')]
 
 
-def test_turn_fits_by_a_call_before_it() -> None:
-    thanks = {"when": {"call": {"name": "refund"}}, "say": "thanks"}
-    simulation = Simulation(script({"say": "a"}, thanks))
+def test_turn_matches_by_a_preceding_call() -> None:
+    thanks_turn = {"when": {"call": {"name": "refund"}}, "say": "thanks"}
+    simulation = Simulation(script({"say": "a"}, thanks_turn))
     simulation.next_message()
     simulation.add_answer("1", [CALL])
     assert simulation.next_message() == "thanks"
@@ -171,12 +177,12 @@ def test_missing_answer_ends_and_fails_the_conversation() -> None:
     simulation.next_message()
     simulation.fail("exit code 1")
     assert simulation.next_message() is None
-    assert failed(simulation) == [("answer", "exit code 1")]
+    assert failed_checkpoints(simulation) == [("answer", "exit code 1")]
     assert not simulation.passed
 
 
 @pytest.mark.parametrize(
-    ("one", "needed"),
+    ("user_document", "needed"),
     [
         (script({"say": "a", "must": [{"say": "b"}]}, must=[{"not_say": "c"}]), False),
         (script({"say": "a", "must": [{"not_call": {"name": "b"}}]}), True),
@@ -184,5 +190,5 @@ def test_missing_answer_ends_and_fails_the_conversation() -> None:
         (script({"say": "a"}, must=[{"call": {"name": "b"}}]), True),
     ],
 )
-def test_script_with_calls_needs_someone_who_sees_them(one: UserDocument, needed: bool) -> None:
-    assert one.needs_calls is needed
+def test_script_with_call_conditions_needs_calls(user_document: UserDocument, needed: bool) -> None:
+    assert user_document.needs_calls is needed

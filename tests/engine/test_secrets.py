@@ -1,4 +1,4 @@
-"""Which names are secrets', and that no piece of a secret stays in a text."""
+"""Names of secrets, and removal of pieces of secrets from texts."""
 
 import pytest
 from hypothesis import given
@@ -14,15 +14,15 @@ from scenarios_app.engine.secrets import (
     secrets_of,
     without_pieces,
 )
-from tests.engine.asking import match_request
+from tests.engine.match_builders import match_request
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     return text.split()
 
 
 # Names that gateways, clouds and frameworks use.
-SECRET_NAMES = words(
+SECRET_NAMES = split_words(
     """
     Authorization Proxy-Authorization X-Api-Key api-key x-goog-api-key Cookie Set-Cookie key apikey
     APIKey api_key apiKey X-Auth-Token X-Auth-Key X-Access-Token access_token accessToken
@@ -40,7 +40,7 @@ SECRET_NAMES = words(
     x-honeycomb-team-key X-N8N-API-KEY authz subscription-key
     """
 )
-PLAIN_NAMES = words(
+PLAIN_NAMES = split_words(
     """
     model messages content role name type id user stream stop temperature max_tokens maxOutputTokens
     prompt_tokens completion_tokens total_tokens cached_tokens input_tokens Content-Type Accept Host
@@ -52,17 +52,17 @@ PLAIN_NAMES = words(
 SECRET = "sk-ant-0123456789abcdefghij"
 
 
-def test_there_are_eighty_names_to_find() -> None:
+def test_there_are_at_least_eighty_secret_names() -> None:
     assert len(set(SECRET_NAMES)) >= 80
 
 
 @pytest.mark.parametrize("name", SECRET_NAMES)
-def test_the_name_of_a_secret_is_one(name: str) -> None:
+def test_name_of_a_secret_is_recognised(name: str) -> None:
     assert is_secret(name)
 
 
 @pytest.mark.parametrize("name", PLAIN_NAMES)
-def test_ordinary_names_are_none(name: str) -> None:
+def test_ordinary_name_is_no_secret(name: str) -> None:
     assert not is_secret(name)
 
 
@@ -71,17 +71,18 @@ def test_ordinary_names_are_none(name: str) -> None:
     st.integers(0, len(SECRET) - MIN_SECRET_CHARS),
     st.integers(MIN_SECRET_CHARS, 30),
 )
-def test_no_eight_characters_of_a_secret_stay(around: str, start: int, length: int) -> None:
+def test_no_eight_characters_of_a_secret_remain(around: str, start: int, length: int) -> None:
     piece = SECRET[start : start + length]
-    shown = without_pieces(f"{around}{piece}{around}", [SECRET])
+    masked_text = without_pieces(f"{around}{piece}{around}", [SECRET])
     assert not any(
-        SECRET[i : i + MIN_SECRET_CHARS] in shown for i in range(len(SECRET) - MIN_SECRET_CHARS + 1)
+        SECRET[i : i + MIN_SECRET_CHARS] in masked_text
+        for i in range(len(SECRET) - MIN_SECRET_CHARS + 1)
     )
-    assert shown.count("***") >= 1
+    assert masked_text.count("***") >= 1
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "masked_text"),
     [
         ("nothing of it", "nothing of it"),
         (SECRET, "***"),
@@ -91,22 +92,22 @@ def test_no_eight_characters_of_a_secret_stay(around: str, start: int, length: i
         (SECRET * 2, "***"),
     ],
 )
-def test_text_around_pieces_of_a_secret_stays(text: str, shown: str) -> None:
-    assert without_pieces(text, [SECRET]) == shown
+def test_text_around_pieces_of_a_secret_is_kept(text: str, masked_text: str) -> None:
+    assert without_pieces(text, [SECRET]) == masked_text
 
 
-def test_a_requests_secrets_are_those_under_such_names() -> None:
+def test_secrets_of_a_request_are_values_of_secret_names() -> None:
     headers = {"authorization": f"Bearer {SECRET}", "x-team": "qa-of-this-house", "x-key": "short"}
     assert secrets_of(headers, {"sig": "0123456789"}) == (SECRET, "0123456789")
 
 
-def test_each_value_of_a_cookie_is_one() -> None:
+def test_each_value_of_a_cookie_is_a_secret() -> None:
     assert secrets_of({"cookie": "a=0123456789; b=9876543210x"}) == ("9876543210x", "0123456789")
 
 
 def test_a_condition_on_a_secret_header_gives_no_groups() -> None:
     headers = {"authorization": {"regex": "(?P<a>.{8})"}, "x-team": {"regex": "(?P<b>q.)"}}
-    given = load_match({"headers": headers})
+    match = load_match({"headers": headers})
     request = CanonicalRequest(
         provider="openai",
         path="/",
@@ -114,20 +115,20 @@ def test_a_condition_on_a_secret_header_gives_no_groups() -> None:
         model="m",
         headers={"authorization": SECRET, "x-team": "qa"},
     )
-    result = match_request(given, request)
+    result = match_request(match, request)
     assert (result.matched, result.groups) == (True, {"b": "qa"})
-    assert given.group_names == ("b",)
+    assert match.group_names == ("b",)
 
 
 @pytest.mark.parametrize(
-    ("secret", "shown"),
+    ("secret", "masked"),
     [("Bearer 0123456789ab", "Bearer ***89ab"), ("0123456789ab", "***89ab"), ("short", "***")],
 )
-def test_of_a_long_secret_the_end_is_shown(secret: str, shown: str) -> None:
-    assert mask(secret) == shown
+def test_mask_shows_the_end_of_a_long_secret(secret: str, masked: str) -> None:
+    assert mask(secret) == masked
 
 
-def test_a_declared_name_is_secret_whatever_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_name_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "_declared", set())
     assert not is_secret("X-Acme")
     secrets.declare_secret_names(["X-Acme"])

@@ -1,4 +1,4 @@
-"""Requirement 003's documents for tests: written ones, small ones, and as many as one likes."""
+"""Turn scripts of requirement 003 for tests: shipped examples, small documents and random ones."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from tests.support.requirement_samples import TURN_SCRIPTS
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/scenarios/turns.json"
 
 
-def examples() -> list[dict[str, Any]]:
-    """The documents that come with the product."""
+def shipped_scripts() -> list[dict[str, Any]]:
+    """Return the turn scripts that are shipped with the product."""
     scenarios: list[dict[str, Any]] = json.loads(EXAMPLES.read_text())["scenarios"]
     return scenarios
 
 
-COLLECTIONS = {**TURN_SCRIPTS, "shipped": examples()}
-"""Every list of documents that anyone wrote, by where it comes from."""
+COLLECTIONS = {**TURN_SCRIPTS, "shipped": shipped_scripts()}
+"""Turn scripts by their origin."""
 
 each_collection = pytest.mark.parametrize("documents", COLLECTIONS.values(), ids=COLLECTIONS)
 
@@ -31,44 +31,44 @@ def script(*turns: dict[str, Any], id: str = "script", **keys: Any) -> dict[str,
 
 
 def turn(response: dict[str, Any] | None = None, number: float = 1, **keys: Any) -> dict[str, Any]:
-    return {"turn": number, **keys, "response": response or says("fine")}
+    return {"turn": number, **keys, "response": response or text_response("fine")}
 
 
-def says(text: str, **keys: Any) -> dict[str, Any]:
+def text_response(text: str, **keys: Any) -> dict[str, Any]:
     return {"kind": "text", "assistantText": text, **keys}
 
 
-def calls(*given: dict[str, Any], **keys: Any) -> dict[str, Any]:
-    return {"kind": "tool-call", "toolCalls": list(given), **keys}
+def tool_call_response(*tool_calls: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"kind": "tool-call", "toolCalls": list(tool_calls), **keys}
 
 
-def reports(content: str, **keys: Any) -> dict[str, Any]:
+def final_report_response(content: str, **keys: Any) -> dict[str, Any]:
     return {"kind": "final-report", "reportContent": content, **keys}
 
 
-def written(document: dict[str, Any]) -> dict[str, Any]:
-    """What a document in turns is in our own form."""
-    (loaded,) = load_documents(document)
-    return dump(loaded)
+def convert(document: dict[str, Any]) -> dict[str, Any]:
+    """Convert a turn script to the scenario format."""
+    (loaded_document,) = load_documents(document)
+    return dump(loaded_document)
 
 
-def step_of(response: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
-    """The step that one turn becomes."""
-    step: dict[str, Any] = written(script(turn(response, **keys)))["steps"][0]
+def convert_turn(response: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
+    """Return the step in the scenario format that one turn is converted to."""
+    step: dict[str, Any] = convert(script(turn(response, **keys)))["steps"][0]
     return step
 
 
-def compiled(document: dict[str, Any]) -> Scenario:
-    (loaded,) = load_documents(document)
-    return compile_scenario(loaded)
+def compile_script(document: dict[str, Any]) -> Scenario:
+    (loaded_document,) = load_documents(document)
+    return compile_scenario(loaded_document)
 
 
-def compiled_step(response: dict[str, Any] | None = None, **keys: Any) -> Step:
-    return compiled(script(turn(response, **keys))).steps[0]
+def compile_turn(response: dict[str, Any] | None = None, **keys: Any) -> Step:
+    return compile_script(script(turn(response, **keys))).steps[0]
 
 
-def answer_of(response: dict[str, Any]) -> ScriptedAnswer:
-    answer = compiled_step(response).produce.streaming
+def compile_answer(response: dict[str, Any]) -> ScriptedAnswer:
+    answer = compile_turn(response).produce.streaming
     assert isinstance(answer, ScriptedAnswer)
     return answer
 
@@ -82,76 +82,80 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-OPEN = st.dictionaries(NAME, JSON, max_size=3)
-WHOLE = st.integers(0, 99_999)
+OPEN_OBJECT = st.dictionaries(NAME, JSON, max_size=3)
+WHOLE_NUMBER = st.integers(0, 99_999)
 
 
-def maybe(needed: dict[str, Any], **optional: st.SearchStrategy[Any]) -> Any:
+def fixed_dict(needed: dict[str, Any], **optional: st.SearchStrategy[Any]) -> Any:
     return st.fixed_dictionaries(needed, optional=optional)
 
 
-SEGMENT = maybe(
+SEGMENT = fixed_dict(
     {"text": TEXT},
     type=st.just("reasoning"),
-    providerMetadata=OPEN
-    | maybe({}, anthropic=maybe({}, signature=TEXT | WHOLE, redactedData=TEXT) | TEXT),
+    providerMetadata=OPEN_OBJECT
+    | fixed_dict(
+        {}, anthropic=fixed_dict({}, signature=TEXT | WHOLE_NUMBER, redactedData=TEXT) | TEXT
+    ),
 )
-SHARED = {
+RESPONSE_FIELDS = {
     "reasoning": st.lists(SEGMENT, max_size=2),
     "reasoningContent": TEXT | SEGMENT | st.lists(TEXT | SEGMENT, max_size=2),
     "finishReason": st.sampled_from(
         ["stop", "other", "content-filter", "refusal", "tool-calls", "max_tokens", "length", ""]
     ),
-    "tokenUsage": maybe(
+    "tokenUsage": fixed_dict(
         {},
-        inputTokens=WHOLE,
-        outputTokens=WHOLE,
-        totalTokens=WHOLE,
-        cachedTokens=WHOLE,
-        cachedInputTokens=WHOLE,
-        cacheReadInputTokens=WHOLE,
-        cacheWriteInputTokens=WHOLE,
-        reasoningTokens=WHOLE,
+        inputTokens=WHOLE_NUMBER,
+        outputTokens=WHOLE_NUMBER,
+        totalTokens=WHOLE_NUMBER,
+        cachedTokens=WHOLE_NUMBER,
+        cachedInputTokens=WHOLE_NUMBER,
+        cacheReadInputTokens=WHOLE_NUMBER,
+        cacheWriteInputTokens=WHOLE_NUMBER,
+        reasoningTokens=WHOLE_NUMBER,
     ),
-    "providerMetadata": OPEN,
+    "providerMetadata": OPEN_OBJECT,
 }
 RESPONSE = st.one_of(
-    maybe(
+    fixed_dict(
         {
             "kind": st.just("tool-call"),
             "toolCalls": st.lists(
-                maybe({"toolName": NAME}, callId=NAME, assistantText=TEXT, arguments=JSON),
+                fixed_dict({"toolName": NAME}, callId=NAME, assistantText=TEXT, arguments=JSON),
                 max_size=3,
             ),
         },
         assistantText=TEXT,
-        **SHARED,
+        **RESPONSE_FIELDS,
     ),
-    maybe(
+    fixed_dict(
         {"kind": st.just("final-report"), "reportContent": TEXT},
         assistantText=TEXT,
         reportFormat=TEXT,
         status=st.sampled_from(["success", "failure", "partial"]),
         reportContentJson=JSON,
         reportMessages=JSON,
-        **SHARED,
+        **RESPONSE_FIELDS,
     ),
-    maybe({"kind": st.just("text"), "assistantText": TEXT}, **SHARED),
+    fixed_dict({"kind": st.just("text"), "assistantText": TEXT}, **RESPONSE_FIELDS),
 )
-THROWN = st.one_of(
-    OPEN.filter(lambda error: not {"status", "headers"} & error.keys()),
-    maybe(
+THROWN_ERROR = st.one_of(
+    OPEN_OBJECT.filter(lambda error: not {"status", "headers"} & error.keys()),
+    fixed_dict(
         {},
         name=st.sampled_from(["NetworkError", "TimeoutError", "AuthError"]) | JSON,
         code=st.sampled_from(["ECONNRESET", "quota"]) | JSON,
         message=JSON,
         status=st.integers(400, 599) | st.none(),
-        headers=st.dictionaries(st.sampled_from(["retry-after", "X-A"]), st.just("3") | WHOLE),
+        headers=st.dictionaries(
+            st.sampled_from(["retry-after", "X-A"]), st.just("3") | WHOLE_NUMBER
+        ),
         responseBody=JSON,
         stack=TEXT,
     ),
 )
-TURN = maybe(
+TURN = fixed_dict(
     {"response": RESPONSE},
     expectedTools=st.lists(NAME | st.just("agent__task_status"), max_size=2),
     allowMissingTools=st.booleans(),
@@ -165,8 +169,8 @@ TURN = maybe(
     ),
     failureMessage=TEXT,
     failureRetryable=st.booleans(),
-    failureRetryAfterMs=WHOLE,
-    failureError=THROWN,
+    failureRetryAfterMs=WHOLE_NUMBER,
+    failureError=THROWN_ERROR,
 )
 SCRIPTS = st.builds(
     lambda id, more, turns: {
@@ -175,7 +179,7 @@ SCRIPTS = st.builds(
         "turns": [{"turn": number, **t} for number, t in enumerate(turns, 1)],
     },
     NAME,
-    maybe({}, description=TEXT, systemPromptMustInclude=st.lists(TEXT, max_size=2)),
+    fixed_dict({}, description=TEXT, systemPromptMustInclude=st.lists(TEXT, max_size=2)),
     st.lists(TURN, max_size=3),
 )
-"""Documents of the requirement's kind that load."""
+"""Valid turn scripts."""

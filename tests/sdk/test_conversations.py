@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.client_factories import SYNC_OR_ASYNC
 from tests.sdk.clients import MODELS, make_client
 from tests.sdk.conversations import Call, ConversationOptions, start_conversation
@@ -98,7 +98,7 @@ def test_first_of_two_requests_consumes_the_step(live: Live, mode: str, provider
 def test_an_agents_run_of_three_turns(
     live: Live, mode: str, provider: str, model: str, *, streamed: bool
 ) -> None:
-    live.load(*examples())
+    live.load(*shipped_scripts())
     conversation = start_conversation(
         live, provider, model, ConversationOptions(mode, streamed, tuple(AGENTS))
     )

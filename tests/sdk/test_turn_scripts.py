@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.clients import ProviderClient
 from tests.sdk.errors import ERRORS
 from tests.support.live_server import Live
 
-SCRIPTS = {document["id"]: document for document in examples()}
+SCRIPTS = {document["id"]: document for document in shipped_scripts()}
 CLOSED = {"message": "This account is closed."}
 # A client's parsed form of a scripted raw body.
 BODIES: dict[str, Any] = {"openai": CLOSED, "responses": CLOSED, "anthropic": {"error": CLOSED}}

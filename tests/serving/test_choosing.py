@@ -21,7 +21,7 @@ from scenarios_app.serving.choose import StepSelection, choose_in_band, to_recei
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
-from tests.engine.asking import ask, saying, scenario, step
+from tests.engine.match_builders import chat_request, scenario, step, user_text_match
 from tests.serving.modes import marked
 
 STRICT = Expect(temperature=0.2)
@@ -33,7 +33,9 @@ async def decided(
     *scenarios: Scenario, state: MemoryState | None = None, said: str = "hi", **fields: Any
 ) -> Decision:
     index = build_index(scenarios)
-    choosing = StepSelection(index, ask(said, **fields), "a", frozenset(), state or MemoryState())
+    choosing = StepSelection(
+        index, chat_request(said, **fields), "a", frozenset(), state or MemoryState()
+    )
     return await choosing.choose()
 
 
@@ -42,13 +44,13 @@ def named(decision: Decision) -> list[str]:
 
 
 async def test_a_step_without_failures_counts_no_attempt_and_gives_what_it_captured() -> None:
-    match = saying(regex="(?P<city>Paris|Rome)")
+    match = user_text_match(regex="(?P<city>Paris|Rome)")
     found = await decided(scenario("s", step(match)), said="in Rome")
     assert (found.kind, found.attempt, found.groups) == ("step", 0, {"city": "Rome"})
 
 
 async def test_a_failing_attempt_gives_what_its_step_captured_too() -> None:
-    match = saying(regex="(?P<city>Paris|Rome)")
+    match = user_text_match(regex="(?P<city>Paris|Rome)")
     found = await decided(scenario("s", step(match, failures=Failures(times=1))), said="in Rome")
     assert (found.kind, found.way, found.attempt) == ("failure", "match", 1)
     assert found.groups == {"city": "Rome"}
@@ -58,7 +60,7 @@ async def test_a_scenario_that_a_header_names_answers_alone() -> None:
     own, other = scenario("own", step(key="own")), scenario("other", step(), priority=5)
     found = await decided(own, other, headers={"x-mockllm-scenario": "own"})
     assert found.scenario is own
-    nothing = scenario("own", step(saying(equals="never"), key="own"))
+    nothing = scenario("own", step(user_text_match(equals="never"), key="own"))
     found = await decided(nothing, other, headers={"x-mockllm-scenario": "own"})
     assert (found.kind, found.way) == ("unmatched", "match")
 
@@ -105,10 +107,10 @@ async def test_an_unknown_id_is_told_with_the_names_like_it() -> None:
 async def test_in_a_scenario_that_a_header_names_its_own_steps_alone_are_near(
     catch_all: bool,
 ) -> None:
-    near = step(saying(contains="hello"), key="near")
+    near = step(user_text_match(contains="hello"), key="near")
     rest = [step(key="rest")] if catch_all else []
     one = scenario("one", near, *rest, catch_all=catch_all)
-    other = scenario("other", step(saying(contains="hi!"), key="nearer"))
+    other = scenario("other", step(user_text_match(contains="hi!"), key="nearer"))
     found = await decided(one, other, headers={"x-mockllm-scenario": "one"})
     assert named(found) == ["one/near"]
     assert found.fallback is catch_all
@@ -163,7 +165,7 @@ def test_a_call_is_told_as_it_came() -> None:
 
 
 def test_a_block_in_a_request_is_answered_with_the_call_that_brought_it() -> None:
-    request = ask(marked({"messages": [{"request_url_echo": {}}]}))
+    request = chat_request(marked({"messages": [{"request_url_echo": {}}]}))
     found = choose_in_band(call(raw_query="a=b"), request, Options(inband=True))
     assert found is not None and found.scripted is not None and found.way == "in_band"
     (choice,) = found.scripted.choices
@@ -171,7 +173,7 @@ def test_a_block_in_a_request_is_answered_with_the_call_that_brought_it() -> Non
 
 
 def test_a_wrong_block_is_refused_by_its_place() -> None:
-    request = ask(marked({"messages": [{"text": 5}]}))
+    request = chat_request(marked({"messages": [{"text": 5}]}))
     with pytest.raises(WireError) as refused:
         choose_in_band(call(), request, Options(inband=True))
     error = refused.value.answer

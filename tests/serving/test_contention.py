@@ -8,7 +8,7 @@ from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.scenario import Failures, Step
 from scenarios_app.engine.state import AttemptRef, StepRef
 from scenarios_app.serving.choose import CLAIM_BATCH, StepSelection
-from tests.engine.asking import ask, scenario, step
+from tests.engine.match_builders import chat_request, scenario, step
 
 
 class Watched(MemoryState):
@@ -31,7 +31,7 @@ async def chosen(state: MemoryState, *steps: Step, others: int = 0) -> Decision:
     for one in steps[:others]:
         assert await state.consume("a", StepRef("s", one.key, one.label))
     index = build_index([scenario("s", *steps)])
-    return await StepSelection(index, ask("hi"), "a", frozenset(), state).choose()
+    return await StepSelection(index, chat_request("hi"), "a", frozenset(), state).choose()
 
 
 async def taken(state: MemoryState, session: str = "a") -> list[str]:

@@ -1,1 +1,1 @@
-"""Scenarios as rows, the catalog, the journal, loading."""
+"""Tests of scenarios as rows, of the catalog, of the journal and of loading."""

@@ -1,4 +1,4 @@
-"""Scenarios for the catalog in few words, and what it shows of them."""
+"""Scenarios in the database, and their names in the catalog."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario
 
 
-def one(name: str = "weather", **fields: Any) -> Scenario:
-    """A scenario of one step, stored."""
+def create_scenario(name: str = "weather", **fields: Any) -> Scenario:
+    """Store a scenario of one step."""
     scenario = Scenario.objects.create(name=name, **fields)
     scenario.steps.create(order=1, answer_text="Sunny.")
     return scenario
 
 
-def names() -> set[str]:
-    """The scenarios that requests see."""
+def catalog_names() -> set[str]:
+    """Return the names of the scenarios that requests see."""
     return set(catalog.index().by_name)

@@ -1,4 +1,4 @@
-"""A database that other processes can reach, and a journal that ends with its test."""
+"""Databases that other processes can reach, and a journal that is stopped after its test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.journal import Journal
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 from tests.support import migrated_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """One that nobody has made tables in."""
+    """Return the URL of a database without tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/empty.sqlite3"
     else:

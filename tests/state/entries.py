@@ -1,4 +1,4 @@
-"""Journal entries in few words."""
+"""Journal entries for tests."""
 
 from typing import Any
 from uuid import uuid4
@@ -8,7 +8,8 @@ from scenarios_app.models import ServedRequest
 
 
 def entry(**fields: Any) -> JournalEntry:
-    given: dict[str, Any] = {
+    """Return a journal entry; `fields` override the defaults."""
+    defaults: dict[str, Any] = {
         "uid": str(uuid4()),
         "at": 1_800_000_000.25,
         "session": "default",
@@ -18,9 +19,9 @@ def entry(**fields: Any) -> JournalEntry:
         "outcome": "complete",
         "duration_ms": 1.5,
     }
-    return JournalEntry(**(given | fields))
+    return JournalEntry(**(defaults | fields))
 
 
-def paths() -> list[str]:
-    """The paths in the journal, in its order."""
+def journal_paths() -> list[str]:
+    """Return the paths of the stored requests, in order."""
     return list(ServedRequest.objects.order_by("pk").values_list("path", flat=True))

@@ -1,4 +1,4 @@
-"""Stored answers contain no API key of the request that made them."""
+"""Stored answers contain no API key of their request."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SECRET = "sk-proj-0123456789abcdef"
 DATA = b"\x00\xff one\r\n" + SECRET.encode() + b"\ntwo"
 
 
-async def stored(write: ArchiveWrite, *secrets: str) -> bytes:
+async def archived_data(write: ArchiveWrite, *secrets: str) -> bytes:
     state = MemoryState()
     await store([write], "s", archive=state, secrets=secrets)
     data = await state.recall_response("s", write.name)
@@ -20,20 +20,20 @@ async def stored(write: ArchiveWrite, *secrets: str) -> bytes:
 
 
 @pytest.mark.parametrize("secrets", [(), ("sk-another-0123456789",)])
-async def test_uploaded_file_without_the_key_is_stored_to_the_byte(
+async def test_uploaded_file_without_the_key_is_stored_unchanged(
     secrets: tuple[str, ...],
 ) -> None:
     file = File("file-1", 7, 1, "in.jsonl", "batch", DATA)
-    assert decode_file(await stored(file_write(file), *secrets)) == file
+    assert decode_file(await archived_data(file_write(file), *secrets)) == file
 
 
 async def test_key_in_an_uploaded_file_is_masked_and_other_bytes_stay() -> None:
     file = File("file-1", 7, 1, f"{SECRET}.jsonl", "batch", DATA)
-    read = decode_file(await stored(file_write(file), SECRET))
-    assert SECRET.encode() not in read.data and SECRET not in read.name
-    assert read.data.startswith(b"\x00\xff one\r\n") and read.data.endswith(b"cdef\ntwo")
+    file_read = decode_file(await archived_data(file_write(file), SECRET))
+    assert SECRET.encode() not in file_read.data and SECRET not in file_read.name
+    assert file_read.data.startswith(b"\x00\xff one\r\n") and file_read.data.endswith(b"cdef\ntwo")
 
 
 async def test_key_in_a_stored_response_is_masked() -> None:
-    data = await stored(ArchiveWrite("resp_1", f'"a {SECRET} b"'.encode()), SECRET)
+    data = await archived_data(ArchiveWrite("resp_1", f'"a {SECRET} b"'.encode()), SECRET)
     assert SECRET.encode() not in data

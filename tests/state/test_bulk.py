@@ -1,4 +1,4 @@
-"""What is written many at a time leaves the same rows and the same history as one by one."""
+"""Bulk writes leave the same rows and history as single writes."""
 
 from typing import Any
 
@@ -11,51 +11,69 @@ from scenarios_app.store import add_history, save_steps
 
 pytestmark = pytest.mark.django_db
 
-KINDS = {"published": (Scenario, Step), "drafts": (Draft, DraftStep)}
-ODD: list[dict[str, Any]] = [
+MODELS = {"published": (Scenario, Step), "drafts": (Draft, DraftStep)}
+UNUSUAL_ROWS: list[dict[str, Any]] = [
     {"answer_text": '50 % of "it\'s" \\ back', "match_extra": {"turn": None, "z": 1, "a": [True]}},
     {"match_user": "%s ? :x {{ y }}", "expect_temperature": 0.5, "match_stream": False},
     {"name": "ünïcode ✓", "turn": 3, "match_tools": ["a", "b"], "consume": False},
 ]
 # Columns that differ between two writes.
-OWN = {"history_id", "key", "history_date", "id", "scenario", "scenario_id", "updated_at"}
+VARYING_COLUMNS = {
+    "history_id",
+    "key",
+    "history_date",
+    "id",
+    "scenario",
+    "scenario_id",
+    "updated_at",
+}
 
 
-def history(model: Any, scenario: Any) -> list[dict[str, Any]]:
+def history_rows(model: Any, scenario: Any) -> list[dict[str, Any]]:
     records = model.history.filter(scenario_id=scenario.pk).order_by("history_id")
-    return [{k: v for k, v in row.items() if k not in OWN} for row in records.values()]
+    return [{k: v for k, v in row.items() if k not in VARYING_COLUMNS} for row in records.values()]
 
 
-def columns(scenario: Any) -> list[dict[str, Any]]:
-    own = {"id", "key", "version", "scenario_id"}
-    return [{k: v for k, v in row.items() if k not in own} for row in scenario.steps.values()]
+def step_rows(scenario: Any) -> list[dict[str, Any]]:
+    varying_columns = {"id", "key", "version", "scenario_id"}
+    return [
+        {k: v for k, v in row.items() if k not in varying_columns}
+        for row in scenario.steps.values()
+    ]
 
 
-@pytest.mark.parametrize(("parent", "model"), KINDS.values(), ids=KINDS)
-def test_rows_and_history_are_those_of_saving_one_by_one(parent: Any, model: Any) -> None:
-    ones, many = (parent.objects.create(name=name) for name in ("ones", "many"))
-    for number, values in enumerate(ODD):
-        model.objects.create(scenario=ones, order=number, **values)
-    new = [model(scenario=many, order=number, **values) for number, values in enumerate(ODD)]
+@pytest.mark.parametrize(("parent", "model"), MODELS.values(), ids=MODELS)
+def test_bulk_write_gives_the_rows_and_history_of_single_writes(parent: Any, model: Any) -> None:
+    single_scenario, bulk_scenario = (
+        parent.objects.create(name=name) for name in ("single", "bulk")
+    )
+    for number, values in enumerate(UNUSUAL_ROWS):
+        model.objects.create(scenario=single_scenario, order=number, **values)
+    new = [
+        model(scenario=bulk_scenario, order=number, **values)
+        for number, values in enumerate(UNUSUAL_ROWS)
+    ]
     save_steps(new=new)
-    for scenario in (ones, many):
+    for scenario in (single_scenario, bulk_scenario):
         steps = list(scenario.steps.all())
         for step in steps[1:]:
             step.answer_text, step.order, step.match_extra = "changed", step.order + 5, {"a": "%s"}
-        if scenario is ones:
+        if scenario is single_scenario:
             for step in steps[1:]:
                 step.save()
             steps[0].delete()
         else:
-            changed = ["answer_text", "order", "match_extra"]
-            save_steps(changed=steps[1:], columns=changed, gone=steps[:1])
-    assert columns(many) == columns(ones)
-    told = sorted(history(model, many), key=lambda row: row["history_type"])
-    assert told == sorted(history(model, ones), key=lambda row: row["history_type"])
-    assert [row["history_type"] for row in told] == ["+"] * 3 + ["-"] + ["~"] * 2
+            changed_columns = ["answer_text", "order", "match_extra"]
+            save_steps(changed=steps[1:], columns=changed_columns, gone=steps[:1])
+    assert step_rows(bulk_scenario) == step_rows(single_scenario)
+    bulk_history = sorted(history_rows(model, bulk_scenario), key=lambda row: row["history_type"])
+    assert bulk_history == sorted(
+        history_rows(model, single_scenario), key=lambda row: row["history_type"]
+    )
+    assert [row["history_type"] for row in bulk_history] == ["+"] * 3 + ["-"] + ["~"] * 2
 
 
-def test_the_history_says_who_and_why(rf: Any) -> None:
+def test_history_has_user_and_reason(rf: Any) -> None:
     scenario = Scenario.objects.create(name="a")
     request = rf.get("/")
     request.user = User.objects.create_user("editor")
@@ -77,7 +95,7 @@ def test_many_more_rows_than_a_statement_takes_are_written() -> None:
     )
 
 
-def test_each_bulk_write_moves_the_catalog_and_the_scenarios_version() -> None:
+def test_bulk_write_changes_the_versions_of_catalog_and_scenario() -> None:
     scenario = Scenario.objects.create(name="a")
     steps = [Step(scenario=scenario, order=n) for n in range(3)]
     writes: list[dict[str, Any]] = [
@@ -103,7 +121,7 @@ def test_a_changed_step_keeps_its_key_and_gets_a_new_version() -> None:
     assert step.version != version
 
 
-def test_nothing_to_write_writes_nothing() -> None:
+def test_empty_bulk_write_changes_no_version() -> None:
     Scenario.objects.create(name="a")
     number = CatalogVersion.objects.get().number
     save_steps()

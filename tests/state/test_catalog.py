@@ -1,4 +1,4 @@
-"""The catalog: always what was committed last, compiled no more often than it has to be."""
+"""The catalog has the last committed scenarios, and compiles only what changed."""
 
 import ast
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from scenarios_app.catalog import snapshot as snapshot_module
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.changes import CatalogQuerySet
-from tests.state.catalogs import names, one
+from tests.state.catalogs import catalog_names, create_scenario
 from tests.support.database_engine import on_sqlite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def text(name: str) -> str:
-    """The text that the first step of a scenario answers with."""
+def answer_text(name: str) -> str:
+    """Return the text with which the first step of a scenario answers."""
     answer = catalog.index().by_name[name].steps[0].produce.non_streaming
     assert isinstance(answer, ScriptedAnswer)
     return "".join(getattr(part, "text", "") for part in answer.choices[0].parts)
@@ -46,21 +46,21 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_next_request_sees_a_change_whatever_way_it_is_made(
+def test_next_request_sees_a_change_by_any_method(
     change: Callable[[], object],
 ) -> None:
     for name in "ab":
-        one(name)
-    assert names() == {"a", "b"}
+        create_scenario(name)
+    assert catalog_names() == {"a", "b"}
     change()
-    assert names() == {"a"}
+    assert catalog_names() == {"a"}
 
 
-def test_the_next_request_sees_rows_that_were_made_in_bulk() -> None:
-    assert names() == set()
+def test_next_request_sees_rows_of_a_bulk_create() -> None:
+    assert catalog_names() == set()
     (scenario,) = Scenario.objects.bulk_create([Scenario(name="a")])
     Step.objects.bulk_create([Step(scenario=scenario, order=1, answer_text="Hi.")])
-    assert text("a") == "Hi."
+    assert answer_text("a") == "Hi."
 
 
 STEP_CHANGES: dict[str, Callable[[Step], object]] = {
@@ -73,80 +73,82 @@ STEP_CHANGES: dict[str, Callable[[Step], object]] = {
 
 
 @pytest.mark.parametrize("change", STEP_CHANGES.values(), ids=STEP_CHANGES)
-def test_an_edited_step_answers_anew_and_keeps_its_identity(
+def test_edited_step_has_its_new_answer_and_its_old_key(
     change: Callable[[Step], object],
 ) -> None:
-    one()
+    create_scenario()
     before = catalog.index().by_name["weather"]
     step = Step.objects.get()
     step.answer_text = "Rain."
     change(step)
-    assert text("weather") == "Rain."
+    assert answer_text("weather") == "Rain."
     assert catalog.index().by_name["weather"].steps[0].key == before.steps[0].key
 
 
 def test_a_step_that_moves_changes_both_scenarios() -> None:
-    one()
-    other = one(name="other")
-    assert names() == {"weather", "other"}
-    Step.objects.filter(scenario__name="weather").update(scenario=other)
+    create_scenario()
+    other_scenario = create_scenario(name="other")
+    assert catalog_names() == {"weather", "other"}
+    Step.objects.filter(scenario__name="weather").update(scenario=other_scenario)
     by_name = catalog.index().by_name
     assert (len(by_name["weather"].steps), len(by_name["other"].steps)) == (0, 2)
 
 
-def test_a_deleted_step_is_gone() -> None:
-    scenario = one()
-    assert text("weather") == "Sunny."
+def test_deleted_step_is_removed_from_the_catalog() -> None:
+    scenario = create_scenario()
+    assert answer_text("weather") == "Sunny."
     scenario.steps.get().delete()
     assert catalog.index().by_name["weather"].steps == ()
 
 
-def test_a_transaction_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert names() == set()
-    taken: list[int] = []
-    take = snapshot_module.take_snapshot
+def test_transaction_causes_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert catalog_names() == set()
+    snapshots: list[int] = []
+    take_snapshot = snapshot_module.take_snapshot
     monkeypatch.setattr(
-        catalog_module, "take_snapshot", lambda known: (taken.append(1), take(known))[1]
+        catalog_module,
+        "take_snapshot",
+        lambda previous: (snapshots.append(1), take_snapshot(previous))[1],
     )
     with transaction.atomic():
         for number in range(5):
-            one(str(number))
-    assert len(names()) == 5
-    assert len(taken) == 1
+            create_scenario(str(number))
+    assert len(catalog_names()) == 5
+    assert len(snapshots) == 1
 
 
 def test_rolled_back_change_is_not_in_the_catalog() -> None:
-    one()
+    create_scenario()
     index = catalog.index()
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        one("rolled back")
+        create_scenario("rolled back")
         raise ZeroDivisionError
     assert catalog.index() is index
 
 
 def test_a_change_after_a_savepoint_that_was_rolled_back_is_seen() -> None:
-    assert names() == set()
+    assert catalog_names() == set()
     with transaction.atomic():
         with pytest.raises(ZeroDivisionError), transaction.atomic():
-            one("rolled back")
+            create_scenario("rolled back")
             raise ZeroDivisionError
-        one("kept")
-    assert names() == {"kept"}
+        create_scenario("kept")
+    assert catalog_names() == {"kept"}
 
 
 def test_an_open_transaction_is_not_seen_before_its_end() -> None:
-    assert names() == set()
+    assert catalog_names() == set()
     with transaction.atomic():
-        one("a")
-        assert names() == set()
-    assert names() == {"a"}
+        create_scenario("a")
+        assert catalog_names() == set()
+    assert catalog_names() == {"a"}
 
 
-def test_an_edit_compiles_its_own_scenario_alone(
+def test_edit_compiles_only_its_scenario(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     for number in range(20):
-        one(str(number))
+        create_scenario(str(number))
     before = catalog.index().by_name
     Step.objects.filter(scenario__name="7").update(answer_text="New.")
     after = catalog.index().by_name
@@ -155,31 +157,31 @@ def test_an_edit_compiles_its_own_scenario_alone(
         catalog.reload()
 
 
-def test_a_request_asks_the_database_nothing(
+def test_request_needs_no_query(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    one()
+    create_scenario()
     with django_assert_num_queries(0):
-        assert names() == {"weather"}
+        assert catalog_names() == {"weather"}
         assert catalog.problems == ()
 
 
 async def test_the_first_request_may_come_on_an_event_loop() -> None:
     await Scenario.objects.acreate(name="a")
     catalog.forget()
-    assert names() == {"a"}
+    assert catalog_names() == {"a"}
 
 
-def test_disabled_scenarios_are_not_there() -> None:
-    one(enabled=False)
-    assert names() == set()
+def test_disabled_scenario_is_not_in_the_catalog() -> None:
+    create_scenario(enabled=False)
+    assert catalog_names() == set()
 
 
 def test_emptied_tables_are_seen() -> None:
-    one()
-    assert names() == {"weather"}
+    create_scenario()
+    assert catalog_names() == {"weather"}
     call_command("flush", verbosity=0, interactive=False)
-    assert names() == set()
+    assert catalog_names() == set()
 
 
 @on_sqlite
@@ -189,26 +191,29 @@ def test_a_database_in_memory_is_not_polled() -> None:
     catalog.stop()
 
 
-def test_no_row_of_the_catalog_can_be_changed_past_it() -> None:
-    """Every manager announces its bulk methods, and nobody goes round the managers."""
+def test_every_write_of_catalog_rows_is_announced() -> None:
+    """Every manager announces its bulk methods, and no module bypasses the managers."""
     for model in (Scenario, Step):
         for manager in model._meta.managers:
             assert isinstance(manager.get_queryset(), CatalogQuerySet), manager
     for package in ("mockllm_site", "scenarios_app", "chat_app", "traces_app"):
         for module in (ROOT / package).rglob("*.py"):
             if module != ROOT / "scenarios_app" / "models" / "changes.py":
-                used = {
-                    n.attr
-                    for n in ast.walk(ast.parse(module.read_text()))
-                    if isinstance(n, ast.Attribute)
+                attribute_names = {
+                    node.attr
+                    for node in ast.walk(ast.parse(module.read_text()))
+                    if isinstance(node, ast.Attribute)
                 }
-                assert not used & {"_base_manager", "_raw_delete", "_insert", "_update"} - (
-                    {"_insert"} if module.parent.name == "journal" else set()
-                ), module
+                assert not attribute_names & {
+                    "_base_manager",
+                    "_raw_delete",
+                    "_insert",
+                    "_update",
+                } - ({"_insert"} if module.parent.name == "journal" else set()), module
 
 
-def test_every_bulk_method_that_django_has_is_known() -> None:
-    """A new one that sends no signals would have to be announced as well."""
+def test_every_bulk_method_of_django_is_covered() -> None:
+    """A new bulk method sends no signals and would have to be announced."""
     changing = {name for name in dir(CatalogQuerySet) if name.startswith(("bulk", "update"))}
     assert changing == {"bulk_create", "bulk_update", "update", "update_or_create"}
 
@@ -223,7 +228,7 @@ def test_every_bulk_method_that_django_has_is_known() -> None:
         ("file:/mockllm?vfs=memdb", False),
     ],
 )
-def test_database_in_memory_is_told_from_a_file_with_that_word_in_its_path(
+def test_database_in_memory_is_distinguished_from_a_file_with_memory_in_its_path(
     monkeypatch: pytest.MonkeyPatch, name: object, is_shared: bool
 ) -> None:
     database = SimpleNamespace(vendor="sqlite", settings_dict={"NAME": name})

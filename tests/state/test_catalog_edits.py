@@ -1,5 +1,4 @@
-"""After an edit only what has changed is read and compiled, and what comes of it is what compiling
-everything would give."""
+"""After an edit only changed rows are read and compiled, with the result of compiling all."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,17 +12,22 @@ from hypothesis import strategies as st
 from scenarios_app.catalog.snapshot import Snapshot, take_snapshot
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import save_steps
-from tests.engine.asking import ask
+from tests.engine.match_builders import chat_request
 from tests.support.hypothesis_profiles import often
 
 pytestmark = pytest.mark.django_db
 
 STEPS = 6
-ASKED = [ask("rain"), ask("sun"), ask("rain and sun"), ask("else")]
+SAMPLE_REQUESTS = [
+    chat_request("rain"),
+    chat_request("sun"),
+    chat_request("rain and sun"),
+    chat_request("else"),
+]
 Edit = Callable[[Scenario, int], object]
 
 
-def made(steps: int = STEPS, name: str = "weather") -> Scenario:
+def create_steps(steps: int = STEPS, name: str = "weather") -> Scenario:
     scenario = Scenario.objects.create(name=name, variables={"city": "Oslo"})
     save_steps(
         new=[
@@ -36,14 +40,14 @@ def made(steps: int = STEPS, name: str = "weather") -> Scenario:
     return scenario
 
 
-def at(scenario: Scenario, n: int) -> Step:
+def step_at(scenario: Scenario, n: int) -> Step:
     steps = scenario.steps.all()
     return steps[n % len(steps)]
 
 
-def edited(**columns: Any) -> Edit:
+def edit_step(**columns: Any) -> Edit:
     def edit(scenario: Scenario, n: int) -> None:
-        step = at(scenario, n)
+        step = step_at(scenario, n)
         for name, value in columns.items():
             setattr(step, name, value)
         step.save()
@@ -51,63 +55,65 @@ def edited(**columns: Any) -> Edit:
     return edit
 
 
-def of_scenario(**columns: Any) -> Edit:
+def edit_scenario(**columns: Any) -> Edit:
     return lambda scenario, n: Scenario.objects.filter(pk=scenario.pk).update(**columns)
 
 
-def without(scenario: Scenario, n: int) -> None:
+def delete_step(scenario: Scenario, n: int) -> None:
     if scenario.steps.count() > 1:
-        at(scenario, n).delete()
+        step_at(scenario, n).delete()
 
 
 EDITS: dict[str, Edit] = {
-    "an answer": edited(answer_text="another answer"),
-    "some columns": lambda s, n: _save_some(at(s, n)),
-    "a condition": edited(match_user="rain"),
-    "a condition of another mode": edited(match_user="sun", match_user_mode="equals"),
-    "a name": edited(name="sunny"),
-    "no name": edited(name=""),
-    "a turn": edited(turn=1),
-    "another turn": edited(turn=2, match_user=""),
-    "a template": edited(answer_text="It rains in {{ city }}."),
-    "a mistake": edited(answer_text="It rains in {{ nowhere }}."),
-    "a move to the front": edited(order=0),
-    "a move to the end": edited(order=999),
-    "consumed never": edited(consume=False),
+    "an answer": edit_step(answer_text="another answer"),
+    "some columns": lambda s, n: _save_one_column(step_at(s, n)),
+    "a condition": edit_step(match_user="rain"),
+    "a condition of another mode": edit_step(match_user="sun", match_user_mode="equals"),
+    "a name": edit_step(name="sunny"),
+    "no name": edit_step(name=""),
+    "a turn": edit_step(turn=1),
+    "another turn": edit_step(turn=2, match_user=""),
+    "a template": edit_step(answer_text="It rains in {{ city }}."),
+    "a mistake": edit_step(answer_text="It rains in {{ nowhere }}."),
+    "a move to the front": edit_step(order=0),
+    "a move to the end": edit_step(order=999),
+    "consumed never": edit_step(consume=False),
     "many at once": lambda s, n: s.steps.update(consume=n % 2 == 0),
     "new keys": lambda s, n: s.steps.all().renew_keys(),
     "one more": lambda s, n: s.steps.create(order=n, answer_text="new", match_user="sun"),
     "two more": lambda s, n: Step.objects.bulk_create(
         [Step(scenario=s, order=n, answer_text=text) for text in ("c", "d")]
     ),
-    "one less": without,
-    "moved in bulk": lambda s, n: save_steps(changed=_reversed(s), columns=["order"]),
+    "one less": delete_step,
+    "moved in bulk": lambda s, n: save_steps(changed=_reverse_order(s), columns=["order"]),
     "gone in bulk": lambda s, n: save_steps(gone=list(s.steps.all())[:-1]),
-    "another priority": of_scenario(priority=5),
-    "other variables": of_scenario(variables={"town": "Bergen"}),
-    "chosen by id": of_scenario(select="first_user_message"),
-    "chosen by match": of_scenario(select="match"),
-    "switched off": of_scenario(enabled=False),
-    "switched on": of_scenario(enabled=True),
+    "another priority": edit_scenario(priority=5),
+    "other variables": edit_scenario(variables={"town": "Bergen"}),
+    "chosen by id": edit_scenario(select="first_user_message"),
+    "chosen by match": edit_scenario(select="match"),
+    "switched off": edit_scenario(enabled=False),
+    "switched on": edit_scenario(enabled=True),
 }
 
 
-def _save_some(step: Step) -> None:
+def _save_one_column(step: Step) -> None:
     step.answer_text, step.match_user = "kept", "not kept"
     step.save(update_fields=["answer_text"])
 
 
-def _reversed(scenario: Scenario) -> list[Step]:
+def _reverse_order(scenario: Scenario) -> list[Step]:
     steps = list(scenario.steps.all())
     for number, step in enumerate(reversed(steps)):
         step.order = number
     return steps
 
 
-def shown(snapshot: Snapshot) -> tuple[object, ...]:
-    """All that requests and pages see of it."""
-    found = [[c.step.key for c in snapshot.index.candidates(request)] for request in ASKED]
-    return snapshot.index.by_name, snapshot.problems, snapshot.number, found
+def visible_state(snapshot: Snapshot) -> tuple[object, ...]:
+    """Return everything that requests and pages see of a snapshot."""
+    candidate_keys = [
+        [c.step.key for c in snapshot.index.candidates(request)] for request in SAMPLE_REQUESTS
+    ]
+    return snapshot.index.by_name, snapshot.problems, snapshot.number, candidate_keys
 
 
 @settings(
@@ -116,73 +122,77 @@ def shown(snapshot: Snapshot) -> tuple[object, ...]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.tuples(st.sampled_from(sorted(EDITS)), st.integers(0, STEPS)), max_size=6))
-def test_an_edit_after_another_gives_what_compiling_everything_gives(
+def test_snapshot_after_edits_equals_a_new_snapshot(
     edits: list[tuple[str, int]],
 ) -> None:
     with transaction.atomic():
-        scenario = made()
-        made(2, "other")
+        scenario = create_steps()
+        create_steps(2, "other")
         snapshot = take_snapshot(None)
         for name, n in edits:
             EDITS[name](scenario, n)
             snapshot = take_snapshot(snapshot)
-            assert shown(snapshot) == shown(take_snapshot(None))
+            assert visible_state(snapshot) == visible_state(take_snapshot(None))
         transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_each_edit_by_itself_too(edit: Edit) -> None:
-    scenario = made()
+def test_snapshot_after_one_edit_equals_a_new_snapshot(edit: Edit) -> None:
+    scenario = create_steps()
     before = take_snapshot(None)
     edit(scenario, 2)
-    assert shown(take_snapshot(before)) == shown(take_snapshot(None))
+    assert visible_state(take_snapshot(before)) == visible_state(take_snapshot(None))
 
 
-def test_a_step_that_has_not_changed_is_wrong_by_what_its_scenario_says_now() -> None:
-    scenario = made()
-    edited(answer_text="It rains in {{ city }}.")(scenario, 3)
-    right = take_snapshot(None)
-    of_scenario(variables={"town": "Bergen"})(scenario, 0)
-    wrong = take_snapshot(right)
-    assert (right.problems, wrong.index.by_name) == ((), {})
-    assert [problem.step for problem in wrong.problems] == [4]
+def test_unchanged_step_becomes_invalid_by_an_edit_of_its_scenario() -> None:
+    scenario = create_steps()
+    edit_step(answer_text="It rains in {{ city }}.")(scenario, 3)
+    valid_snapshot = take_snapshot(None)
+    edit_scenario(variables={"town": "Bergen"})(scenario, 0)
+    invalid_snapshot = take_snapshot(valid_snapshot)
+    assert (valid_snapshot.problems, invalid_snapshot.index.by_name) == ((), {})
+    assert [problem.step for problem in invalid_snapshot.problems] == [4]
 
 
 def test_a_turn_that_another_step_has_is_a_problem() -> None:
     scenario = Scenario.objects.create(name="by id", select="first_user_message")
     steps = [Step(scenario=scenario, order=n, turn=n, answer_text=f"{n}") for n in (1, 2, 3)]
     save_steps(new=steps)
-    right = take_snapshot(None)
-    edited(turn=1)(scenario, 2)
-    wrong = take_snapshot(right)
-    assert len(right.index.by_name["by id"].steps) == 3
-    assert wrong.index.by_name == {}
-    assert shown(wrong) == shown(take_snapshot(None))
+    valid_snapshot = take_snapshot(None)
+    edit_step(turn=1)(scenario, 2)
+    invalid_snapshot = take_snapshot(valid_snapshot)
+    assert len(valid_snapshot.index.by_name["by id"].steps) == 3
+    assert invalid_snapshot.index.by_name == {}
+    assert visible_state(invalid_snapshot) == visible_state(take_snapshot(None))
 
 
 @pytest.mark.parametrize("steps", [10, 100])
-def test_of_an_edited_scenario_the_changed_step_alone_is_read(steps: int) -> None:
-    scenario = made(steps)
+def test_only_the_changed_step_of_an_edited_scenario_is_read(steps: int) -> None:
+    scenario = create_steps(steps)
     before = take_snapshot(None)
-    edited(answer_text="another")(scenario, 3)
+    edit_step(answer_text="another")(scenario, 3)
     with CaptureQueriesContext(
         connection,
-    ) as seen:
+    ) as queries:
         after = take_snapshot(before)
-    whole = [q["sql"] for q in seen.captured_queries if "answer_text" in q["sql"]]
-    assert len(whole) == 1
-    assert f"IN ({at(scenario, 3).pk})" in whole[0]
-    one, other = (s.index.by_name["weather"].steps for s in (before, after))
-    assert [a is b for a, b in zip(one, other, strict=True)] == [n != 3 for n in range(steps)]
+    row_queries = [q["sql"] for q in queries.captured_queries if "answer_text" in q["sql"]]
+    assert len(row_queries) == 1
+    assert f"IN ({step_at(scenario, 3).pk})" in row_queries[0]
+    old_steps, new_steps = (s.index.by_name["weather"].steps for s in (before, after))
+    assert [a is b for a, b in zip(old_steps, new_steps, strict=True)] == [
+        n != 3 for n in range(steps)
+    ]
 
 
 def test_lookup_is_rebuilt_only_for_changed_conditions() -> None:
-    scenario = made()
+    scenario = create_steps()
     first = take_snapshot(None)
-    edited(answer_text="another")(scenario, 3)
+    edit_step(answer_text="another")(scenario, 3)
     second = take_snapshot(first)
-    edited(match_user="another")(scenario, 3)
+    edit_step(match_user="another")(scenario, 3)
     third = take_snapshot(second)
-    one, two, three = (s.index.layers[0][0]._lookup for s in (first, second, third))
-    assert one is two
-    assert two is not three
+    first_lookup, second_lookup, third_lookup = (
+        s.index.layers[0][0]._lookup for s in (first, second, third)
+    )
+    assert first_lookup is second_lookup
+    assert second_lookup is not third_lookup

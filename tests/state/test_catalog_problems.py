@@ -1,4 +1,4 @@
-"""Rows that cannot be used, and a database that fails: what was good goes on."""
+"""Invalid rows and database errors leave the valid part of the catalog in use."""
 
 from typing import Any
 
@@ -9,27 +9,27 @@ from scenarios_app import catalog as catalog_module
 from scenarios_app.catalog import Catalog, catalog
 from scenarios_app.catalog import snapshot as snapshot_module
 from scenarios_app.store import RowProblem
-from tests.state.catalogs import names, one
+from tests.state.catalogs import catalog_names, create_scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_invalid_row_is_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    good = one(name="good")
-    bad = one(name="bad")
-    bad.steps.create(order=2, answer_text="{{ nobody }}", jitter=3.0)
-    assert names() == {"good"}
+def test_invalid_row_is_omitted_and_reported(caplog: pytest.LogCaptureFixture) -> None:
+    valid_scenario = create_scenario(name="good")
+    invalid_scenario = create_scenario(name="bad")
+    invalid_scenario.steps.create(order=2, answer_text="{{ nobody }}", jitter=3.0)
+    assert catalog_names() == {"good"}
     places = {(p.scenario, p.step, p.place) for p in catalog.problems}
     assert ("bad", 2, "produce.pacing.jitter") in places
     assert str(catalog.problems[0]) in caplog.text
-    assert good.steps.count() == 1
-    bad.steps.filter(order=2).update(answer_text="Hi.", jitter=None)
-    assert names() == {"good", "bad"}
+    assert valid_scenario.steps.count() == 1
+    invalid_scenario.steps.filter(order=2).update(answer_text="Hi.", jitter=None)
+    assert catalog_names() == {"good", "bad"}
     assert catalog.problems == ()
 
 
-def test_a_problem_of_the_whole_scenario_names_no_step() -> None:
-    one(tags=["rain", 1])
+def test_problem_of_a_scenario_has_no_step() -> None:
+    create_scenario(tags=["rain", 1])
     (problem,) = catalog.problems
     assert (problem.scenario, problem.step, problem.place) == ("weather", None, "tags[1]")
     assert str(problem) == f"weather: tags[1]: {problem.message}"
@@ -40,7 +40,7 @@ def test_a_problem_reads_as_one_line() -> None:
     assert str(problem) == "weather: step 2: produce.text: expected a string"
 
 
-def test_a_row_that_cannot_be_compiled_does_not_take_others_with_it(
+def test_row_that_cannot_be_compiled_does_not_affect_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     compile_scenario = snapshot_module.compile_scenario
@@ -51,42 +51,42 @@ def test_a_row_that_cannot_be_compiled_does_not_take_others_with_it(
         return compile_scenario(document, **keys)
 
     monkeypatch.setattr(snapshot_module, "compile_scenario", fail)
-    one(name="good")
-    one(name="bad")
-    assert names() == {"good"}
+    create_scenario(name="good")
+    create_scenario(name="bad")
+    assert catalog_names() == {"good"}
     (problem,) = catalog.problems
     assert problem.message == "cannot be compiled: our own mistake"
     assert "our own mistake" in caplog.text
 
 
-def test_a_database_that_fails_leaves_the_last_good_snapshot(
+def test_database_error_keeps_the_last_valid_snapshot(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one()
+    create_scenario()
     index = catalog.index()
 
-    def fail(known: object) -> None:
+    def fail(previous: object) -> None:
         raise OperationalError("gone")
 
     monkeypatch.setattr(catalog_module, "take_snapshot", fail)
-    one("later")
+    create_scenario("later")
     assert catalog.index() is index
     assert "catalog: could not be read" in caplog.text
     with pytest.raises(OperationalError):
         Catalog().reload()
 
 
-def test_a_change_in_the_middle_of_reading_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    one()
-    number = snapshot_module.catalog_number
+def test_change_during_a_read_is_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    create_scenario()
+    catalog_number = snapshot_module.catalog_number
     reads = iter(range(100))
 
-    def moving() -> int | None:
+    def number_changed_while_reading() -> int | None:
         if next(reads) == 1:
-            one("in between")
-        return number()
+            create_scenario("in between")
+        return catalog_number()
 
-    monkeypatch.setattr(snapshot_module, "catalog_number", moving)
+    monkeypatch.setattr(snapshot_module, "catalog_number", number_changed_while_reading)
     snapshot = snapshot_module.take_snapshot({})
     assert set(snapshot.index.by_name) == {"weather", "in between"}
-    assert snapshot.number == number()
+    assert snapshot.number == catalog_number()

@@ -1,4 +1,4 @@
-"""Drafts in the database: nothing but their own pages knows of them, and fixtures keep them."""
+"""Drafts in the database: visible only on their pages, and kept by fixtures."""
 
 import json
 from io import StringIO
@@ -30,41 +30,42 @@ WEATHER = {
 }
 
 
-def loaded(**changes: object) -> Scenario:
+def load_weather(**changes: object) -> Scenario:
     load(load_documents(WEATHER | changes))
     return Scenario.objects.get(name="weather")
 
 
-def a_draft(text: str = "snow") -> Draft:
-    """Of a published scenario, with another answer of its second step, and a step that matches
-    all, of which lint would complain."""
-    draft, _ = get_or_create_draft(loaded())
+def create_draft(text: str = "snow") -> Draft:
+    """Create a draft of a published scenario, with a changed answer and a broad step."""
+    draft, _ = get_or_create_draft(load_weather())
     draft.steps.filter(order=2).update(answer_text=text)
     draft.steps.create(order=3, answer_text="anything")
     return draft
 
 
-def printed(*command: str, **options: object) -> str:
+def command_output(*command: str, **options: object) -> str:
     output = StringIO()
     call_command(*command, stdout=output, **options)
     return output.getvalue()
 
 
-def published(draft: Draft) -> Scenario:
+def publish_draft(draft: Draft) -> Scenario:
     return publish(draft, seen=plan_publication(draft).token)
 
 
-def answers(scenario: Scenario) -> list[str]:
+def answer_texts(scenario: Scenario) -> list[str]:
     return list(scenario.steps.values_list("answer_text", flat=True))
 
 
 def test_scenario_queries_return_no_drafts(client: Client) -> None:
-    a_draft()
+    create_draft()
     Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
     document = dump(document_of(Scenario.objects.get()))
-    assert json.loads(printed("export_scenarios")) == document
-    assert [dump(one) for one in CommonScenarios().list_all().documents] == [document]
-    assert printed("check_scenarios") == "no problems; scenarios: 1, steps: 2\n"
+    assert json.loads(command_output("export_scenarios")) == document
+    assert [
+        dump(listed_document) for listed_document in CommonScenarios().list_all().documents
+    ] == [document]
+    assert command_output("check_scenarios") == "no problems; scenarios: 1, steps: 2\n"
     assert list(catalog.index().by_name) == ["weather"]
     assert coverage().steps == 2
     assert stored_suspicions() == ()
@@ -72,7 +73,7 @@ def test_scenario_queries_return_no_drafts(client: Client) -> None:
 
 
 def test_draft_changes_do_not_reload_the_catalog() -> None:
-    draft = a_draft()
+    draft = create_draft()
     number = CatalogVersion.objects.get().number
     snapshot = catalog.snapshot()
     draft.name = "other"
@@ -84,14 +85,14 @@ def test_draft_changes_do_not_reload_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("natural", [True, False])
-def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> None:
-    draft = a_draft()
+def test_loaded_dump_restores_drafts(natural: bool, tmp_path: Path) -> None:
+    draft = create_draft()
     Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
     keys = list(Step.objects.values_list("key", flat=True))
     file = tmp_path / "all.json"
     options = {"use_natural_primary_keys": natural, "use_natural_foreign_keys": natural}
-    file.write_text(printed("dumpdata", "scenarios_app", **options))
-    found = plan_publication(draft)
+    file.write_text(command_output("dumpdata", "scenarios_app", **options))
+    plan = plan_publication(draft)
     Draft.objects.all().delete()
     Scenario.objects.all().delete()
     # Twice: the second time, existing rows are found.
@@ -102,37 +103,37 @@ def test_a_dump_brings_drafts_back_as_drafts(natural: bool, tmp_path: Path) -> N
         ("weather", "weather"),
     ]
     assert DraftStep.objects.count() == 4
-    again = Draft.objects.get(name="weather")
-    assert plan_publication(again) == found
-    scenario = published(again)
-    assert answers(scenario) == ["rain", "snow", "anything"]
+    draft_again = Draft.objects.get(name="weather")
+    assert plan_publication(draft_again) == plan
+    scenario = publish_draft(draft_again)
+    assert answer_texts(scenario) == ["rain", "snow", "anything"]
     assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
 
 
-def test_a_load_replaces_what_is_published_and_leaves_the_draft() -> None:
-    draft = a_draft()
-    loaded(priority=7)
+def test_load_replaces_the_published_scenario_and_keeps_the_draft() -> None:
+    draft = create_draft()
+    load_weather(priority=7)
     assert Draft.objects.get(published__name="weather") == draft
     assert plan_publication(draft).meanwhile[0] == "priority set to 7"
 
 
-def test_a_load_of_the_same_is_no_change_meanwhile() -> None:
-    draft = a_draft()
-    scenario = loaded()
+def test_load_of_the_same_document_is_no_change() -> None:
+    draft = create_draft()
+    scenario = load_weather()
     assert plan_publication(draft).meanwhile == ()
     keys = list(scenario.steps.values_list("key", flat=True))
-    published(draft)
+    publish_draft(draft)
     assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
 
 
 def test_change_by_a_fixture_is_seen_without_history(tmp_path: Path) -> None:
-    draft = a_draft()
+    draft = create_draft()
     file = tmp_path / "one.json"
     fields = {"scenario": ["weather"], "order": 1, "answer_text": "hail"}
     file.write_text(json.dumps([{"model": "scenarios_app.step", "fields": fields}]))
     call_command("loaddata", str(file), verbosity=0)
-    found = plan_publication(draft)
-    assert (found.meanwhile, found.who) == (
+    plan = plan_publication(draft)
+    assert (plan.meanwhile, plan.who) == (
         (
             "step 1 removed",
             "step 1 added",
@@ -142,17 +143,17 @@ def test_change_by_a_fixture_is_seen_without_history(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("base", [{}, [], {"scenario": 1, "steps": {}}, {"steps": []}])
-def test_a_draft_that_does_not_say_what_it_was_made_of_asks_before_it_publishes(
+def test_draft_without_a_valid_base_reports_a_change(
     base: object,
 ) -> None:
-    draft = a_draft()
+    draft = create_draft()
     Draft.objects.filter(pk=draft.pk).update(base=base)
     draft.refresh_from_db()
     assert plan_publication(draft).meanwhile
 
 
-def test_a_draft_is_a_row_that_people_know() -> None:
-    draft = a_draft()
+def test_draft_has_natural_keys_and_readable_names() -> None:
+    draft = create_draft()
     step = draft.steps.get(order=2)
     assert Draft.objects.get_by_natural_key(*draft.natural_key()) == draft
     assert DraftStep.objects.get_by_natural_key(*step.natural_key()) == step

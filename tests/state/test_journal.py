@@ -1,4 +1,4 @@
-"""The journal: what is recorded can be read after a flush, bounded, without secrets."""
+"""The journal: recorded entries are readable after a flush, limited, and without secrets."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,24 +14,24 @@ from pytest_django import Settings
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal
 from scenarios_app.models import ServedRequest
-from tests.state import cases
-from tests.state.entries import entry, paths
-from tests.state.outside import run
+from tests.state import django_cases
+from tests.state.entries import entry, journal_paths
+from tests.state.other_process import run_script
 
 CANARY = "canary-1f2e3d4c5b6a"
 
 
-def written(journal: Journal, **fields: Any) -> ServedRequest:
+def record_and_read(journal: Journal, **fields: Any) -> ServedRequest:
     journal.record(entry(**fields))
     assert journal.flush()
     return ServedRequest.objects.get()
 
 
-def test_a_flush_makes_readable_what_was_recorded_before_it(journal: Journal) -> None:
+def test_flush_stores_entries_recorded_before_it(journal: Journal) -> None:
     for number in range(800):
         journal.record(entry(path=f"/{number}"))
     assert journal.flush()
-    assert paths() == [f"/{number}" for number in range(800)]
+    assert journal_paths() == [f"/{number}" for number in range(800)]
 
 
 def test_a_flush_does_not_wait_for_more_to_come(
@@ -41,27 +41,27 @@ def test_a_flush_does_not_wait_for_more_to_come(
     for path in ("/1", "/2"):
         journal.record(entry(path=path))
         assert journal.flush(timeout=20)
-    assert paths() == ["/1", "/2"]
+    assert journal_paths() == ["/1", "/2"]
 
 
 def test_threads_record_without_losing_any(journal: Journal) -> None:
-    def many(name: int) -> None:
+    def record_many(name: int) -> None:
         for number in range(50):
             journal.record(entry(path=f"/{name}/{number}"))
 
-    threads = [Thread(target=many, args=(name,)) for name in range(4)]
+    threads = [Thread(target=record_many, args=(name,)) for name in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     journal.flush()
-    assert sorted(paths()) == sorted(f"/{name}/{n}" for name in range(4) for n in range(50))
+    assert sorted(journal_paths()) == sorted(f"/{name}/{n}" for name in range(4) for n in range(50))
 
 
-def test_a_row_holds_all_that_was_recorded(journal: Journal) -> None:
+def test_row_has_all_fields_of_the_entry(journal: Journal) -> None:
     uid = str(uuid4())
-    near: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
-    row = written(
+    near_misses: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
+    row = record_and_read(
         journal,
         uid=uid,
         provider="openai",
@@ -76,7 +76,7 @@ def test_a_row_holds_all_that_was_recorded(journal: Journal) -> None:
         attempt=2,
         fault="stall",
         violations=("no tool",),
-        near_misses=near,
+        near_misses=near_misses,
         timings={"first_ms": 3.0},
         request_headers={"accept": "*/*"},
         request_body='{"a": "é"}'.encode(),
@@ -90,7 +90,7 @@ def test_a_row_holds_all_that_was_recorded(journal: Journal) -> None:
     assert (row.scenario, row.step, row.step_key) == ("weather", "call the tool", "k1")
     assert (row.way, row.matched, row.fallback, row.attempt) == ("match", True, False, 2)
     assert (row.outcome, row.fault, row.status, row.streamed) == ("complete", "stall", 200, True)
-    assert (row.violations, row.near_misses) == (["no tool"], near)
+    assert (row.violations, row.near_misses) == (["no tool"], near_misses)
     assert (row.duration_ms, row.timings) == (1.5, {"first_ms": 3.0})
     assert (row.request_headers, row.request_body) == ({"accept": "*/*"}, '{"a": "é"}')
     assert (row.request_bytes, row.request_cut) == (11, False)
@@ -104,36 +104,40 @@ def test_the_ring_keeps_the_newest_rows(journal: Journal, settings: Settings) ->
     for number in range(12):
         journal.record(entry(path=f"/{number}"))
     journal.flush()
-    assert paths() == [f"/{number}" for number in range(7, 12)]
+    assert journal_paths() == [f"/{number}" for number in range(7, 12)]
 
 
-def test_bodies_are_cut_between_characters_and_say_so(journal: Journal, settings: Settings) -> None:
+def test_long_body_is_cut_between_characters_and_marked(
+    journal: Journal, settings: Settings
+) -> None:
     settings.MOCKLLM_JOURNAL_BODY_BYTES = 4
-    row = written(journal, request_body="aéée".encode(), response_body=(b"abc", b"def", b"ghi"))
+    row = record_and_read(
+        journal, request_body="aéée".encode(), response_body=(b"abc", b"def", b"ghi")
+    )
     assert (row.request_body, row.request_bytes, row.request_cut) == ("aé", 6, True)
     assert (row.response_body, row.response_bytes, row.response_cut) == ("abcd", 9, True)
 
 
-def test_a_body_as_long_as_the_limit_is_whole(journal: Journal, settings: Settings) -> None:
+def test_body_as_long_as_the_limit_is_not_cut(journal: Journal, settings: Settings) -> None:
     settings.MOCKLLM_JOURNAL_BODY_BYTES = 4
-    row = written(journal, request_body=b"abcd")
+    row = record_and_read(journal, request_body=b"abcd")
     assert (row.request_body, row.request_cut) == ("abcd", False)
 
 
-def test_bytes_that_are_no_text_are_shown(journal: Journal) -> None:
-    row = written(journal, request_body=b"\xff\x00\xc3", path="/a\0b")
+def test_bytes_that_are_no_text_are_escaped(journal: Journal) -> None:
+    row = record_and_read(journal, request_body=b"\xff\x00\xc3", path="/a\0b")
     assert (row.request_body, row.path) == ("\\xff\\x00\\xc3", "/a\\x00b")
 
 
-def test_question_and_answer_are_kept_as_far_as_they_are_shown(journal: Journal) -> None:
-    row = written(journal, asked="q" * 1_000, answered="Yes.")
+def test_question_and_answer_are_cut_at_200_characters(journal: Journal) -> None:
+    row = record_and_read(journal, asked="q" * 1_000, answered="Yes.")
     assert (row.asked, row.answered) == ("q" * 200, "Yes.")
 
 
 def test_no_secret_reaches_the_database(journal: Journal) -> None:
     body = f'{{"headers": {{"x-api-key": "{CANARY}"}}, "said": "my key is {CANARY}"}}'.encode()
     mismatch = {"field": "headers.authorization", "expected": "a", "actual": "Bearer short"}
-    row = written(
+    row = record_and_read(
         journal,
         session=CANARY,
         query={"key": CANARY, "q": CANARY},
@@ -148,25 +152,25 @@ def test_no_secret_reaches_the_database(journal: Journal) -> None:
         response_headers=(("x-echo", CANARY), ("set-cookie", f"a={CANARY}")),
         response_body=(body[:40], body[40:]),
     )
-    kept = serializers.serialize("json", [row])
-    assert CANARY not in kept
-    assert "Bearer short" not in kept
+    serialized_row = serializers.serialize("json", [row])
+    assert CANARY not in serialized_row
+    assert "Bearer short" not in serialized_row
     assert row.request_headers["authorization"] == "Bearer ***5b6a"
 
 
-def test_stopping_writes_what_is_left_and_recording_starts_again(journal: Journal) -> None:
+def test_stop_writes_remaining_entries_and_recording_can_restart(journal: Journal) -> None:
     journal.record(entry(path="/before"))
     thread = journal._thread
     assert journal.stop()
     assert thread is not None
     assert not thread.is_alive()
-    assert paths() == ["/before"]
+    assert journal_paths() == ["/before"]
     journal.record(entry(path="/after"))
     journal.flush()
-    assert paths() == ["/before", "/after"]
+    assert journal_paths() == ["/before", "/after"]
 
 
-def test_flushing_and_stopping_a_journal_that_never_began_is_nothing() -> None:
+def test_journal_without_entries_can_be_flushed_and_stopped() -> None:
     journal = Journal()
     assert journal.flush()
     assert journal.stop()
@@ -177,12 +181,12 @@ def test_an_idle_journal_holds_no_connection(
 ) -> None:
     closed = Event()
 
-    class Watched:
+    class WatchedConnection:
         def close(self) -> None:
             connection.close()
             closed.set()
 
-    monkeypatch.setattr(journal_module, "connection", Watched())
+    monkeypatch.setattr(journal_module, "connection", WatchedConnection())
     monkeypatch.setattr(journal_module, "IDLE_SECONDS", 0.01)
     journal.record(entry())
     journal.flush()
@@ -190,27 +194,27 @@ def test_an_idle_journal_holds_no_connection(
 
 
 def test_rows_of_a_test_case_end_with_it(journal: Journal) -> None:
-    cases.JournalCase.journal = journal
-    assert cases.run(cases.JournalCase) == 2
+    django_cases.JournalCase.journal = journal
+    assert django_cases.run_case(django_cases.JournalCase) == 2
     journal.flush()
-    assert paths() == []
+    assert journal_paths() == []
     journal.record(entry(path="/later"))
     journal.flush()
-    assert (paths(), journal.failed) == (["/later"], 0)
+    assert (journal_paths(), journal.failed) == (["/later"], 0)
 
 
-RECORDS = """
+RECORD_SCRIPT = """
 from tests.state.entries import entry
 from scenarios_app.journal import journal
 for number in range(450):
     journal.record(entry(path=f"/{number}"))
 """
-COUNTS = """
+COUNT_SCRIPT = """
 from scenarios_app.models import ServedRequest
 print(ServedRequest.objects.count())
 """
 
 
-def test_the_end_of_the_process_writes_what_is_left(shared_database: str, tmp_path: Path) -> None:
-    run(shared_database, RECORDS, folder=tmp_path)
-    assert run(shared_database, COUNTS, folder=tmp_path) == "450\n"
+def test_end_of_the_process_writes_remaining_entries(shared_database: str, tmp_path: Path) -> None:
+    run_script(shared_database, RECORD_SCRIPT, folder=tmp_path)
+    assert run_script(shared_database, COUNT_SCRIPT, folder=tmp_path) == "450\n"

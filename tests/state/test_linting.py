@@ -1,4 +1,4 @@
-"""Lint of scenarios as a person or CI meets it."""
+"""Lint of scenarios by `check_scenarios`, and the tools known from the journal."""
 
 import json
 from io import StringIO
@@ -17,18 +17,18 @@ from tests.state.entries import entry
 
 pytestmark = pytest.mark.django_db
 
-BROAD = {"name": "greedy", "steps": [{"consume": False, "produce": {"text": "Hi."}}]}
+BROAD_SCENARIO = {"name": "greedy", "steps": [{"consume": False, "produce": {"text": "Hi."}}]}
 
 
-def journalled(body: Any, **fields: Any) -> None:
+def store_request(body: Any, **fields: Any) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     row = row_of(entry(request_body=text.encode()), body_bytes=65_536)
     ServedRequest.objects.create(**row._asdict() | fields)
 
 
-def test_warnings_are_told_and_end_well(tmp_path: Path) -> None:
+def test_warnings_are_printed_and_the_command_succeeds(tmp_path: Path) -> None:
     path = tmp_path / "greedy.json"
-    path.write_text(json.dumps(BROAD))
+    path.write_text(json.dumps(BROAD_SCENARIO))
     out, err = StringIO(), StringIO()
     call_command("check_scenarios", str(path), stdout=out, stderr=err)
     assert err.getvalue().startswith("greedy: step 1: it has no condition")
@@ -38,53 +38,55 @@ def test_warnings_are_told_and_end_well(tmp_path: Path) -> None:
 
 def test_strict_makes_a_warning_the_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "greedy.json"
-    path.write_text(json.dumps(BROAD))
-    with pytest.raises(CommandError, match=r"^warnings found: 1$") as raised:
+    path.write_text(json.dumps(BROAD_SCENARIO))
+    with pytest.raises(CommandError, match=r"^warnings found: 1$") as error:
         call_command(
             "check_scenarios", str(path), strict=True, stdout=StringIO(), stderr=StringIO()
         )
-    assert raised.value.returncode == 1
+    assert error.value.returncode == 1
 
 
-def test_a_disabled_scenario_is_passed_over() -> None:
-    load(load_documents({**BROAD, "enabled": False}))
+def test_disabled_scenario_is_not_linted() -> None:
+    load(load_documents({**BROAD_SCENARIO, "enabled": False}))
     err = StringIO()
     call_command("check_scenarios", stdout=StringIO(), stderr=err)
     assert err.getvalue() == ""
 
 
-def test_the_journal_tells_which_tools_there_are() -> None:
-    journalled({"tools": [{"type": "function", "function": {"name": "one"}}]})
-    journalled({"tools": [{"name": "two", "input_schema": {}}]})
-    journalled({"tools": [{"functionDeclarations": [{"name": "three"}, {"name": "four"}]}]})
+def test_offered_tools_are_read_from_the_journal() -> None:
+    store_request({"tools": [{"type": "function", "function": {"name": "one"}}]})
+    store_request({"tools": [{"name": "two", "input_schema": {}}]})
+    store_request({"tools": [{"functionDeclarations": [{"name": "three"}, {"name": "four"}]}]})
     assert offered_tools() == {"one", "two", "three", "four"}
 
 
 def test_tools_of_input_items_and_namespaces_are_offered() -> None:
     custom = {"type": "custom", "custom": {"name": "one"}}
-    journalled({"tools": [custom, {"type": "namespace", "name": "n", "tools": [{"name": "two"}]}]})
+    store_request(
+        {"tools": [custom, {"type": "namespace", "name": "n", "tools": [{"name": "two"}]}]}
+    )
     inner = {"type": "namespace", "name": "functions", "tools": [{"name": "exec"}]}
     added = {"type": "additional_tools", "tools": [inner]}
     call = {"type": "function_call", "name": "earlier"}
-    journalled({"input": [added, call, "x", 7], "tools": []})
+    store_request({"input": [added, call, "x", 7], "tools": []})
     assert offered_tools() == {"one", "two", "exec"}
 
 
 @pytest.mark.parametrize(
     "body", ['{"tools": ', '["tools"]', '{"tools": 7}', '{"tools": [7, {"function": null}]}', "{}"]
 )
-def test_bodies_that_offer_nothing_are_passed_over(body: str) -> None:
-    journalled(body)
+def test_body_without_tools_offers_none(body: str) -> None:
+    store_request(body)
     assert offered_tools() == set()
 
 
 def test_a_body_that_was_cut_is_not_read() -> None:
-    journalled({"tools": [{"name": "one"}]}, request_cut=True)
+    store_request({"tools": [{"name": "one"}]}, request_cut=True)
     assert offered_tools() == set()
 
 
 def test_a_tool_that_no_request_offered_is_a_warning_of_stored_scenarios() -> None:
-    journalled({"tools": [{"name": "get_weather"}]})
+    store_request({"tools": [{"name": "get_weather"}]})
     step = {"match": {"tools": ["get_wether"]}, "produce": {"text": "Hi."}}
     load(load_documents({"name": "typo", "steps": [step]}))
     err = StringIO()

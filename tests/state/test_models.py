@@ -1,4 +1,4 @@
-"""The tables: words, natural keys, versions, history, and fields that forms leave as they are."""
+"""Models: choices, natural keys, versions, history and form fields."""
 
 from io import StringIO
 from typing import Any, get_args
@@ -17,25 +17,25 @@ from scenarios_app.models.fields import JsonField, LinesField, NamesField, Scrip
 
 
 @pytest.mark.parametrize(
-    ("choices", "words"),
+    ("choices", "values"),
     [
         (fields.FinishReason, get_args(parts.FinishReason)),
         (fields.Reasoning, get_args(scenario.Reasoning)),
         (fields.Select, get_args(scenario.Select)),
     ],
 )
-def test_a_column_offers_the_document_s_words(
-    choices: type[models.TextChoices], words: list[str]
+def test_choices_of_a_column_are_those_of_the_document(
+    choices: type[models.TextChoices], values: list[str]
 ) -> None:
-    assert sorted(choices.values) == sorted(words)
+    assert sorted(choices.values) == sorted(values)
 
 
 @pytest.mark.django_db
-def test_the_migrations_are_those_of_the_models(settings: Any) -> None:
+def test_migrations_match_the_models(settings: Any) -> None:
     settings.MIGRATION_MODULES = {}
-    told = StringIO()
-    call_command("makemigrations", "--check", "--dry-run", stdout=told)
-    assert told.getvalue() == "No changes detected\n"
+    output = StringIO()
+    call_command("makemigrations", "--check", "--dry-run", stdout=output)
+    assert output.getvalue() == "No changes detected\n"
 
 
 @pytest.mark.django_db
@@ -49,7 +49,7 @@ def test_rows_are_found_by_their_natural_keys() -> None:
 
 
 @pytest.mark.django_db
-def test_rows_have_names_that_people_know() -> None:
+def test_rows_have_readable_names() -> None:
     weather = Scenario.objects.create(name="weather")
     assert str(weather) == "weather"
     assert str(Step(scenario=weather, order=2)) == "step 2"
@@ -59,7 +59,7 @@ def test_rows_have_names_that_people_know() -> None:
 
 
 @pytest.mark.django_db
-def test_the_number_of_the_catalog_only_goes_up() -> None:
+def test_catalog_number_only_increases() -> None:
     CatalogVersion.increase("default")
     first = CatalogVersion.objects.get().number
     CatalogVersion.increase("default")
@@ -71,7 +71,7 @@ def test_the_number_of_the_catalog_only_goes_up() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_cannot_be_saved_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_does_not_change_the_catalog_number(monkeypatch: pytest.MonkeyPatch) -> None:
     weather = Scenario.objects.create(name="weather")
     before = CatalogVersion.objects.get().number
 
@@ -85,7 +85,7 @@ def test_a_row_that_cannot_be_saved_moves_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.django_db
-def test_the_history_knows_who_changed_what() -> None:
+def test_history_has_the_user_of_each_change() -> None:
     request = RequestFactory().get("/")
     request.user = User.objects.create(username="qa")
     HistoricalRecords.context.request = request
@@ -103,24 +103,24 @@ def test_the_history_knows_who_changed_what() -> None:
 
 
 @pytest.mark.django_db
-def test_json_keeps_the_order_of_its_keys_and_its_odd_values() -> None:
+def test_json_keeps_the_order_of_keys_and_unusual_values() -> None:
     value = {"z": 1, "a": [2**70, 1.0, "\0é", None], "m": {"y": True, "b": False}}
     Scenario.objects.create(name="a", variables=value)
-    stored = Scenario.objects.get().variables
-    assert stored == value
-    assert list(stored) == ["z", "a", "m"]
+    variables = Scenario.objects.get().variables
+    assert variables == value
+    assert list(variables) == ["z", "a", "m"]
     with connection.cursor() as cursor:
         cursor.execute("SELECT variables FROM scenarios_app_scenario")
         assert cursor.fetchone()[0].startswith('{"z": 1, "a": [')
 
 
-def test_json_that_no_client_could_read_is_not_stored() -> None:
+def test_nan_is_not_stored_as_json() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         JsonField().get_db_prep_value({"a": float("nan")}, connection)
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "value", "shown"),
+    ("field", "submitted", "value", "form_text"),
     [
         (NamesField(blank=True), " a, b ,,c", ["a", "b", "c"], "a, b, c"),
         (NamesField(blank=True), "", [], ""),
@@ -135,25 +135,25 @@ def test_json_that_no_client_could_read_is_not_stored() -> None:
         (JsonField(blank=True), '{"b": 1, "a": 2}', {"b": 1, "a": 2}, '{"b": 1, "a": 2}'),
     ],
 )
-def test_form_text_is_parsed(field: Any, typed: str, value: object, shown: str) -> None:
+def test_form_text_is_parsed(field: Any, submitted: str, value: object, form_text: str) -> None:
     form_field = field.formfield()
     assert form_field is not None
-    assert form_field.clean(typed) == value
-    assert form_field.prepare_value(value) == shown
-    assert not form_field.has_changed(value, typed)
+    assert form_field.clean(submitted) == value
+    assert form_field.prepare_value(value) == form_text
+    assert not form_field.has_changed(value, submitted)
     assert form_field.has_changed(value, "other")
 
 
-def test_a_form_that_is_shown_again_shows_what_was_typed() -> None:
+def test_invalid_form_keeps_the_submitted_text() -> None:
     form_field = NamesField(blank=True).formfield()
     assert form_field.prepare_value("a,, b") == "a,, b"
 
 
-def test_names_that_no_database_takes_are_refused_in_a_form() -> None:
+def test_name_with_a_null_character_is_invalid_in_a_form() -> None:
     with pytest.raises(ValidationError):
         NamesField(blank=True).formfield().clean("a, b\0")
 
 
-def test_a_required_list_is_asked_for() -> None:
+def test_required_list_must_not_be_empty() -> None:
     with pytest.raises(ValidationError):
         NamesField().formfield().clean(" , ")

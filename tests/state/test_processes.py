@@ -1,4 +1,4 @@
-"""What another process does to a database that processes share: a file, or PostgreSQL."""
+"""Changes by other processes in a shared database: a SQLite file or PostgreSQL."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.catalog import snapshot
-from tests.state.outside import run, running
+from tests.state.other_process import run_script, start_script
 
-SERVES = """
+SERVE_SCRIPT = """
 from scenarios_app.catalog import catalog
 catalog.start()
 print("ready", sorted(catalog.index().by_name), flush=True)
@@ -20,15 +20,15 @@ for line in sys.stdin:
 catalog.stop()
 print("stopped", flush=True)
 """
-LOADS = "call_command('loaddata', {path!r}, verbosity=0)"
-DISABLES = """
+LOAD_SCRIPT = "call_command('loaddata', {path!r}, verbosity=0)"
+DISABLE_SCRIPT = """
 from scenarios_app.models import Scenario
 Scenario.objects.filter(name="first").update(enabled=False)
 """
-FLUSHES = "call_command('flush', interactive=False, verbosity=0)"
+FLUSH_SCRIPT = "call_command('flush', interactive=False, verbosity=0)"
 
 
-def fixture(folder: Path, *names: str) -> str:
+def write_fixture(folder: Path, *names: str) -> str:
     rows = [
         row
         for name in names
@@ -46,16 +46,19 @@ def fixture(folder: Path, *names: str) -> str:
 
 
 def test_changes_of_another_process_are_seen_soon(shared_database: str, tmp_path: Path) -> None:
-    with running(shared_database, SERVES, folder=tmp_path) as server:
+    with start_script(shared_database, SERVE_SCRIPT, folder=tmp_path) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         assert server.stdout.readline() == "ready []\n"
         for script, names in (
-            (LOADS.format(path=fixture(tmp_path, "first", "second")), ["first", "second"]),
-            (DISABLES, ["second"]),
-            (FLUSHES, []),
+            (
+                LOAD_SCRIPT.format(path=write_fixture(tmp_path, "first", "second")),
+                ["first", "second"],
+            ),
+            (DISABLE_SCRIPT, ["second"]),
+            (FLUSH_SCRIPT, []),
         ):
-            run(shared_database, script, folder=tmp_path)
+            run_script(shared_database, script, folder=tmp_path)
             server.stdin.write(" ".join(names) + "\n")
             server.stdin.flush()
             assert server.stdout.readline() == f"{names}\n"
@@ -64,11 +67,11 @@ def test_changes_of_another_process_are_seen_soon(shared_database: str, tmp_path
         assert server.wait(60) == 0
 
 
-def test_they_are_looked_for_more_than_once_a_second() -> None:
+def test_catalog_is_polled_more_than_once_a_second() -> None:
     assert snapshot.SECONDS < 1
 
 
-EDITS = """
+EDIT_SCRIPT = """
 from threading import Thread
 from django.db import connection
 from scenarios_app.catalog import catalog
@@ -93,10 +96,10 @@ catalog.stop()
 
 
 def test_edits_of_several_threads_are_all_seen(shared_database: str, tmp_path: Path) -> None:
-    assert run(shared_database, EDITS, folder=tmp_path) == "60\n"
+    assert run_script(shared_database, EDIT_SCRIPT, folder=tmp_path) == "60\n"
 
 
-ROUND_TRIP = """
+ROUND_TRIP_SCRIPT = """
 from hypothesis import given, settings
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
@@ -115,5 +118,5 @@ print("the same")
 
 
 @pytest.mark.parametrize("shared_database", ["postgres"], indirect=True)
-def test_postgresql_gives_back_the_document_too(shared_database: str, tmp_path: Path) -> None:
-    assert run(shared_database, ROUND_TRIP, folder=tmp_path) == "the same\n"
+def test_postgresql_stores_documents_without_loss(shared_database: str, tmp_path: Path) -> None:
+    assert run_script(shared_database, ROUND_TRIP_SCRIPT, folder=tmp_path) == "the same\n"

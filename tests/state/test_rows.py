@@ -1,4 +1,4 @@
-"""Documents and rows: nothing is lost either way, and what QA thinks in is in a column."""
+"""Documents and rows: conversion without loss, and columns for the common keys."""
 
 import re
 from typing import Any
@@ -46,33 +46,33 @@ CONTRACT: dict[str, Any] = {
 }
 
 
-def document(*steps: dict[str, Any], **fields: Any) -> ScenarioDocument:
-    (loaded,) = load_documents({"name": "weather", **fields, "steps": list(steps)})
-    return loaded
+def make_document(*steps: dict[str, Any], **fields: Any) -> ScenarioDocument:
+    (document,) = load_documents({"name": "weather", **fields, "steps": list(steps)})
+    return document
 
 
-def row(step: dict[str, Any]) -> Step:
-    return rows_of(document(step))[1][0]
+def step_row(step: dict[str, Any]) -> Step:
+    return rows_of(make_document(step))[1][0]
 
 
-def filled(step: Step) -> dict[str, Any]:
-    """The columns that say something."""
-    plain = Step()
+def set_columns(step: Step) -> dict[str, Any]:
+    """Return the columns whose values are not the defaults."""
+    default_step = Step()
     return {
         column.name: value
         for column in Step._meta.concrete_fields
         if column.editable and column.name not in ("id", "scenario", "order")
-        if (value := getattr(step, column.name)) != getattr(plain, column.name)
+        if (value := getattr(step, column.name)) != getattr(default_step, column.name)
     }
 
 
 @settings(max_examples=often(200), deadline=None)
 @given(documents.documents)
-def test_unsaved_rows_give_back_the_document(drawn: ScenarioDocument) -> None:
-    scenario, steps = rows_of(drawn)
+def test_unsaved_rows_convert_back_to_the_document(source: ScenarioDocument) -> None:
+    scenario, steps = rows_of(source)
     again = document_of(scenario, steps)
-    assert dump(again) == dump(drawn)
-    assert compile_scenario(again) == compile_scenario(drawn)
+    assert dump(again) == dump(source)
+    assert compile_scenario(again) == compile_scenario(source)
 
 
 @pytest.mark.django_db
@@ -82,32 +82,32 @@ def test_unsaved_rows_give_back_the_document(drawn: ScenarioDocument) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(documents.documents)
-def test_the_database_gives_back_the_document(drawn: ScenarioDocument) -> None:
-    saved = save_document(drawn)
-    assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(drawn)
+def test_stored_rows_convert_back_to_the_document(source: ScenarioDocument) -> None:
+    saved = save_document(source)
+    assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(source)
 
 
 @settings(max_examples=often(200), deadline=None)
 @given(documents.documents)
-def test_a_form_that_changes_nothing_keeps_the_document(drawn: ScenarioDocument) -> None:
-    """Every column's own form field gives back what it was shown."""
-    scenario, steps = rows_of(drawn)
+def test_form_without_changes_keeps_the_document(source: ScenarioDocument) -> None:
+    """The form field of every column returns the value that it was initialised with."""
+    scenario, steps = rows_of(source)
     for saved in (scenario, *steps):
         for column in saved._meta.concrete_fields:
             if column.editable and (field := column.formfield()) and column.name != "scenario":
-                shown = field.prepare_value(getattr(saved, column.name))
-                cleaned = field.clean(_posted(shown))
+                initial = field.prepare_value(getattr(saved, column.name))
+                cleaned = field.clean(_submitted_text(initial))
                 setattr(saved, column.name, column.clean(cleaned, None) if cleaned else cleaned)
-    assert dump(document_of(scenario, steps)) == dump(drawn)
+    assert dump(document_of(scenario, steps)) == dump(source)
 
 
-def _posted(shown: Any) -> Any:
-    """A browser sends text, with one kind of line end."""
-    return re.sub(r"\r\n?|\n", "\r\n", shown) if isinstance(shown, str) else shown
+def _submitted_text(initial: Any) -> Any:
+    """Return a text as a browser submits it, with CRLF line ends."""
+    return re.sub(r"\r\n?|\n", "\r\n", initial) if isinstance(initial, str) else initial
 
 
-def test_each_thing_that_qa_thinks_in_has_its_column() -> None:
-    assert filled(row(CONTRACT)) == {
+def test_common_keys_have_columns() -> None:
+    assert set_columns(step_row(CONTRACT)) == {
         "name": "call the tool",
         "match_provider": "openai",
         "match_path": "/v1/chat/completions",
@@ -147,7 +147,7 @@ def test_system_prompt_tool_result_and_tool_name_have_columns() -> None:
         ],
         "tool_results": [{"name": "get_weather"}],
     }
-    columns = filled(row({"match": match, "produce": {"text": "Sunny."}}))
+    columns = set_columns(step_row({"match": match, "produce": {"text": "Sunny."}}))
     assert columns == {
         "match_system": "You are",
         "match_system_mode": "startswith",
@@ -165,10 +165,10 @@ def test_conditions_with_and_without_columns_keep_their_order() -> None:
         {"role": "user", "which": "first", "contains": "c"},
     ]
     results = [{"name": "first"}, {"name": "second", "contains": "d"}]
-    given = {"match": {"messages": messages, "tool_results": results}, "produce": {"text": "e"}}
-    step = row(given)
+    step_data = {"match": {"messages": messages, "tool_results": results}, "produce": {"text": "e"}}
+    step = step_row(step_data)
     assert (step.match_user, step.match_tool_result_name) == ("a", "first")
-    assert step_object(step) == given
+    assert step_object(step) == step_data
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,11 @@ def test_conditions_with_and_without_columns_keep_their_order() -> None:
 def test_value_without_a_column_is_kept_in_the_extra_column(
     produce: dict[str, Any], columns: dict[str, Any]
 ) -> None:
-    found = filled(row({"produce": produce}))
-    assert found == {column: value for column, value in columns.items() if value}
+    step_columns = set_columns(step_row({"produce": produce}))
+    assert step_columns == {column: value for column, value in columns.items() if value}
 
 
-def test_a_column_wins_over_its_key_in_the_extra_one() -> None:
+def test_column_overrides_its_key_in_the_extra_column() -> None:
     step = Step(answer_text="seen", answer_extra={"text": "hidden", "usage": {"cached_tokens": 1}})
     step.answer_input_tokens = 2
     step.extra = {"produce": {"text": "forgotten"}, "name": "hidden"}
@@ -209,9 +209,9 @@ def test_extra_columns_must_hold_objects() -> None:
 
 
 def test_rows_of_an_invalid_document_name_the_place() -> None:
-    with pytest.raises(DocumentError) as raised:
+    with pytest.raises(DocumentError) as error:
         document_of(Scenario(name="a"), [Step(answer_text="{{ nobody }}", jitter=2.0)])
-    assert raised.value.place.startswith("steps[0].produce")
+    assert error.value.place.startswith("steps[0].produce")
 
 
 @pytest.mark.parametrize(
@@ -236,5 +236,5 @@ def test_rows_of_an_invalid_document_name_the_place() -> None:
         ("turn", "extra"),
     ],
 )
-def test_a_place_leads_to_the_column_where_it_is_edited(place: str, column: str) -> None:
-    assert column_at(place, row(CONTRACT)) == column
+def test_path_is_mapped_to_its_column(place: str, column: str) -> None:
+    assert column_at(place, step_row(CONTRACT)) == column

@@ -1,4 +1,4 @@
-"""Requirement 003's documents as rows: loaded by the command as they are, nothing of them lost."""
+"""Turn scripts as rows: loaded by the command without loss."""
 
 import json
 from io import StringIO
@@ -16,17 +16,17 @@ from scenarios_app.store import document_of, rows_of, save_documents
 from scenarios_app.store.translate import step_object
 from tests.engine.turn_scripts import (
     SCRIPTS,
-    calls,
+    convert,
     each_collection,
-    reports,
-    says,
+    final_report_response,
     script,
+    text_response,
+    tool_call_response,
     turn,
-    written,
 )
 
 
-def loaded(path: Path) -> str:
+def load_output(path: Path) -> str:
     output = StringIO()
     call_command("load_scenarios", str(path), stdout=output)
     return output.getvalue()
@@ -34,44 +34,49 @@ def loaded(path: Path) -> str:
 
 @pytest.mark.django_db(transaction=True)
 @each_collection
-def test_load_scenarios_takes_a_list_of_them_and_answers_with_each(
+def test_load_scenarios_loads_a_list_and_prints_each_name(
     tmp_path: Path, documents: list[dict[str, Any]]
 ) -> None:
     file = tmp_path / "turns.json"
     file.write_text(json.dumps(documents))
-    assert loaded(file).splitlines() == [f"{document['id']}: new" for document in documents]
+    assert load_output(file).splitlines() == [f"{document['id']}: new" for document in documents]
     assert catalog.problems == ()
     for document in documents:
         row = Scenario.objects.get(name=document["id"])
-        assert dump(document_of(row)) == written(document)
+        assert dump(document_of(row)) == convert(document)
         compiled = catalog.index().by_name[document["id"]]
         assert [step.turn for step in compiled.steps] == [t["turn"] for t in document["turns"]]
 
 
 @pytest.mark.django_db
-def test_load_scenarios_names_the_file_and_the_place_of_a_mistake(tmp_path: Path) -> None:
-    good, bad = tmp_path / "a.json", tmp_path / "b.json"
-    good.write_text(json.dumps(script(turn())))
-    bad.write_text(json.dumps([script(turn(calls({"arguments": {}})))]))
-    with pytest.raises(CommandError) as raised:
-        loaded(tmp_path)
-    assert str(raised.value) == f"{bad}:1:89: [0].turns[0].response.toolCalls[0].toolName: missing"
+def test_load_scenarios_reports_the_path_of_an_error(tmp_path: Path) -> None:
+    valid_file, invalid_file = tmp_path / "a.json", tmp_path / "b.json"
+    valid_file.write_text(json.dumps(script(turn())))
+    invalid_file.write_text(json.dumps([script(turn(tool_call_response({"arguments": {}})))]))
+    with pytest.raises(CommandError) as error:
+        load_output(tmp_path)
+    assert (
+        str(error.value)
+        == f"{invalid_file}:1:89: [0].turns[0].response.toolCalls[0].toolName: missing"
+    )
     assert not Scenario.objects.exists()
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(SCRIPTS)
-def test_rows_give_back_the_document(data: dict[str, Any]) -> None:
+def test_rows_convert_back_to_the_document(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
-    again = document_of(*rows_of(document))
-    assert dump(again) == dump(document)
-    assert compile_scenario(again) == compile_scenario(document)
+    converted = document_of(*rows_of(document))
+    assert dump(converted) == dump(document)
+    assert compile_scenario(converted) == compile_scenario(document)
 
 
 @pytest.mark.django_db
-def test_a_final_report_is_in_columns_of_its_own() -> None:
-    report = reports("# Done", reportFormat="markdown", status="failure", reportContentJson=[1])
-    (document,) = load_documents(script(turn(report), turn(says("x"), 2)))
+def test_final_report_has_its_columns() -> None:
+    report = final_report_response(
+        "# Done", reportFormat="markdown", status="failure", reportContentJson=[1]
+    )
+    (document,) = load_documents(script(turn(report), turn(text_response("x"), 2)))
     (row,) = save_documents([document])
     first, second = row.steps.all()
     assert (first.report_content, first.report_format) == ("# Done", "markdown")

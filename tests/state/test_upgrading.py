@@ -1,4 +1,4 @@
-"""A database of an earlier version: what it holds stays, and editors may do what is new."""
+"""A database of an earlier version keeps its rows, and editors get new permissions."""
 
 import json
 from importlib import import_module
@@ -9,10 +9,10 @@ from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 
-from tests.state.outside import run
+from tests.state.other_process import run_script
 
 # Editors' permissions before the migration.
-OLD = {
+OLD_PERMISSIONS = {
     *(f"scenarios_app.{verb}_scenario" for verb in ("add", "change", "delete", "view")),
     *(f"scenarios_app.{verb}_step" for verb in ("add", "change", "delete", "view")),
     *(f"chat_app.{verb}_modelprofile" for verb in ("add", "change", "delete", "view")),
@@ -22,11 +22,11 @@ OLD = {
     "scenarios_app.view_servedrequest",
 }
 # Editors' permissions since notes on records exist.
-NEW = {
+NEW_PERMISSIONS = {
     *("chat_app.change_message", "chat_app.change_abcomparison"),
     *("traces_app.change_trace", "traces_app.delete_trace"),
 }
-UPGRADE = """
+UPGRADE_SCRIPT = """
 import json
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
@@ -71,9 +71,13 @@ print(json.dumps({
 def test_existing_rows_stay_and_are_neither_archived_nor_excluded(
     empty_database: str, tmp_path: Path
 ) -> None:
-    found = json.loads(run(empty_database, f"EDITORS = {OLD}\n{UPGRADE}", folder=tmp_path))
-    assert set(found.pop("editors")) == OLD | NEW
-    assert found == {
+    upgraded = json.loads(
+        run_script(
+            empty_database, f"EDITORS = {OLD_PERMISSIONS}\n{UPGRADE_SCRIPT}", folder=tmp_path
+        )
+    )
+    assert set(upgraded.pop("editors")) == OLD_PERMISSIONS | NEW_PERMISSIONS
+    assert upgraded == {
         "conversations": [{"title": "Köln", "archived": False, "tags": []}],
         "messages": [{"number": 1, "feedback": "like"}],
         "traces": [{"status": "completed", "model_calls": 2, "note": "", "tags": []}],
@@ -84,16 +88,19 @@ def test_existing_rows_stay_and_are_neither_archived_nor_excluded(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "changed", [OLD - {"chat_app.delete_conversation"}, OLD | {"auth.view_user"}]
+    "changed",
+    [OLD_PERMISSIONS - {"chat_app.delete_conversation"}, OLD_PERMISSIONS | {"auth.view_user"}],
 )
-def test_editors_that_somebody_changed_stay_so(changed: set[str]) -> None:
+def test_changed_permissions_of_editors_are_kept(changed: set[str]) -> None:
     group = Group.objects.get(name="QA editor")
     rows = Permission.objects.select_related("content_type")
-    group.permissions.set(row for row in rows if name(row) in changed)
+    group.permissions.set(row for row in rows if permission_name(row) in changed)
     migration = import_module("chat_app.migrations.0004_editors_write_notes")
     migration.permit(apps, connection.schema_editor())
-    assert {name(row) for row in group.permissions.select_related("content_type")} == changed
+    assert {
+        permission_name(row) for row in group.permissions.select_related("content_type")
+    } == changed
 
 
-def name(row: Permission) -> str:
+def permission_name(row: Permission) -> str:
     return f"{row.content_type.app_label}.{row.codename}"

@@ -1,4 +1,4 @@
-"""Scenario files that change while the server runs, as the watcher loads them."""
+"""Scenario files that change while the server runs, and their watcher."""
 
 import json
 import os
@@ -26,9 +26,11 @@ def write(path: Path, *texts: str, name: str = "", **more: Any) -> Path:
     return path
 
 
-class Watched:
-    """A watcher of a folder whose scenarios are loaded; `forgotten` are those that sessions
-    forgot."""
+class WatchedFolder:
+    """A watcher of a folder whose scenarios are loaded.
+
+    `forgotten` has the scenarios whose state in sessions was cleared.
+    """
 
     def __init__(self, folder: Path) -> None:
         files = scenario_files([folder])
@@ -48,30 +50,30 @@ class Watched:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
+def watched_folder(tmp_path: Path) -> Iterator[WatchedFolder]:
     write(tmp_path / "a.json", "1")
     write(tmp_path / "b.json", "1")
-    watched = Watched(tmp_path)
-    watched.during_the_wait(lambda: None)
-    yield watched
-    watched.watcher.stop()
+    folder = WatchedFolder(tmp_path)
+    folder.during_the_wait(lambda: None)
+    yield folder
+    folder.watcher.stop()
 
 
-def stored() -> dict[str, list[str]]:
+def stored_answers() -> dict[str, list[str]]:
     return {
         row.name: [step.answer_text for step in row.steps.all()] for row in Scenario.objects.all()
     }
 
 
 def test_changed_added_and_removed_files_are_loaded(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a.json", "2")
     write(tmp_path / "c.json", "1")
     (tmp_path / "b.json").unlink()
-    watched.watcher.refresh()
-    assert stored() == {"a": ["2"], "c": ["1"]}
-    assert watched.forgotten == ["a", "b"]
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {"a": ["2"], "c": ["1"]}
+    assert watched_folder.forgotten == ["a", "b"]
     assert capsys.readouterr().err.splitlines() == [
         "mockllm: c: new",
         "mockllm: a: replaced",
@@ -79,170 +81,176 @@ def test_changed_added_and_removed_files_are_loaded(
     ]
 
 
-def test_recording_is_loaded_again(watched: Watched, tmp_path: Path) -> None:
+def test_recording_is_loaded_again(watched_folder: WatchedFolder, tmp_path: Path) -> None:
     turns = [{"match": {"userMessage": "hi"}, "response": {"content": "Hi!"}}]
     (tmp_path / "aimock.json").write_text(json.dumps({"fixtures": turns}))
-    watched.watcher.refresh()
-    assert stored()["aimock"] == ["Hi!"]
+    watched_folder.watcher.refresh()
+    assert stored_answers()["aimock"] == ["Hi!"]
 
 
-def test_unchanged_files_keep_their_steps_and_what_sessions_know(
-    watched: Watched, tmp_path: Path
+def test_unchanged_files_keep_their_steps_and_session_states(
+    watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
     keys = set(Step.objects.filter(scenario__name="b").values_list("key", flat=True))
     write(tmp_path / "a.json", "2")
-    watched.watcher.refresh()
+    watched_folder.watcher.refresh()
     assert set(Step.objects.filter(scenario__name="b").values_list("key", flat=True)) == keys
-    assert watched.forgotten == ["a"]
+    assert watched_folder.forgotten == ["a"]
 
 
 @pytest.mark.parametrize("value", [True, 1.0])
 def test_number_that_becomes_a_value_of_another_type_is_loaded(
-    watched: Watched, tmp_path: Path, value: object
+    watched_folder: WatchedFolder, tmp_path: Path, value: object
 ) -> None:
     for argument in (1, value):
         steps = [{"produce": {"tool_calls": [{"name": "f", "arguments": {"a": argument}}]}}]
         (tmp_path / "c.json").write_text(json.dumps({"name": "c", "steps": steps}))
-        watched.watcher.refresh()
+        watched_folder.watcher.refresh()
     (call,) = Step.objects.get(scenario__name="c").answer_tool_calls
     assert json.dumps(call["arguments"]) == json.dumps({"a": value})
 
 
-def test_edit_in_the_admin_stays_until_its_file_changes(watched: Watched, tmp_path: Path) -> None:
+def test_edit_in_the_admin_stays_until_its_file_changes(
+    watched_folder: WatchedFolder, tmp_path: Path
+) -> None:
     Step.objects.filter(scenario__name="a").update(answer_text="edited")
     write(tmp_path / "b.json", "2")
-    watched.watcher.refresh()
-    assert stored() == {"a": ["edited"], "b": ["2"]}
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {"a": ["edited"], "b": ["2"]}
     write(tmp_path / "a.json", "3")
-    watched.watcher.refresh()
-    assert stored()["a"] == ["3"]
+    watched_folder.watcher.refresh()
+    assert stored_answers()["a"] == ["3"]
 
 
-def test_scenario_of_a_removed_file_is_in_the_trash(watched: Watched, tmp_path: Path) -> None:
+def test_scenario_of_a_removed_file_is_in_the_trash(
+    watched_folder: WatchedFolder, tmp_path: Path
+) -> None:
     before = dump(document_of(Scenario.objects.get(name="a")))
     (tmp_path / "a.json").unlink()
-    watched.watcher.refresh()
+    watched_folder.watcher.refresh()
     (entry,) = trash_entries()
     assert (entry.name, entry.steps) == ("a", 1)
     assert dump(document_of(restore(entry.pk))) == before
     write(tmp_path / "a.json", "4")
-    watched.watcher.refresh()
-    assert stored() == {"a": ["4"], "b": ["1"]}
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {"a": ["4"], "b": ["1"]}
 
 
 def test_renamed_scenario_replaces_the_one_of_the_old_name(
-    watched: Watched, tmp_path: Path
+    watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
     write(tmp_path / "a.json", "1", name="new")
-    watched.watcher.refresh()
-    assert stored() == {"b": ["1"], "new": ["1"]}
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {"b": ["1"], "new": ["1"]}
 
 
 def test_scenario_of_two_files_loses_the_steps_of_a_removed_one(
-    watched: Watched, tmp_path: Path
+    watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
     second = write(tmp_path / "c.json", "2", name="a")
-    watched.watcher.refresh()
-    assert stored()["a"] == ["1", "2"]
+    watched_folder.watcher.refresh()
+    assert stored_answers()["a"] == ["1", "2"]
     second.unlink()
-    watched.watcher.refresh()
-    assert stored()["a"] == ["1"]
+    watched_folder.watcher.refresh()
+    assert stored_answers()["a"] == ["1"]
 
 
 def test_broken_file_keeps_its_scenario_and_is_reported_once(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.json").write_text("{")
     write(tmp_path / "b.json", "2")
-    watched.watcher.refresh()
-    watched.watcher.refresh()
+    watched_folder.watcher.refresh()
+    watched_folder.watcher.refresh()
     place = f"{tmp_path / 'a.json'}:1:2"
     problem = f"{place}: not valid JSON: Expecting property name enclosed in double quotes"
-    assert stored() == {"a": ["1"], "b": ["2"]}
-    assert watched.watcher.problems == (problem,)
+    assert stored_answers() == {"a": ["1"], "b": ["2"]}
+    assert watched_folder.watcher.problems == (problem,)
     assert capsys.readouterr().err.splitlines() == [
         "mockllm: b: replaced",
         f"mockllm: {problem} (its changes are not loaded)",
     ]
     write(tmp_path / "a.json", "1")
-    watched.watcher.refresh()
-    assert watched.watcher.problems == ()
+    watched_folder.watcher.refresh()
+    assert watched_folder.watcher.problems == ()
     assert capsys.readouterr().err == "mockllm: all scenario files are valid again\n"
 
 
 def test_problem_of_a_file_whose_name_is_no_utf_8_is_reported(
-    watched: Watched, tmp_path: Path
+    watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")).write_text("{")
-    watched.watcher.refresh()
-    (problem,) = watched.watcher.problems
+    watched_folder.watcher.refresh()
+    (problem,) = watched_folder.watcher.problems
     assert "?.json" in problem
 
 
-def test_many_problems_are_kept_in_part(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_number_of_reported_problems_is_limited(
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(30):
         (tmp_path / f"x{number}.json").write_text("{")
-    watched.watcher.refresh()
-    assert len(watched.watcher.problems) == 20
+    watched_folder.watcher.refresh()
+    assert len(watched_folder.watcher.problems) == 20
     lines = capsys.readouterr().err.splitlines()
     assert (len(lines), lines[-1]) == (21, "mockllm: and 10 more problems of scenario files")
 
 
 def test_file_that_is_written_in_two_parts_is_not_reported(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.json").write_text("{")
-    watched.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
-    watched.watcher.refresh()
-    assert stored()["a"] == ["2"]
+    watched_folder.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
+    watched_folder.watcher.refresh()
+    assert stored_answers()["a"] == ["2"]
     assert capsys.readouterr().err == "mockllm: a: replaced\n"
 
 
 def test_file_that_is_removed_and_written_again_keeps_its_scenario(
-    watched: Watched, tmp_path: Path
+    watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
     pk = Scenario.objects.get(name="a").pk
     (tmp_path / "a.json").unlink()
-    watched.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
-    watched.watcher.refresh()
+    watched_folder.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
+    watched_folder.watcher.refresh()
     assert Scenario.objects.get(name="a").pk == pk
     assert trash_entries() == []
 
 
 def test_files_that_disappear_one_after_another_are_removed_together(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.json").unlink()
-    watched.during_the_wait(lambda: (tmp_path / "b.json").unlink(missing_ok=True))
-    watched.watcher.refresh()
-    assert stored() == {}
-    assert watched.forgotten == ["a", "b"]
+    watched_folder.during_the_wait(lambda: (tmp_path / "b.json").unlink(missing_ok=True))
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {}
+    assert watched_folder.forgotten == ["a", "b"]
     assert capsys.readouterr().err == "mockllm: a: removed\nmockllm: b: removed\n"
 
 
-def test_file_that_never_settles_is_loaded_as_it_is(watched: Watched, tmp_path: Path) -> None:
+def test_file_that_never_settles_is_loaded_as_it_is(
+    watched_folder: WatchedFolder, tmp_path: Path
+) -> None:
     texts = (str(number) for number in range(100))
     (tmp_path / "b.json").unlink()
-    watched.during_the_wait(lambda: write(tmp_path / "a.json", next(texts)))
-    watched.watcher.refresh()
-    assert stored() == {"a": ["9"]}
+    watched_folder.during_the_wait(lambda: write(tmp_path / "a.json", next(texts)))
+    watched_folder.watcher.refresh()
+    assert stored_answers() == {"a": ["9"]}
 
 
-def test_draft_of_a_removed_scenario_stays(watched: Watched, tmp_path: Path) -> None:
+def test_draft_of_a_removed_scenario_stays(watched_folder: WatchedFolder, tmp_path: Path) -> None:
     draft = Draft.objects.create(name="a", published=Scenario.objects.get(name="a"))
     (tmp_path / "a.json").unlink()
-    watched.watcher.refresh()
+    watched_folder.watcher.refresh()
     draft.refresh_from_db()
     assert draft.published is None
 
 
 def test_skipped_file_is_reported(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "compose.yaml").write_text("services: {}\n")
-    watched.watcher.refresh()
+    watched_folder.watcher.refresh()
     assert "compose.yaml: passed over, scenario documents are" in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.state.outside import command
+from tests.state.other_process import script_command
 
 
 class Process:
@@ -41,7 +41,7 @@ def start_process(
     database: str, script: str, *, folder: Path, **variables: str
 ) -> Iterator[Process]:
     """Run a script on a database in a child process, and kill it at the end of the block."""
-    arguments, environment = command(database, script)
+    arguments, environment = script_command(database, script)
     process = subprocess.Popen(
         arguments,
         env={**environment, **variables},

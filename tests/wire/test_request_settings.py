@@ -10,7 +10,7 @@ from scenarios_app.engine.document import load_match
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.registry import find_target
-from tests.engine.asking import match_request
+from tests.engine.match_builders import match_request
 
 HEADERS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k"}
 SCHEMA: Any = {"type": "object", "title": "Route", "properties": {"to": {"type": "string"}}}

@@ -13,7 +13,14 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.scenario import Scenario
-from tests.engine.asking import ask, say, saying, scenario, step, when
+from tests.engine.match_builders import (
+    build_match,
+    chat_request,
+    scenario,
+    step,
+    text_message,
+    user_text_match,
+)
 
 SIZES = (10, 1_000, 100_000)
 # Number of steps in each of several scenarios.
@@ -21,9 +28,9 @@ STEPS = 10
 ROUNDS = 5
 ROUND_SECONDS = 0.2
 
-OPENAI = when(provider=(TextCondition(equals="openai"),))
-REQUEST = ask(
-    say("system", "You are a helpful assistant. " * 20),
+OPENAI = build_match(provider=(TextCondition(equals="openai"),))
+REQUEST = chat_request(
+    text_message("system", "You are a helpful assistant. " * 20),
     "please answer topic 5; of these now",
     tools=["get_weather", "find_hotels"],
 )
@@ -38,7 +45,7 @@ def topics(size: int) -> Iterator[Scenario]:
 def patterns(size: int) -> Iterator[Scenario]:
     """Return steps that each match a different pattern."""
     for n in range(0, size, STEPS):
-        own = (saying(regex=f"topic {n + i}(;|,) (of|for) th[a-z]+") for i in range(STEPS))
+        own = (user_text_match(regex=f"topic {n + i}(;|,) (of|for) th[a-z]+") for i in range(STEPS))
         yield scenario(f"s{n:06}", *(step(match, f"{n + i}") for i, match in enumerate(own)))
 
 
@@ -50,7 +57,7 @@ def with_defaults(size: int) -> Iterator[Scenario]:
 
 def behind_defaults(size: int) -> Iterator[Scenario]:
     """The same, and each scenario begins with a default for another provider."""
-    other = when(provider=(TextCondition(equals="anthropic"),))
+    other = build_match(provider=(TextCondition(equals="anthropic"),))
     for one in topics(size):
         yield scenario(one.name, step(other, "default"), *one.steps[1:])
 
@@ -58,7 +65,7 @@ def behind_defaults(size: int) -> Iterator[Scenario]:
 def alike(size: int) -> Iterator[Scenario]:
     """Scenarios of one step each that all ask for the same."""
     for n in range(size):
-        yield scenario(f"s{n:06}", step(saying(contains="topic 5;"), f"{n}"))
+        yield scenario(f"s{n:06}", step(user_text_match(contains="topic 5;"), f"{n}"))
 
 
 def empty(size: int) -> Iterator[Scenario]:
@@ -74,7 +81,7 @@ def prioritised(size: int) -> Iterator[Scenario]:
 
 
 def topic(number: int) -> Match:
-    return saying(contains=f"topic {number};")
+    return user_text_match(contains=f"topic {number};")
 
 
 def microseconds(find: Callable[[], object]) -> float:

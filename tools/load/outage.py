@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import psycopg
 
 from tests.serving.processes.serve_process import serving, written
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 from tests.support.database_engine import POSTGRES
 from tools.load.attacks import SCENARIOS
 from tools.load.probing import chat

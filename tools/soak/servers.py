@@ -7,9 +7,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests.cluster.redis import machine
+from tests.cluster.redis import local_redis_url
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 
 
 def once(steps: int) -> dict[str, object]:
@@ -34,7 +34,7 @@ def shared(
         variables = {
             "MOCKLLM_ENV": "dev",
             "DATABASE_URL": address,
-            "REDIS_URL": machine() if redis is None else redis,
+            "REDIS_URL": local_redis_url() if redis is None else redis,
             "MOCKLLM_SCENARIOS": written(folder, *scenarios),
             "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
             **variables,

@@ -19,7 +19,7 @@ from chat_app.values.model_call import (
     UserTurn,
 )
 from tests.chat.ways import FAMILIES, ReceivedAnswer, Way
-from tests.engine.instructions.blocks import marked
+from tests.engine.instructions.blocks import text_with_block
 from tests.serving.pipelines import scenario
 
 WEATHER = Tool(
@@ -124,7 +124,7 @@ def test_ch_t9_the_tools_are_on_the_wire(way: Way, family: str) -> None:
     matches(way, {"expect": expect, "produce": {"text": "Yes."}})
     assert way.ask(family, tools=(WEATHER,)).text == "Yes."
     assert way.rows()[0].violations == []
-    schema = way.ask(family, UserTurn(marked(block)), tools=(WEATHER,)).text
+    schema = way.ask(family, UserTurn(text_with_block(block)), tools=(WEATHER,)).text
     assert json.loads(schema[schema.index("{") :]) == WEATHER.input_schema
 
 
@@ -221,7 +221,7 @@ def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family:
         {"tool_call": [{"name": "get_weather", "args": {"city": "Paris"}}]},
         {"text": "Second."},
     ]
-    received = way.ask(family, UserTurn(marked({"id": "b1", "messages": messages})))
+    received = way.ask(family, UserTurn(text_with_block({"id": "b1", "messages": messages})))
     assert received.text.index("First.") < received.text.index("Second.")
     ((name, arguments),) = received.calls.values()
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chat.scripts import ENDLESS
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 from tests.support import migrated_database
 from tests.support.line_process import Process, start_process
 from tests.support.required_services import require

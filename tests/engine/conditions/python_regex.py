@@ -1,6 +1,7 @@
-r"""RE2's patterns in the words of Python's `re`, the other implementation to compare with: RE2's
-classes and boundaries are ASCII's, and yet ignoring case goes beyond it (`(?i)\w` takes the Kelvin
-sign, as `k` does). `re.ASCII` alone would narrow that too.
+"""Translate RE2 patterns to Python's `re`, the second implementation to compare with.
+
+RE2's classes and boundaries are ASCII only, but its case folding is not: `(?i)\\w` matches the
+Kelvin sign, as `k` does. `re.ASCII` would narrow that too.
 """
 
 import re
@@ -18,7 +19,7 @@ _CLASSES = {
 }
 
 
-def finds(pattern: str, text: str, *, ignore_case: bool) -> bool:
-    """Whether RE2 should find it; for patterns without classes in brackets."""
+def matches_in_python(pattern: str, text: str, *, ignore_case: bool) -> bool:
+    """Return whether RE2 should match the text; for patterns without classes in brackets."""
     ascii_pattern = re.sub(r"\\.|\$", lambda token: _CLASSES.get(token[0], token[0]), pattern)
     return re.search(ascii_pattern, text, re.IGNORECASE if ignore_case else re.NOFLAG) is not None

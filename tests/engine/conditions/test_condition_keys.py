@@ -19,7 +19,7 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.shapes.fields import SomeText
-from tests.engine.asking import ask, match_request
+from tests.engine.match_builders import chat_request, match_request
 
 KEYS = (
     "json",
@@ -62,39 +62,40 @@ class MetadataIsCondition(Condition):
         return reader.request.metadata.get(self.key, "nothing")
 
 
-def kind_of(key: str) -> type[Condition]:
+def fake_kind(key: str) -> type[Condition]:
     names = {"key": key, "keyword": f"with_the_{key}", "__slots__": ()}
     return type(f"Fake{key.title()}Condition", (MetadataIsCondition,), names)
 
 
 @pytest.fixture(autouse=True)
 def fakes() -> Iterator[None]:
-    built_in = tuple(CONDITION_KINDS)
-    CONDITION_KINDS.extend(map(kind_of, KEYS))
+    """Register a fake condition for each key, and remove them afterwards."""
+    built_in_kinds = tuple(CONDITION_KINDS)
+    CONDITION_KINDS.extend(map(fake_kind, KEYS))
     yield
-    CONDITION_KINDS[:] = built_in
+    CONDITION_KINDS[:] = built_in_kinds
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_condition_with_a_pydantic_name_as_key_is_matched(key: str) -> None:
     match = load_match({key: "x"})
-    assert match_request(match, ask(metadata={key: "x"})).matched
-    missed = match_request(match, ask(metadata={key: "y"}))
-    assert [(m.field, m.expected, m.actual) for m in missed.mismatches] == [
+    assert match_request(match, chat_request(metadata={key: "x"})).matched
+    mismatch_result = match_request(match, chat_request(metadata={key: "y"}))
+    assert [(m.field, m.expected, m.actual) for m in mismatch_result.mismatches] == [
         (f"match.{key}", "x", "y")
     ]
 
 
-def test_document_with_such_keys_is_dumped_as_it_was_loaded() -> None:
+def test_document_with_pydantic_names_as_keys_is_dumped_as_loaded() -> None:
     match = dict.fromkeys(KEYS, "x")
     document = {"name": "a", "steps": [{"match": match, "produce": {"text": "hi"}}]}
-    (loaded,) = load_documents(document)
-    assert dump(loaded) == document
-    assert len(compile_scenario(loaded).steps[0].match.conditions) == len(KEYS)
+    (loaded_document,) = load_documents(document)
+    assert dump(loaded_document) == document
+    assert len(compile_scenario(loaded_document).steps[0].match.conditions) == len(KEYS)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_invalid_value_of_such_a_key_is_rejected_with_its_path(key: str) -> None:
+def test_invalid_value_of_a_key_with_a_pydantic_name_is_rejected_with_its_path(key: str) -> None:
     with pytest.raises(DocumentError) as error:
         load_match({key: 5})
     assert str(error.value) == f"match.{key}: expected a string of at least one character"
@@ -107,12 +108,12 @@ def test_misspelt_key_is_rejected_with_the_nearest_one() -> None:
     assert error.value.problems[0].message.startswith("unknown key, ")
 
 
-def test_json_schema_lists_such_keys() -> None:
+def test_json_schema_lists_keys_with_pydantic_names() -> None:
     properties = json_schema()["$defs"]["MatchDocument"]["properties"]
     assert properties.keys() >= {*KEYS, "model", "messages"}
     assert properties["json"]["description"] == "The text of the entry."
 
 
-def test_builder_sets_such_a_key_by_its_keyword() -> None:
+def test_builder_sets_a_key_with_a_pydantic_name_by_its_keyword() -> None:
     draft = scenario("a").expect(openai()).with_the_json("x").then().respond_with_text("hi")  # type: ignore[attr-defined]
     assert draft.build()["steps"][0]["match"]["json"] == "x"

@@ -1,11 +1,11 @@
-"""How far a text is from what a step asks for, in numbers."""
+"""Distances of texts from conditions, as numbers."""
 
 import pytest
 
 from scenarios_app.engine.conditions.base import quote_last
 from scenarios_app.engine.conditions.subjects import ComparedText, RequestReader, text_distance
 from scenarios_app.engine.conditions.texts import TextCondition
-from tests.engine.asking import ask, when
+from tests.engine.match_builders import build_match, chat_request
 
 T = TextCondition
 
@@ -23,7 +23,7 @@ T = TextCondition
         (T(contains="ab", startswith="zz"), "axb", (1 - 2 / 3 + 1) / 2),
     ],
 )
-def test_texts_are_alike_by_the_pairs_of_letters_that_they_share(
+def test_distance_of_texts_depends_on_shared_letter_pairs(
     condition: TextCondition, text: str, distance: float
 ) -> None:
     assert text_distance(ComparedText(text), condition) == pytest.approx(distance)
@@ -33,18 +33,18 @@ def test_texts_are_alike_by_the_pairs_of_letters_that_they_share(
     ("length", "condition", "distance"),
     [(20_000, T(contains="a"), 0.0), (20_001, T(contains="a"), 0.02), (20_001, T(), 0.0)],
 )
-def test_a_text_that_is_too_long_to_be_tested_is_near_at_best(
+def test_text_too_long_to_test_has_a_distance_above_zero(
     length: int, condition: TextCondition, distance: float
 ) -> None:
     assert text_distance(ComparedText("a" * length), condition) == distance
 
 
-def test_no_condition_is_far_from_nothing() -> None:
-    assert when().distance(RequestReader(ask())) == 0.0
+def test_match_without_conditions_has_distance_zero() -> None:
+    assert build_match().distance(RequestReader(chat_request())) == 0.0
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "summary"),
     [
         ("", ""),
         ("abc", '"a", "b", "c"'),
@@ -52,5 +52,5 @@ def test_no_condition_is_far_from_nothing() -> None:
         ("abcde", '"c", "d", "e" and 2 more'),
     ],
 )
-def test_last_texts_are_quoted_with_the_number_of_others(texts: str, told: str) -> None:
-    assert quote_last(texts) == told
+def test_last_texts_are_quoted_with_the_number_of_others(texts: str, summary: str) -> None:
+    assert quote_last(texts) == summary

@@ -1,4 +1,4 @@
-"""What one condition says about another."""
+"""Implication and exclusion between two conditions or matches."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,15 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
-from tests.engine.asking import call, gave, message, on, tool_call, when
-from tests.engine.drawn_asking import CONDITIONS, MATCHES, SINGLE_CONDITIONS, TEXTS, requests
+from tests.engine.match_builders import (
+    build_match,
+    message_condition,
+    message_match,
+    tool_call_condition,
+    tool_call_match,
+    tool_result_match,
+)
+from tests.engine.match_strategies import CONDITIONS, MATCHES, SINGLE_CONDITIONS, TEXTS, requests
 
 T = TextCondition
 
@@ -32,9 +39,7 @@ T = TextCondition
         (T(regex="x"), T(startswith="")),
     ],
 )
-def test_the_narrower_condition_implies_the_wider(
-    narrow: TextCondition, wide: TextCondition
-) -> None:
+def test_narrower_condition_implies_the_wider(narrow: TextCondition, wide: TextCondition) -> None:
     assert narrow.implies(wide)
 
 
@@ -61,7 +66,7 @@ def test_condition_does_not_imply_a_stricter_one(
 
 
 @given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
-def test_an_implied_condition_holds_wherever_the_other_does(
+def test_implied_condition_holds_for_each_text_of_the_narrower(
     narrow: TextCondition, wide: TextCondition, text: str
 ) -> None:
     if narrow.implies(wide) and narrow.test(text):
@@ -70,14 +75,14 @@ def test_an_implied_condition_holds_wherever_the_other_does(
 
 @given(CONDITIONS | SINGLE_CONDITIONS, CONDITIONS | SINGLE_CONDITIONS, TEXTS)
 def test_conditions_that_exclude_each_other_never_hold_together(
-    one: TextCondition, other: TextCondition, text: str
+    first: TextCondition, second: TextCondition, text: str
 ) -> None:
-    if one.excludes(other):
-        assert not (one.test(text) and other.test(text))
+    if first.excludes(second):
+        assert not (first.test(text) and second.test(text))
 
 
 @given(MATCHES, MATCHES, requests())
-def test_a_request_of_the_narrower_match_is_one_of_the_wider(
+def test_request_of_the_narrower_match_also_matches_the_wider(
     narrow: Match, wide: Match, request: CanonicalRequest
 ) -> None:
     if narrow.implies(wide) and narrow.holds(RequestReader(request)):
@@ -85,40 +90,48 @@ def test_a_request_of_the_narrower_match_is_one_of_the_wider(
 
 
 @given(MATCHES)
-def test_every_match_implies_itself_and_none(match: Match) -> None:
+def test_every_match_implies_itself_and_the_empty_match(match: Match) -> None:
     assert match.implies(match)
-    assert match.implies(when())
+    assert match.implies(build_match())
 
 
 @pytest.mark.parametrize(
     ("narrow", "wide", "follows"),
     [
-        (call("f", {"a": 1, "b": 2}), call("f", {"a": 1}), True),
-        (call("f", {"a": 1}), call("f"), True),
-        (call("f"), call(), True),
-        (call("f"), call("f", {"a": 1}), False),
-        (call("f"), call("g"), False),
-        (gave(T(contains="sunny"), name="f"), gave(T(contains="sun")), True),
-        (gave(name="f", is_error=True), gave(is_error=True), True),
-        (gave(name="f"), gave(name="f", is_error=True), False),
-        (gave(), gave(tool_call_id="x"), False),
-        (gave(tool_call_id="x"), gave(tool_call_id="x"), True),
-        (gave(tool_call_id="x"), gave(tool_call_id="y"), False),
-        (gave(name="f"), gave(name="f"), True),
-        (gave(name="f"), gave(name="g"), False),
-        (call("f", {"a": 1}), call("f", {"a": 2}), False),
-        (call("f"), gave(), False),
-        (on(contains="a", which="last"), on(contains="a", which="first"), False),
+        (tool_call_match("f", {"a": 1, "b": 2}), tool_call_match("f", {"a": 1}), True),
+        (tool_call_match("f", {"a": 1}), tool_call_match("f"), True),
+        (tool_call_match("f"), tool_call_match(), True),
+        (tool_call_match("f"), tool_call_match("f", {"a": 1}), False),
+        (tool_call_match("f"), tool_call_match("g"), False),
+        (
+            tool_result_match(T(contains="sunny"), name="f"),
+            tool_result_match(T(contains="sun")),
+            True,
+        ),
+        (tool_result_match(name="f", is_error=True), tool_result_match(is_error=True), True),
+        (tool_result_match(name="f"), tool_result_match(name="f", is_error=True), False),
+        (tool_result_match(), tool_result_match(tool_call_id="x"), False),
+        (tool_result_match(tool_call_id="x"), tool_result_match(tool_call_id="x"), True),
+        (tool_result_match(tool_call_id="x"), tool_result_match(tool_call_id="y"), False),
+        (tool_result_match(name="f"), tool_result_match(name="f"), True),
+        (tool_result_match(name="f"), tool_result_match(name="g"), False),
+        (tool_call_match("f", {"a": 1}), tool_call_match("f", {"a": 2}), False),
+        (tool_call_match("f"), tool_result_match(), False),
+        (
+            message_match(contains="a", which="last"),
+            message_match(contains="a", which="first"),
+            False,
+        ),
     ],
 )
-def test_calls_and_results_are_compared_as_wholes(
+def test_implication_of_calls_and_results_compares_all_their_fields(
     narrow: Match, wide: Match, follows: bool
 ) -> None:
     assert narrow.implies(wide) is follows
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "excluded"),
+    ("first", "second", "excluded"),
     [
         (T(equals="a"), T(equals="b"), True),
         (T(equals="a"), T(contains="b"), True),
@@ -130,23 +143,23 @@ def test_calls_and_results_are_compared_as_wholes(
         (T(equals="a", ignore_case=True), T(equals="B", ignore_case=True), True),
     ],
 )
-def test_conditions_exclude_each_other_either_way_round(
-    one: TextCondition, other: TextCondition, excluded: bool
+def test_exclusion_of_conditions_is_symmetric(
+    first: TextCondition, second: TextCondition, excluded: bool
 ) -> None:
-    assert one.excludes(other) is excluded
-    assert other.excludes(one) is excluded
+    assert first.excludes(second) is excluded
+    assert second.excludes(first) is excluded
 
 
-def test_alternatives_are_implied_one_by_one() -> None:
-    both = when(model=(T(equals="a"), T(equals="b")))
-    one = when(model=(T(equals="a"),))
-    assert one.implies(both)
-    assert not both.implies(one)
+def test_one_alternative_implies_both_alternatives() -> None:
+    two_models = build_match(model=(T(equals="a"), T(equals="b")))
+    one_model = build_match(model=(T(equals="a"),))
+    assert one_model.implies(two_models)
+    assert not two_models.implies(one_model)
 
 
-def test_more_conditions_are_narrower() -> None:
-    user = message(T(contains="weather"), "user")
-    wide = when(messages=(user,))
-    narrow = when(messages=(user,), tool_calls=(tool_call("f"),))
+def test_match_with_more_conditions_is_narrower() -> None:
+    user = message_condition(T(contains="weather"), "user")
+    wide = build_match(messages=(user,))
+    narrow = build_match(messages=(user,), tool_calls=(tool_call_condition("f"),))
     assert narrow.implies(wide)
     assert not wide.implies(narrow)

@@ -1,4 +1,4 @@
-"""What a kind of condition says of itself, and that a new one is known by its line alone."""
+"""Properties of condition kinds, and registration of a new kind."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import load_match
 from scenarios_app.engine.shapes.fields import Number
-from tests.engine.asking import ask, match_request, saying, when
+from tests.engine.match_builders import build_match, chat_request, match_request, user_text_match
 
 
 @dataclass(frozen=True, slots=True)
 class WarmCondition(Condition):
-    """The least that a condition can be."""
+    """A condition with only the members that are required."""
 
     key = "warmer_than"
     shape = Number | None
@@ -55,6 +55,7 @@ class WarmCondition(Condition):
 
 @pytest.fixture
 def warm() -> Iterator[None]:
+    """Register `WarmCondition`, and remove it afterwards."""
     CONDITION_KINDS.append(WarmCondition)
     yield
     CONDITION_KINDS.remove(WarmCondition)
@@ -63,24 +64,30 @@ def warm() -> Iterator[None]:
 @pytest.mark.usefixtures("warm")
 def test_registered_condition_is_matched_in_documents() -> None:
     match = load_match({"warmer_than": 0.5, "stream": False})
-    assert match_request(match, ask(temperature=0.9)).matched
-    missed = match_request(match, ask(temperature=0.1))
-    assert [(m.field, m.expected, m.actual) for m in missed.mismatches] == [
+    assert match_request(match, chat_request(temperature=0.9)).matched
+    mismatch_result = match_request(match, chat_request(temperature=0.1))
+    assert [(m.field, m.expected, m.actual) for m in mismatch_result.mismatches] == [
         ("match.warmer_than", "more than 0.5", "0.1")
     ]
-    assert missed.distance == 0.5
+    assert mismatch_result.distance == 0.5
 
 
 def test_minimal_condition_has_empty_defaults() -> None:
-    one, reader = WarmCondition("match.warmer_than", 0.5), RequestReader(ask(temperature=1.0))
-    assert (one.needs, one.group_names, one.groups(reader)) == ((), (), {})
-    assert not one.implies(one)
-    assert not one.excludes(one)
-    assert (one.can_fail_next_turn, one.requires_tool_result, one.is_masked, one.may_be_masked) == (
-        False,
-    ) * 4
-    assert list(one.suspicions(())) == []
-    assert one.distance(reader) == 0.0
+    condition, reader = (
+        WarmCondition("match.warmer_than", 0.5),
+        RequestReader(chat_request(temperature=1.0)),
+    )
+    assert (condition.needs, condition.group_names, condition.groups(reader)) == ((), (), {})
+    assert not condition.implies(condition)
+    assert not condition.excludes(condition)
+    assert (
+        condition.can_fail_next_turn,
+        condition.requires_tool_result,
+        condition.is_masked,
+        condition.may_be_masked,
+    ) == (False,) * 4
+    assert list(condition.suspicions(())) == []
+    assert condition.distance(reader) == 0.0
 
 
 def test_conditions_tell_which_values_the_journal_masks() -> None:
@@ -103,13 +110,13 @@ def test_conditions_tell_which_values_the_journal_masks() -> None:
     }
 
 
-def test_a_match_gives_its_conditions_by_kind() -> None:
+def test_match_returns_its_alternatives_by_kind() -> None:
     text = TextCondition(equals="x")
-    match = when(path=(text,), model=(text, text))
+    match = build_match(path=(text,), model=(text, text))
     assert (
         match.alternatives("path"),
         match.alternatives("model"),
-        when().alternatives("path"),
+        build_match().alternatives("path"),
     ) == ((text,), (text, text), ())
     assert match.with_turn(None) is match
 
@@ -150,32 +157,34 @@ def test_a_match_gives_its_conditions_by_kind() -> None:
         ("metadata", [], []),
     ],
 )
-def test_phrases_are_of_what_is_understood(key: str, value: Any, phrases: list[str]) -> None:
+def test_phrases_describe_valid_values_and_skip_invalid_ones(
+    key: str, value: Any, phrases: list[str]
+) -> None:
     (kind,) = [kind for kind in CONDITION_KINDS if kind.key == key]
     assert list(kind.phrases(value)) == phrases
 
 
-def test_the_conditions_beside_match_have_phrases_too() -> None:
+def test_turn_has_a_phrase_and_select_has_none() -> None:
     assert list(TurnCondition.phrases(2)) == ["turn 2"]
     assert list(TurnCondition.phrases("2")) == []
     assert list(SelectCondition.phrases("x")) == []
 
 
-def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None:
+def test_abstract_condition_does_not_read_texts() -> None:
     for family in (AnyTextCondition, NamedTextCondition):
         with pytest.raises(NotImplementedError):
-            family.read_texts(ask(), Subject(family.read_texts))
+            family.read_texts(chat_request(), Subject(family.read_texts))
 
 
 def test_missing_text_is_described_by_its_key() -> None:
-    nowhere = Subject(lambda request, _: ())
-    condition = ModelCondition("match.model", nowhere, (TextCondition(equals="x"),))
-    assert condition.actual(RequestReader(ask())) == "no model"
-    assert condition.distance(RequestReader(ask())) == 1.0
+    empty_subject = Subject(lambda request, _: ())
+    condition = ModelCondition("match.model", empty_subject, (TextCondition(equals="x"),))
+    assert condition.actual(RequestReader(chat_request())) == "no model"
+    assert condition.distance(RequestReader(chat_request())) == 1.0
 
 
-def test_texts_are_found_by_their_needs_and_imply_none_of_another_kind() -> None:
-    (condition,) = saying(contains="a").conditions
+def test_text_condition_needs_its_alternatives_and_is_unrelated_to_another_kind() -> None:
+    (condition,) = user_text_match(contains="a").conditions
     assert isinstance(condition, SubjectTextCondition)
     assert condition.needs == (Need(condition.subject, condition.alternatives),)
     assert not condition.implies(WarmCondition("", 1))

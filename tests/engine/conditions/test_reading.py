@@ -1,4 +1,4 @@
-"""What conditions read off a request."""
+"""Texts and calls that conditions read from a request."""
 
 import pytest
 
@@ -27,20 +27,26 @@ from scenarios_app.engine.conditions.tools import (
     ToolResultCondition,
 )
 from scenarios_app.engine.parts import OpaquePart, TextPart, ToolResultPart
-from tests.engine.asking import CHAT, ask, called, result, say
+from tests.engine.match_builders import (
+    CHAT,
+    chat_request,
+    text_message,
+    tool_call_message,
+    tool_result_message,
+)
 
 
-def texts(subject: Subject, *messages: Message | str, **fields: object) -> list[str]:
-    return [text.plain for text in RequestReader(ask(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
+def read_texts(subject: Subject, *messages: Message | str, **fields: object) -> list[str]:
+    return [text.plain for text in RequestReader(chat_request(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
 
 
-TALK = (
-    say("system", "be kind"),
+CONVERSATION = (
+    text_message("system", "be kind"),
     "first",
-    called("get_weather"),
-    result("sunny"),
-    say("assistant", "it is"),
-    say("user", "two", "lines"),
+    tool_call_message("get_weather"),
+    tool_result_message("sunny"),
+    text_message("assistant", "it is"),
+    text_message("user", "two", "lines"),
 )
 
 
@@ -65,60 +71,69 @@ TALK = (
         ("", "any", ["be kind", "first", "", "sunny", "it is", "two\nlines"]),
     ],
 )
-def test_messages_by_role_and_place(role: Role, which: Which, expected: list[str]) -> None:
-    assert texts(Subject(MessageCondition.read_texts, role, which), *TALK) == expected
+def test_messages_are_read_by_role_and_position(
+    role: Role, which: Which, expected: list[str]
+) -> None:
+    assert read_texts(Subject(MessageCondition.read_texts, role, which), *CONVERSATION) == expected
 
 
 @pytest.mark.parametrize("which", ["last", "first", "any", "new", 0])
-def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
-    assert texts(Subject(MessageCondition.read_texts, "tool", which), "hello") == []
+def test_role_without_messages_has_no_texts(which: Which) -> None:
+    assert read_texts(Subject(MessageCondition.read_texts, "tool", which), "hello") == []
 
 
 def test_new_messages_are_those_after_the_last_answer() -> None:
-    asked = (say("user", "weather?"), called("get_weather"))
-    results = (result("sunny"), result("rain"))
-    tool, user = (Subject(MessageCondition.read_texts, role, "new") for role in ("tool", "user"))
-    assert texts(user, *asked[:1]) == ["weather?"]
-    assert texts(tool, *asked, *results) == ["sunny", "rain"]
-    assert texts(user, *asked, *results) == []
+    call_messages = (text_message("user", "weather?"), tool_call_message("get_weather"))
+    result_messages = (tool_result_message("sunny"), tool_result_message("rain"))
+    tool_subject, user_subject = (
+        Subject(MessageCondition.read_texts, role, "new") for role in ("tool", "user")
+    )
+    assert read_texts(user_subject, *call_messages[:1]) == ["weather?"]
+    assert read_texts(tool_subject, *call_messages, *result_messages) == ["sunny", "rain"]
+    assert read_texts(user_subject, *call_messages, *result_messages) == []
     # An answer that the model is asked to continue is not its last one.
-    assert texts(tool, *asked, *results, say("assistant", "It is")) == ["sunny", "rain"]
-    assert texts(user, say("assistant", "It is")) == []
+    assert read_texts(
+        tool_subject, *call_messages, *result_messages, text_message("assistant", "It is")
+    ) == ["sunny", "rain"]
+    assert read_texts(user_subject, text_message("assistant", "It is")) == []
 
 
 def test_a_message_without_text_is_an_empty_text() -> None:
     image = Message("user", (OpaquePart("image"),))
-    assert texts(Subject(MessageCondition.read_texts, "user"), "hello", image) == [""]
+    assert read_texts(Subject(MessageCondition.read_texts, "user"), "hello", image) == [""]
 
 
 def test_the_path_is_read_raw_and_canonical() -> None:
     azure = "/openai/deployments/d/chat/completions"
-    assert texts(Subject(PathCondition.read_texts), path=azure) == [azure, CHAT]
-    assert texts(Subject(PathCondition.read_texts)) == [CHAT]
+    assert read_texts(Subject(PathCondition.read_texts), path=azure) == [azure, CHAT]
+    assert read_texts(Subject(PathCondition.read_texts)) == [CHAT]
 
 
-def test_single_facts() -> None:
-    assert texts(Subject(ProviderCondition.read_texts)) == ["openai"]
-    assert texts(Subject(ModelCondition.read_texts), model="m") == ["m"]
-    assert texts(Subject(StreamCondition.read_texts), stream=True) == ["true"]
-    assert texts(Subject(StreamCondition.read_texts)) == ["false"]
-    assert texts(Subject(TurnCondition.read_texts), *TALK) == ["3"]
-    assert texts(Subject(SelectCondition.read_texts), "  id \n") == ["id"]
-    assert texts(Subject(HeaderCondition.read_texts, "x-a"), headers={"x-a": "1"}) == ["1"]
-    assert texts(Subject(HeaderCondition.read_texts, "x-b"), headers={"x-a": "1"}) == []
-    assert texts(Subject(MetadataCondition.read_texts, "a"), metadata={"a": ""}) == [""]
+def test_fields_of_the_request_are_read_as_texts() -> None:
+    assert read_texts(Subject(ProviderCondition.read_texts)) == ["openai"]
+    assert read_texts(Subject(ModelCondition.read_texts), model="m") == ["m"]
+    assert read_texts(Subject(StreamCondition.read_texts), stream=True) == ["true"]
+    assert read_texts(Subject(StreamCondition.read_texts)) == ["false"]
+    assert read_texts(Subject(TurnCondition.read_texts), *CONVERSATION) == ["3"]
+    assert read_texts(Subject(SelectCondition.read_texts), "  id \n") == ["id"]
+    assert read_texts(Subject(HeaderCondition.read_texts, "x-a"), headers={"x-a": "1"}) == ["1"]
+    assert read_texts(Subject(HeaderCondition.read_texts, "x-b"), headers={"x-a": "1"}) == []
+    assert read_texts(Subject(MetadataCondition.read_texts, "a"), metadata={"a": ""}) == [""]
 
 
-def test_tools_calls_and_results() -> None:
-    assert texts(Subject(OfferedToolCondition.read_texts), tools=["a.b", "a_b", "c"]) == [
+def test_names_of_tools_calls_and_results_are_read_as_texts() -> None:
+    assert read_texts(Subject(OfferedToolCondition.read_texts), tools=["a.b", "a_b", "c"]) == [
         "a_b",
         "c",
     ]
-    assert texts(Subject(ToolCallCondition.read_texts), *TALK) == ["get_weather"]
-    both = Message("tool", (ToolResultPart("1", "a", "x"), ToolResultPart("2", "b", "y")))
-    assert texts(Subject(ToolResultCondition.read_texts, "content"), both) == ["x", "y"]
-    assert texts(Subject(ToolResultCondition.read_texts, "tool_call_id"), both) == ["1", "2"]
-    assert texts(Subject(ToolResultCondition.read_texts, "name"), both) == ["a", "b"]
+    assert read_texts(Subject(ToolCallCondition.read_texts), *CONVERSATION) == ["get_weather"]
+    two_results = Message("tool", (ToolResultPart("1", "a", "x"), ToolResultPart("2", "b", "y")))
+    assert read_texts(Subject(ToolResultCondition.read_texts, "content"), two_results) == ["x", "y"]
+    assert read_texts(Subject(ToolResultCondition.read_texts, "tool_call_id"), two_results) == [
+        "1",
+        "2",
+    ]
+    assert read_texts(Subject(ToolResultCondition.read_texts, "name"), two_results) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -133,23 +148,28 @@ def test_tools_calls_and_results() -> None:
         ("", ""),
     ],
 )
-def test_sanitised_names(name: str, expected: str) -> None:
+def test_tool_names_are_sanitised(name: str, expected: str) -> None:
     assert sanitise_tool_name(name) == expected
 
 
-def test_a_name_full_of_open_marks_is_read_once() -> None:
+def test_name_full_of_open_marks_is_sanitised_in_linear_time() -> None:
     assert sanitise_tool_name("<|" * 200_000) == "__" * 200_000
 
 
-def test_arguments_are_decoded_where_they_can_be() -> None:
+def test_arguments_are_decoded_if_they_are_valid_json() -> None:
     deep = "[" * 100_000
-    talk = (called("a", '{"x": [1]}'), called("b", "{broken"), called("c", deep), called("d", ""))
-    decoded = [got for _, got in RequestReader(ask(*talk)).calls]
+    messages = (
+        tool_call_message("a", '{"x": [1]}'),
+        tool_call_message("b", "{broken"),
+        tool_call_message("c", deep),
+        tool_call_message("d", ""),
+    )
+    decoded = [arguments for _, arguments in RequestReader(chat_request(*messages)).calls]
     assert decoded == [{"x": [1]}, "{broken", deep, ""]
 
 
-def test_texts_are_found_and_folded_once() -> None:
-    reader = RequestReader(ask("Hello"))
+def test_texts_and_calls_are_read_once() -> None:
+    reader = RequestReader(chat_request("Hello"))
     subject = Subject(MessageCondition.read_texts, "user")
     (text,) = reader.texts(subject)
     assert reader.texts(subject)[0] is text
@@ -157,18 +177,18 @@ def test_texts_are_found_and_folded_once() -> None:
     assert reader.calls is reader.calls
 
 
-def test_pairs_count_the_ends() -> None:
+def test_letter_pairs_include_both_ends() -> None:
     assert letter_pairs("ab") == {" a", "ab", "b "}
     assert letter_pairs("") == {"  "}
 
 
-def test_only_the_beginning_of_a_text_has_pairs() -> None:
-    (text,) = RequestReader(ask("a" * 5_000 + "b")).texts(
+def test_letter_pairs_cover_only_the_beginning_of_a_text() -> None:
+    (text,) = RequestReader(chat_request("a" * 5_000 + "b")).texts(
         Subject(MessageCondition.read_texts, "user")
     )
     assert text.pairs == {" a", "aa", "a "}
 
 
-def test_text_parts_alone_make_a_text() -> None:
+def test_text_of_a_message_joins_its_text_parts_only() -> None:
     mixed = Message("user", (TextPart("a"), OpaquePart("image"), TextPart("b")))
-    assert texts(Subject(MessageCondition.read_texts, "user"), mixed) == ["a\nb"]
+    assert read_texts(Subject(MessageCondition.read_texts, "user"), mixed) == ["a\nb"]

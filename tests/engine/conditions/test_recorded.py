@@ -1,4 +1,4 @@
-"""The condition of a recorded step: who meets it, and what is said of those who do not."""
+"""The condition of a recorded step: matching requests, and the differences of the others."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from scenarios_app.engine.conditions.recorded import (
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, load_match
 from scenarios_app.engine.recorded.requests import Difference
-from tests.engine.asking import ask
+from tests.engine.match_builders import chat_request
 
 BODY = {
     "model": "gpt-4o",
@@ -26,51 +26,58 @@ BODY = {
 }
 
 
-def condition(**recorded: Any) -> RecordedCondition:
-    (loaded,) = load_match({"recorded": {"body": BODY, **recorded}}).of(RecordedCondition)
-    return loaded
+def recorded_condition(**recorded: Any) -> RecordedCondition:
+    (condition,) = load_match({"recorded": {"body": BODY, **recorded}}).of(RecordedCondition)
+    return condition
 
 
-def sent(body: Any, method: str = "POST") -> CanonicalRequest:
+def received_request(body: Any, method: str = "POST") -> CanonicalRequest:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return attach_sent(ask("x"), SentRequest(method, {}, data))
+    return attach_sent(chat_request("x"), SentRequest(method, {}, data))
 
 
-def changed(**keys: Any) -> dict[str, Any]:
+def changed_body(**keys: Any) -> dict[str, Any]:
     return {**json.loads(json.dumps(BODY)), **keys}
 
 
-def with_result(content: str, call_id: str = "call_1") -> dict[str, Any]:
-    body = changed()
+def body_with_result(content: str, call_id: str = "call_1") -> dict[str, Any]:
+    body = changed_body()
     body["messages"][1]["tool_calls"][0]["id"] = call_id
     body["messages"][2] |= {"content": content, "tool_call_id": call_id}
     return body
 
 
-def test_the_recorded_request_is_met_also_with_other_ids() -> None:
-    assert condition().holds(RequestReader(sent(BODY)))
-    assert condition().holds(RequestReader(sent(with_result("sunny", "call_2"))))
-    strict, other = condition(exact=["ids"]), RequestReader(sent(with_result("sunny", "call_2")))
-    assert strict.holds(RequestReader(sent(BODY)))
-    assert not strict.holds(other)
-    assert set(strict.mismatches(other)) == {
+def test_recorded_request_matches_with_other_ids_unless_ids_are_exact() -> None:
+    assert recorded_condition().holds(RequestReader(received_request(BODY)))
+    assert recorded_condition().holds(
+        RequestReader(received_request(body_with_result("sunny", "call_2")))
+    )
+    strict_condition, reader = (
+        recorded_condition(exact=["ids"]),
+        RequestReader(received_request(body_with_result("sunny", "call_2"))),
+    )
+    assert strict_condition.holds(RequestReader(received_request(BODY)))
+    assert not strict_condition.holds(reader)
+    assert set(strict_condition.mismatches(reader)) == {
         ("match.recorded.messages[1].tool_calls[0].id", '"call_1"', '"call_2"'),
         ("match.recorded.messages[2].tool_call_id", '"call_1"', '"call_2"'),
     }
 
 
-def test_another_tool_result_is_another_conversation() -> None:
-    reader = RequestReader(sent(with_result("rain")))
-    assert not condition().holds(reader)
-    assert list(condition().mismatches(reader)) == [
+def test_request_with_another_tool_result_does_not_match() -> None:
+    reader = RequestReader(received_request(body_with_result("rain")))
+    assert not recorded_condition().holds(reader)
+    assert list(recorded_condition().mismatches(reader)) == [
         ("match.recorded.messages[2].content", '"sunny"', '"rain"')
     ]
-    assert condition().actual(reader) == 'messages[2].content changed from "sunny" to "rain"'
+    assert (
+        recorded_condition().actual(reader) == 'messages[2].content changed from "sunny" to "rain"'
+    )
 
 
 def test_added_and_removed_keys_are_mismatches() -> None:
-    reader = RequestReader(sent({"messages": BODY["messages"], "temperature": 1}))
-    assert sorted(condition().mismatches(reader)) == [
+    reader = RequestReader(received_request({"messages": BODY["messages"], "temperature": 1}))
+    assert sorted(recorded_condition().mismatches(reader)) == [
         ("match.recorded.model", '"gpt-4o"', "nothing"),
         ("match.recorded.temperature", "nothing", "1"),
     ]
@@ -83,28 +90,30 @@ def test_added_and_removed_keys_are_mismatches() -> None:
 
 
 def test_at_most_ten_differences_are_listed() -> None:
-    reader = RequestReader(sent({f"key{number}": number for number in range(20)}))
-    assert len(list(condition().mismatches(reader))) == 10
-    describe_difference = condition().actual(
-        RequestReader(sent({"messages": BODY["messages"], "temperature": 1}))
+    reader = RequestReader(received_request({f"key{number}": number for number in range(20)}))
+    assert len(list(recorded_condition().mismatches(reader))) == 10
+    description = recorded_condition().actual(
+        RequestReader(received_request({"messages": BODY["messages"], "temperature": 1}))
     )
-    assert describe_difference == 'model is gone: "gpt-4o"; temperature is new: 1'
+    assert description == 'model is gone: "gpt-4o"; temperature is new: 1'
 
 
 def test_rules_between_equal_requests_are_listed() -> None:
-    assert condition().actual(RequestReader(sent(BODY))) == "the same"
-    reader = RequestReader(sent(with_result("sunny", "call_2")))
-    assert condition().actual(reader) == "the same but for what these rules leave out: ids"
-    labelled = RequestReader(sent(with_result("sunny", "call_2") | {"metadata": {"a": "b"}}))
-    assert condition().actual(labelled).endswith(": ids, labels")
+    assert recorded_condition().actual(RequestReader(received_request(BODY))) == "the same"
+    reader = RequestReader(received_request(body_with_result("sunny", "call_2")))
+    assert recorded_condition().actual(reader) == "the same but for what these rules leave out: ids"
+    labelled = RequestReader(
+        received_request(body_with_result("sunny", "call_2") | {"metadata": {"a": "b"}})
+    )
+    assert recorded_condition().actual(labelled).endswith(": ids, labels")
 
 
-def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
-    reader = RequestReader(ask("x"))
-    assert not condition().holds(reader)
-    assert condition().distance(reader) == 1.0
-    assert not condition().holds_exactly(reader)
-    assert list(condition().mismatches(reader)) == [
+def test_request_without_a_body_never_matches() -> None:
+    reader = RequestReader(chat_request("x"))
+    assert not recorded_condition().holds(reader)
+    assert recorded_condition().distance(reader) == 1.0
+    assert not recorded_condition().holds_exactly(reader)
+    assert list(recorded_condition().mismatches(reader)) == [
         (
             "match.recorded",
             "the same conversation as was recorded",
@@ -113,31 +122,36 @@ def test_a_request_of_which_the_body_is_not_known_is_never_met() -> None:
     ]
 
 
-def test_the_more_alike_a_request_is_the_nearer() -> None:
-    near, far = RequestReader(sent(with_result("rain"))), RequestReader(sent({"input": "x"}))
-    assert 0 < condition().distance(near) < condition().distance(far) <= 1
-    assert condition().distance(RequestReader(sent(BODY))) == 0.0
+def test_more_similar_request_is_nearer() -> None:
+    near, far = (
+        RequestReader(received_request(body_with_result("rain"))),
+        RequestReader(received_request({"input": "x"})),
+    )
+    assert 0 < recorded_condition().distance(near) < recorded_condition().distance(far) <= 1
+    assert recorded_condition().distance(RequestReader(received_request(BODY))) == 0.0
 
 
-def test_only_the_very_request_is_met_exactly() -> None:
-    assert condition().holds_exactly(RequestReader(sent(BODY)))
-    assert not condition().holds_exactly(RequestReader(sent(with_result("sunny", "call_2"))))
+def test_only_the_identical_request_holds_exactly() -> None:
+    assert recorded_condition().holds_exactly(RequestReader(received_request(BODY)))
+    assert not recorded_condition().holds_exactly(
+        RequestReader(received_request(body_with_result("sunny", "call_2")))
+    )
 
 
-def test_a_body_that_was_no_json_is_a_text() -> None:
-    text = condition(body="--x\r\na\r\n--x--")
-    assert text.holds(RequestReader(sent(b"--y\r\na\r\n--y--")))
-    assert condition(body='{"a": 1}').holds(RequestReader(sent({"a": 1})))
+def test_body_that_is_no_json_is_compared_as_text() -> None:
+    text = recorded_condition(body="--x\r\na\r\n--x--")
+    assert text.holds(RequestReader(received_request(b"--y\r\na\r\n--y--")))
+    assert recorded_condition(body='{"a": 1}').holds(RequestReader(received_request({"a": 1})))
 
 
-def test_the_method_is_part_of_it() -> None:
-    get = condition(method="GET", body=None)
-    assert get.holds(RequestReader(sent(b"", "GET")))
-    assert not get.holds(RequestReader(sent(b"", "DELETE")))
+def test_method_is_compared() -> None:
+    get = recorded_condition(method="GET", body=None)
+    assert get.holds(RequestReader(received_request(b"", "GET")))
+    assert not get.holds(RequestReader(received_request(b"", "DELETE")))
 
 
 def test_recorded_condition_can_fail_next_turn_and_may_be_masked() -> None:
-    assert condition().can_fail_next_turn and condition().may_be_masked
+    assert recorded_condition().can_fail_next_turn and recorded_condition().may_be_masked
     assert not load_match({"recorded": None}).conditions
 
 
@@ -154,16 +168,18 @@ def test_recorded_condition_can_fail_next_turn_and_may_be_masked() -> None:
         (None, ""),
     ],
 )
-def test_people_know_a_step_by_its_last_text(body: Any, text: str) -> None:
+def test_phrase_of_a_recorded_step_quotes_its_last_text(body: Any, text: str) -> None:
     assert last_text(body) == text
-    said = list(RecordedCondition.phrases({"body": body}))
-    assert said == [f"the recorded conversation “{text}”" if text else "the recorded conversation"]
+    phrases = list(RecordedCondition.phrases({"body": body}))
+    assert phrases == [
+        f"the recorded conversation “{text}”" if text else "the recorded conversation"
+    ]
 
 
 def test_invalid_recording_has_no_phrase() -> None:
     assert list(RecordedCondition.phrases("x")) == []
 
 
-def test_a_rule_that_there_is_not_is_refused_by_its_place() -> None:
+def test_unknown_rule_is_rejected_with_its_path() -> None:
     with pytest.raises(DocumentError, match=r"match.recorded.exact\[0\]: expected secrets, ids"):
         load_match({"recorded": {"exact": ["nothing"]}})

@@ -14,48 +14,54 @@ from scenarios_app.engine.conditions.settings import (
 )
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.engine.matching.index import build_index
-from tests.engine.asking import ask, explain_match, match_request
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
+from tests.engine.match_builders import chat_request, explain_match, match_request
 
-JSON = JsonFormat(ANY_OBJECT, "f")
+ANY_JSON = JsonFormat(ANY_OBJECT, "f")
 PLAIN_SCHEMA = JsonFormat({"type": "object"}, "f")
-TITLED = JsonFormat({"type": "object", "title": "Route"}, "f")
-NAMED = JsonFormat({"title": "Route"}, "f", name="choice")
+TITLED_SCHEMA = JsonFormat({"type": "object", "title": "Route"}, "f")
+NAMED_SCHEMA = JsonFormat({"title": "Route"}, "f", name="choice")
 
 
-def match(**keys: Any) -> Match:
+def settings_match(**keys: Any) -> Match:
     return match_model().model_validate(keys).compile()
 
 
-def request_for(form: JsonFormat | None) -> CanonicalRequest:
-    return ask("Hello", json=form)
+def request_with_format(response_format: JsonFormat | None) -> CanonicalRequest:
+    return chat_request("Hello", json=response_format)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "forms"),
+    ("value", "matching_formats"),
     [
         ("text", [None]),
-        ("json", [JSON]),
-        ("schema", [PLAIN_SCHEMA, TITLED, NAMED]),
-        ({"schema": "Route"}, [TITLED]),
-        ({"schema": "choice"}, [NAMED]),
+        ("json", [ANY_JSON]),
+        ("schema", [PLAIN_SCHEMA, TITLED_SCHEMA, NAMED_SCHEMA]),
+        ({"schema": "Route"}, [TITLED_SCHEMA]),
+        ({"schema": "choice"}, [NAMED_SCHEMA]),
         ({"schema": "object"}, []),
     ],
 )
-def test_response_format_matches_its_kind_alone(wanted: Any, forms: list[Any]) -> None:
-    condition = match(response_format=wanted)
-    every = [None, JSON, PLAIN_SCHEMA, TITLED, NAMED]
-    assert [one for one in every if match_request(condition, request_for(one)).matched] == forms
+def test_response_format_matches_only_its_kind(value: Any, matching_formats: list[Any]) -> None:
+    condition = settings_match(response_format=value)
+    formats = [None, ANY_JSON, PLAIN_SCHEMA, TITLED_SCHEMA, NAMED_SCHEMA]
+    assert [
+        response_format
+        for response_format in formats
+        if match_request(condition, request_with_format(response_format)).matched
+    ] == matching_formats
 
 
 def test_mismatch_of_a_response_format_names_the_schema_of_the_request() -> None:
-    (result,) = explain_match(match(response_format={"schema": "Route"}), request_for(NAMED))
+    (result,) = explain_match(
+        settings_match(response_format={"schema": "Route"}), request_with_format(NAMED_SCHEMA)
+    )
     assert (result.field, result.expected, result.actual) == (
         "match.response_format",
         'schema "Route"',
         'schema "choice"',
     )
-    (result,) = explain_match(match(response_format="json"), request_for(None))
+    (result,) = explain_match(settings_match(response_format="json"), request_with_format(None))
     assert (result.expected, result.actual) == ("json", "text")
 
 
@@ -69,27 +75,34 @@ def test_mismatch_of_a_response_format_names_the_schema_of_the_request() -> None
     ],
 )
 def test_range_holds_for_the_numbers_in_it(bounds: Any, numbers: list[int], text: str) -> None:
-    counted, limited = match(tool_count=bounds), match(max_tokens=bounds)
+    tool_count_match, max_tokens_match = (
+        settings_match(tool_count=bounds),
+        settings_match(max_tokens=bounds),
+    )
     tools = ["a", "b", "c"]
     assert [
-        n for n in range(4) if match_request(counted, ask("Hello", tools=tools[:n])).matched
+        n
+        for n in range(4)
+        if match_request(tool_count_match, chat_request("Hello", tools=tools[:n])).matched
     ] == numbers
     assert [
-        n for n in range(4) if match_request(limited, ask("Hello", max_tokens=n)).matched
+        n
+        for n in range(4)
+        if match_request(max_tokens_match, chat_request("Hello", max_tokens=n)).matched
     ] == numbers
-    assert counted.conditions[0].expected == text
+    assert tool_count_match.conditions[0].expected == text
 
 
 def test_mismatch_of_a_range_has_the_number_of_the_request() -> None:
-    condition = match(tool_count={"min": 2}, max_tokens={"max": 100})
-    count, limit = explain_match(condition, ask("Hello", tools=["a"]))
+    condition = settings_match(tool_count={"min": 2}, max_tokens={"max": 100})
+    count, limit = explain_match(condition, chat_request("Hello", tools=["a"]))
     assert (count.field, count.expected, count.actual) == ("match.tool_count", "at least 2", "1")
     assert (limit.field, limit.expected, limit.actual) == (
         "match.max_tokens",
         "at most 100",
         "no max_tokens",
     )
-    assert not match_request(match(max_tokens={"min": 0}), ask("Hello")).matched
+    assert not match_request(settings_match(max_tokens={"min": 0}), chat_request("Hello")).matched
 
 
 @pytest.mark.parametrize(
@@ -109,8 +122,8 @@ def test_mismatch_of_a_range_has_the_number_of_the_request() -> None:
         ({"max_tokens": 5}, "max_tokens: expected an object"),
     ],
 )
-def test_wrong_setting_is_an_error_with_its_place(keys: Any, line: str) -> None:
-    (problem,) = problems_of(one_step(match=keys))
+def test_invalid_setting_is_rejected_with_its_path(keys: Any, line: str) -> None:
+    (problem,) = load_error_lines(one_step_scenario(match=keys))
     assert problem.startswith(f"steps[0].match.{line}")
 
 
@@ -120,8 +133,8 @@ def test_settings_are_dumped_as_they_were_loaded() -> None:
         "tool_count": {"max": 0},
         "max_tokens": {"min": 1, "max": 2},
     }
-    (loaded,) = load_documents(one_step(match=keys))
-    assert dump(loaded)["steps"][0]["match"] == keys  # type: ignore[index, call-overload]
+    (document,) = load_documents(one_step_scenario(match=keys))
+    assert dump(document)["steps"][0]["match"] == keys  # type: ignore[index, call-overload]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +152,7 @@ def test_settings_are_dumped_as_they_were_loaded() -> None:
     ],
 )
 def test_narrower_setting_implies_the_wider(narrow: Any, wide: Any, implied: bool) -> None:
-    assert match(**narrow).implies(match(**wide)) is implied
+    assert settings_match(**narrow).implies(settings_match(**wide)) is implied
 
 
 @pytest.mark.parametrize(
@@ -160,30 +173,36 @@ def test_setting_has_a_phrase_in_the_sentence_of_its_step(
     assert list(kind.phrases(value)) == phrases
 
 
-def test_number_of_a_range_is_read_by_each_kind() -> None:
+def test_abstract_range_does_not_read_a_number() -> None:
     with pytest.raises(NotImplementedError):
-        RangeCondition.read_number(ask("Hello"))
+        RangeCondition.read_number(chat_request("Hello"))
 
 
 def test_side_request_is_answered_before_the_step_for_every_request() -> None:
-    side = {"match": {"tool_count": {"max": 0}}, "produce": {"text": "title"}, "consume": False}
-    routed = {**side, "match": {"response_format": "schema"}, "produce": {"text": "{}"}}
-    every = {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"text": "main"}}
+    side_step = {
+        "match": {"tool_count": {"max": 0}},
+        "produce": {"text": "title"},
+        "consume": False,
+    }
+    routed_step = {**side_step, "match": {"response_format": "schema"}, "produce": {"text": "{}"}}
+    default_step = {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"text": "main"}}
     documents = [
         {"name": name, "steps": [{**step, "name": name}]}
         for name, step in (
-            ("every", {**every, "consume": False}),
-            ("routed", routed),
-            ("side", side),
+            ("every", {**default_step, "consume": False}),
+            ("routed", routed_step),
+            ("side", side_step),
         )
     ]
-    index = build_index([compile_scenario(one) for one in load_documents({"scenarios": documents})])
-    chosen = {
+    index = build_index(
+        [compile_scenario(document) for document in load_documents({"scenarios": documents})]
+    )
+    chosen_scenarios = {
         name: [candidate.scenario.name for candidate in index.candidates(request)]
         for name, request in {
-            "schema": ask("Hi", json=TITLED, tools=["a"]),
-            "title": ask("Hi"),
-            "main": ask("Hello", tools=["a"]),
+            "schema": chat_request("Hi", json=TITLED_SCHEMA, tools=["a"]),
+            "title": chat_request("Hi"),
+            "main": chat_request("Hello", tools=["a"]),
         }.items()
     }
-    assert chosen == {"schema": ["routed"], "title": ["side"], "main": ["every"]}
+    assert chosen_scenarios == {"schema": ["routed"], "title": ["side"], "main": ["every"]}

@@ -1,15 +1,15 @@
-"""When the arguments of a call hold what a step asks for."""
+"""Subset checks of tool call arguments."""
 
 import pytest
 from hypothesis import given
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.tools import is_subset
-from tests.engine.drawn_asking import JSON
+from tests.engine.match_strategies import JSON
 
 
 @pytest.mark.parametrize(
-    ("wanted", "got", "expected"),
+    ("subset", "value", "expected"),
     [
         ({}, {"a": 1}, True),
         ({"a": 1}, {"a": 1.0}, True),
@@ -26,10 +26,12 @@ from tests.engine.drawn_asking import JSON
         ("a", "b", False),
     ],
 )
-def test_subsets(wanted: Json, got: Json, expected: bool) -> None:
-    assert is_subset(wanted, got) is expected
+def test_is_subset_compares_objects_by_key_and_lists_by_position(
+    subset: Json, value: Json, expected: bool
+) -> None:
+    assert is_subset(subset, value) is expected
 
 
 @given(JSON)
-def test_everything_is_a_subset_of_itself(value: Json) -> None:
+def test_every_value_is_a_subset_of_itself(value: Json) -> None:
     assert is_subset(value, value)

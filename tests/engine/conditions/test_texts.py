@@ -1,4 +1,4 @@
-"""Text conditions: what holds, in which case, and what a bad pattern is told."""
+"""Text conditions: matching, ignored case, named groups and errors of patterns."""
 
 import pytest
 from hypothesis import example, given
@@ -12,8 +12,8 @@ from scenarios_app.engine.conditions.texts import (
     quote,
     shorten,
 )
-from tests.engine.conditions.python_regex import finds
-from tests.engine.drawn_asking import CONDITIONS, TEXTS
+from tests.engine.conditions.python_regex import matches_in_python
+from tests.engine.match_strategies import CONDITIONS, TEXTS
 
 
 def holds(text: str, **condition: object) -> bool:
@@ -39,7 +39,9 @@ def holds(text: str, **condition: object) -> bool:
         ({}, "anything", True),
     ],
 )
-def test_each_condition(condition: dict[str, str], text: str, expected: bool) -> None:
+def test_condition_holds_for_matching_texts_only(
+    condition: dict[str, str], text: str, expected: bool
+) -> None:
     assert holds(text, **condition) is expected
 
 
@@ -53,40 +55,40 @@ def test_each_condition(condition: dict[str, str], text: str, expected: bool) ->
         ({"regex": "é"}, "É"),
     ],
 )
-def test_ignoring_case(condition: dict[str, str], text: str) -> None:
+def test_ignored_case_uses_case_folding(condition: dict[str, str], text: str) -> None:
     assert holds(text, ignore_case=True, **condition)
     assert not holds(text, **condition)
 
 
-def test_a_regex_ignores_case_letter_by_letter_and_does_not_fold() -> None:
+def test_regex_ignores_case_by_letter_without_folding() -> None:
     assert not holds("STRASSE", regex="straße", ignore_case=True)
 
 
-def test_all_that_is_given_must_hold() -> None:
-    both = {"contains": "weather", "regex": r"\?$"}
-    assert holds("the weather?", **both)
-    assert not holds("the weather", **both)
-    assert not holds("the rain?", **both)
+def test_all_tests_of_a_condition_must_hold() -> None:
+    two_tests = {"contains": "weather", "regex": r"\?$"}
+    assert holds("the weather?", **two_tests)
+    assert not holds("the weather", **two_tests)
+    assert not holds("the rain?", **two_tests)
 
 
 @given(CONDITIONS, TEXTS)
 @example(TextCondition(regex=r"\w+ \w+"), "é a")
 @example(TextCondition(regex=r"^\w+$", ignore_case=True), "\u212a")
 @example(TextCondition(regex=r"\bé"), "é")
-def test_agrees_with_python(condition: TextCondition, text: str) -> None:
-    """Python's own `re` is the other implementation."""
+def test_result_agrees_with_python(condition: TextCondition, text: str) -> None:
+    """Compare with Python's `re` and string methods."""
     folded = text.casefold() if condition.ignore_case else text
-    wanted = [
+    literals = [
         None if literal is None else literal.casefold() if condition.ignore_case else literal
         for literal in (condition.equals, condition.contains, condition.startswith)
     ]
     expected = (
-        (wanted[0] is None or folded == wanted[0])
-        and (wanted[1] is None or wanted[1] in folded)
-        and (wanted[2] is None or folded.startswith(wanted[2]))
+        (literals[0] is None or folded == literals[0])
+        and (literals[1] is None or literals[1] in folded)
+        and (literals[2] is None or folded.startswith(literals[2]))
     )
     if condition.regex is not None:
-        is_found = finds(condition.regex, text, ignore_case=condition.ignore_case)
+        is_found = matches_in_python(condition.regex, text, ignore_case=condition.ignore_case)
         expected = expected and is_found
     assert condition.test(text) is expected
     assert condition.test(text, folded=text.casefold()) is expected
@@ -113,18 +115,18 @@ def test_invalid_pattern_is_rejected_with_the_reason(
     pattern: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert check_regex(pattern) == reason
-    with pytest.raises(RegexError) as raised:
+    with pytest.raises(RegexError) as error:
         TextCondition(regex=pattern)
-    assert str(raised.value) == reason
+    assert str(error.value) == reason
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_good_pattern_has_nothing_wrong() -> None:
+def test_valid_pattern_has_no_error() -> None:
     assert check_regex("a" * MAX_PATTERN_CHARS) is None
     assert check_regex(r"(?P<city>\w+)\?$") is None
 
 
-def test_a_word_character_is_an_ascii_one_as_re2_has_it() -> None:
+def test_word_class_is_ascii_only() -> None:
     assert holds("Zurich", regex=r"^\w+$")
     assert not holds("Zürich", regex=r"^\w+$")
     assert holds("Zürich", regex=r"^\pL+$")
@@ -142,12 +144,12 @@ def test_a_word_character_is_an_ascii_one_as_re2_has_it() -> None:
         (r"(?i)\w", "\u212a", True),
     ],
 )
-def test_the_other_classes_are_asciis_too(pattern: str, text: str, expected: bool) -> None:
+def test_other_classes_are_ascii_only(pattern: str, text: str, expected: bool) -> None:
     assert holds(text, regex=pattern) is expected
-    assert finds(pattern, text, ignore_case=False) is expected
+    assert matches_in_python(pattern, text, ignore_case=False) is expected
 
 
-def test_an_evil_pattern_ends() -> None:
+def test_exponential_pattern_takes_linear_time() -> None:
     assert not holds("a" * 100_000 + "!", regex="^(a+)+$")
 
 
@@ -157,21 +159,21 @@ def test_patterns_are_compiled_once() -> None:
     assert condition.search is TextCondition(regex="once+").search is not None
 
 
-def test_named_groups() -> None:
+def test_named_groups_are_captured() -> None:
     text = TextCondition(regex=r"in (?P<city>\pL+)(?P<rest>, please)?")
     assert text.group_names == ("city", "rest")
     assert text.groups("weather in Zürich") == {"city": "Zürich", "rest": ""}
     assert text.groups("weather") == {}
 
 
-def test_no_named_groups() -> None:
+def test_condition_without_named_groups_captures_nothing() -> None:
     assert TextCondition(regex="(a)(b)").groups("ab") == {}
     assert TextCondition(equals="a").groups("a") == {}
     assert TextCondition(equals="a").group_names == ()
 
 
 @pytest.mark.parametrize(
-    ("condition", "words"),
+    ("condition", "description"),
     [
         ({"equals": "gpt-4o"}, 'equals "gpt-4o"'),
         ({"contains": 'say "é"\n'}, r'contains "say \"é\"\n"'),
@@ -180,11 +182,11 @@ def test_no_named_groups() -> None:
         ({}, "is there"),
     ],
 )
-def test_describe(condition: dict[str, str], words: str) -> None:
-    assert TextCondition(**condition).describe() == words  # type: ignore[arg-type]
+def test_description_lists_each_test(condition: dict[str, str], description: str) -> None:
+    assert TextCondition(**condition).describe() == description  # type: ignore[arg-type]
 
 
-def test_long_texts_are_shown_short() -> None:
+def test_long_texts_are_shortened() -> None:
     assert shorten("a" * 80) == "a" * 80
     assert shorten("a" * 81) == "a" * 79 + "…"
     assert quote("b" * 200) == '"' + "b" * 79 + '…"'

@@ -1,1 +1,1 @@
-"""Documents and what is compiled from them."""
+"""Tests of scenario documents and of their compilation."""

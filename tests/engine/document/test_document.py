@@ -1,4 +1,4 @@
-"""Scenario documents: what loads, what a dump looks like, and that loading is all or nothing."""
+"""Scenario documents: loading, dumping, and that loading is all or nothing."""
 
 import json
 from typing import Any
@@ -16,29 +16,29 @@ from scenarios_app.engine.document import (
     load_match,
     load_text,
 )
-from tests.engine.asking import message, when
-from tests.engine.documents import CONTRACT, one_step
+from tests.engine.documents import CONTRACT, one_step_scenario
+from tests.engine.match_builders import build_match, message_condition
 
 
-def load(document: object) -> ScenarioDocument:
-    (loaded,) = load_documents(document)
-    return loaded
+def load_one(document: object) -> ScenarioDocument:
+    (loaded_document,) = load_documents(document)
+    return loaded_document
 
 
 def test_the_example_of_the_contract_loads() -> None:
-    document = load(CONTRACT)
+    document = load_one(CONTRACT)
     assert document.name == "weather"
     assert [step.name for step in document.steps] == ["call the tool", None]
 
 
 def test_a_dump_loads_to_an_equal_document() -> None:
-    document = load(CONTRACT)
-    assert load(dump(document)) == document
+    document = load_one(CONTRACT)
+    assert load_one(dump(document)) == document
 
 
-def test_a_dump_holds_what_differs_from_the_defaults_in_the_order_of_the_contract() -> None:
-    written = json.dumps(dump(load(CONTRACT)), indent=1)
-    assert written == json.dumps(
+def test_dump_omits_defaults_and_keeps_the_order_of_the_contract() -> None:
+    dumped_json = json.dumps(dump(load_one(CONTRACT)), indent=1)
+    assert dumped_json == json.dumps(
         {
             "name": "weather",
             "description": "asks for a tool, then answers",
@@ -114,11 +114,11 @@ SHORT_AND_LONG: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("short", "long"), SHORT_AND_LONG)
-def test_two_ways_to_say_the_same_give_one_document_and_one_dump(
+def test_short_and_long_form_give_the_same_document_and_dump(
     short: dict[str, Any], long: dict[str, Any]
 ) -> None:
-    assert load(one_step(**short)) == load(one_step(**long))
-    assert dump(load(one_step(**long))) == one_step(**short)
+    assert load_one(one_step_scenario(**short)) == load_one(one_step_scenario(**long))
+    assert dump(load_one(one_step_scenario(**long))) == one_step_scenario(**short)
 
 
 ROUND_TRIPS: list[dict[str, Any]] = [
@@ -140,77 +140,80 @@ ROUND_TRIPS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("step", ROUND_TRIPS)
-def test_a_dump_keeps_what_was_said(step: dict[str, Any]) -> None:
-    assert dump(load(one_step(**step))) == one_step(**step)
+def test_dump_of_a_loaded_document_equals_it(step: dict[str, Any]) -> None:
+    assert dump(load_one(one_step_scenario(**step))) == one_step_scenario(**step)
 
 
 def test_integers_of_any_size_keep_their_value() -> None:
     call = {"name": "f", "arguments": {"id": 2**70}}
-    document = load(one_step(produce={"tool_calls": [call]}))
-    assert dump(document) == one_step(produce={"tool_calls": [call]})
+    document = load_one(one_step_scenario(produce={"tool_calls": [call]}))
+    assert dump(document) == one_step_scenario(produce={"tool_calls": [call]})
 
 
-def test_a_whole_number_is_a_number() -> None:
-    document = load(one_step(expect={"temperature": 1}))
+def test_integer_is_accepted_as_a_float() -> None:
+    document = load_one(one_step_scenario(expect={"temperature": 1}))
     assert document.steps[0].expect.temperature == 1.0
 
 
 def test_a_scenario_may_have_no_steps_yet() -> None:
-    assert load({"name": "empty"}).steps == []
+    assert load_one({"name": "empty"}).steps == []
 
 
-def test_several_scenarios_come_in_their_order() -> None:
-    loaded = load_documents({"scenarios": [{"name": "b"}, {"name": "a"}]})
-    assert [document.name for document in loaded] == ["b", "a"]
+def test_scenarios_are_loaded_in_order() -> None:
+    documents = load_documents({"scenarios": [{"name": "b"}, {"name": "a"}]})
+    assert [document.name for document in documents] == ["b", "a"]
 
 
-def test_the_version_of_the_form_may_be_given() -> None:
-    assert load({"version": 1, "name": "a"}) == load({"name": "a"})
+def test_version_1_is_accepted() -> None:
+    assert load_one({"version": 1, "name": "a"}) == load_one({"name": "a"})
     assert load_documents({"version": 1, "scenarios": []}) == []
 
 
 @pytest.mark.parametrize("version", [2, 0, True, "1", None])
-@pytest.mark.parametrize("rest", [{"name": "a"}, {"nom": "a"}, {"scenarios": []}])
-def test_another_version_is_refused_by_its_name_and_nothing_else_is_looked_at(
-    version: Json, rest: dict[str, Json]
+@pytest.mark.parametrize("other_keys", [{"name": "a"}, {"nom": "a"}, {"scenarios": []}])
+def test_other_version_is_the_only_error_reported(
+    version: Json, other_keys: dict[str, Json]
 ) -> None:
-    with pytest.raises(DocumentError) as caught:
-        load_documents({"version": version, **rest})
-    assert str(caught.value) == f"version: {json.dumps(version)} is not read here, 1 is"
+    with pytest.raises(DocumentError) as error:
+        load_documents({"version": version, **other_keys})
+    assert str(error.value) == f"version: {json.dumps(version)} is not read here, 1 is"
 
 
-def test_every_problem_is_told_on_a_line_of_its_own() -> None:
-    with pytest.raises(DocumentError) as caught:
+def test_every_problem_is_reported_on_a_separate_line() -> None:
+    with pytest.raises(DocumentError) as error:
         load_documents({"name": "", "steps": [{"produce": {"pacing": {"jitter": 2}}}], "tag": []})
-    error = caught.value
-    assert str(error).splitlines() == [
+    document_error = error.value
+    assert str(document_error).splitlines() == [
         "name: expected 1 to 200 printable characters without spaces around them",
         "steps[0].produce.pacing.jitter: expected a number from 0 to 1",
         'tag: unknown key, did you mean "tags"?',
     ]
-    assert (error.place, error.message) == (error.problems[0].place, error.problems[0].message)
+    assert (document_error.place, document_error.message) == (
+        document_error.problems[0].place,
+        document_error.problems[0].message,
+    )
 
 
-def test_one_wrong_scenario_keeps_all_out() -> None:
+def test_one_invalid_scenario_rejects_all() -> None:
     with pytest.raises(DocumentError):
         load_documents({"scenarios": [{"name": "right"}, {"name": "wrong", "steps": [5]}]})
 
 
-def test_a_document_is_a_copy() -> None:
+def test_document_is_a_copy_of_its_data() -> None:
     data: dict[str, Any] = {"name": "a", "variables": {"list": [1]}}
-    document = load(data)
+    document = load_one(data)
     data["variables"]["list"].append(2)
     assert document.variables == {"list": [1]}
 
 
-def test_text_loads_as_data_does() -> None:
-    assert load_text(json.dumps(CONTRACT).encode()) == [load(CONTRACT)]
+def test_text_loads_like_data() -> None:
+    assert load_text(json.dumps(CONTRACT).encode()) == [load_one(CONTRACT)]
 
 
-def test_conditions_can_be_loaded_alone() -> None:
+def test_match_can_be_loaded_without_a_scenario() -> None:
     match = load_match({"model": "gpt-4o", "messages": [{"role": "user", "contains": "hi"}]})
-    expected = message(TextCondition(contains="hi"), "user")
-    assert match == when(model=(TextCondition(equals="gpt-4o"),), messages=(expected,))
+    expected = message_condition(TextCondition(contains="hi"), "user")
+    assert match == build_match(model=(TextCondition(equals="gpt-4o"),), messages=(expected,))
 
 
 @pytest.mark.parametrize(
@@ -221,28 +224,30 @@ def test_conditions_can_be_loaded_alone() -> None:
         ([], "match: expected an object"),
     ],
 )
-def test_conditions_alone_name_their_places(data: object, line: str) -> None:
-    with pytest.raises(DocumentError) as caught:
+def test_invalid_match_is_rejected_with_its_path(data: object, line: str) -> None:
+    with pytest.raises(DocumentError) as error:
         load_match(data)
-    assert str(caught.value) == line
+    assert str(error.value) == line
 
 
 def test_limits_come_from_the_caller() -> None:
     limits = DocumentLimits(text_bytes=4, latency_ms=10)
-    assert load_documents(one_step(produce={"text": "four", "latency_ms": 10}), limits=limits)
+    assert load_documents(
+        one_step_scenario(produce={"text": "four", "latency_ms": 10}), limits=limits
+    )
     metadata = {"openai": {"system_fingerprint": "x" * 4_000}}
-    generated = {"generate": {"kind": "lorem"}, "provider_metadata": metadata}
-    assert load_documents(one_step(produce=generated), limits=limits)
-    with pytest.raises(DocumentError) as caught:
-        load_documents(one_step(produce={"text": "fünf", "latency_ms": 11}), limits=limits)
-    assert str(caught.value).splitlines() == [
+    generated_answer = {"generate": {"kind": "lorem"}, "provider_metadata": metadata}
+    assert load_documents(one_step_scenario(produce=generated_answer), limits=limits)
+    with pytest.raises(DocumentError) as error:
+        load_documents(one_step_scenario(produce={"text": "fünf", "latency_ms": 11}), limits=limits)
+    assert str(error.value).splitlines() == [
         "steps[0].produce.latency_ms: expected at most 10 milliseconds",
         "steps[0].produce: holds 5 bytes of text, expected at most 4",
     ]
 
 
-def test_a_whole_number_may_be_written_as_3_0() -> None:
-    """As JSON Schema has it, where an integer is a number without a fraction."""
+def test_integer_may_be_written_as_3_0() -> None:
+    """In JSON Schema an integer is a number without a fraction."""
     step = {
         "turn": 2,
         "match": {"messages": [{"which": 0, "contains": "x"}]},

@@ -1,13 +1,13 @@
-"""What a wrong answer is told: always the place, and what was expected there."""
+"""Error messages for invalid answers: each has the path and the expected value."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.document import load_documents
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
 
-UP_TO = "from 0 to 2147483647"
+COUNT_RANGE = "from 0 to 2147483647"
 KINDS = (
     "http, rate_limit, rate_limited, overloaded, model_error, timeout, network_error, no_pong, "
     "refuse_upgrade, invalid_response, disconnect, close_socket, truncate, malformed_chunk, stall, "
@@ -15,13 +15,13 @@ KINDS = (
 )
 CLOSE_CODES = "1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014"
 
-NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
+NO_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 PRODUCE: list[tuple[Any, str]] = [
     (None, ": expected an object"),
-    ({}, f": {NOTHING}"),
-    ({"tool_calls": [], "reasoning": []}, f": {NOTHING}"),
-    ({"finish_reason": "stop"}, f": {NOTHING}"),
-    ({"streaming": {}}, f".streaming: {NOTHING}"),
+    ({}, f": {NO_ANSWER}"),
+    ({"tool_calls": [], "reasoning": []}, f": {NO_ANSWER}"),
+    ({"finish_reason": "stop"}, f": {NO_ANSWER}"),
+    ({"streaming": {}}, f".streaming: {NO_ANSWER}"),
     ({"text": 5}, ".text: expected a string"),
     ({"text": "a", "parts": [{"text": "b"}]}, ".parts: cannot be combined with text"),
     ({"reasoning": "a", "chunks": ["b"]}, ".chunks: cannot be combined with reasoning"),
@@ -70,7 +70,7 @@ PRODUCE: list[tuple[Any, str]] = [
     ),
     (
         {"text": "a", "usage": {"input_tokens": -1}},
-        f".usage.input_tokens: expected a whole number {UP_TO}",
+        f".usage.input_tokens: expected a whole number {COUNT_RANGE}",
     ),
     (
         {"text": "a", "usage": {"outputTokens": 1}},
@@ -120,8 +120,8 @@ PRODUCE: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("produce", "line"), PRODUCE)
 def test_invalid_answer_is_rejected_with_its_path(produce: Any, line: str) -> None:
-    (told,) = problems_of(one_step(produce=produce))
-    assert told.startswith(f"steps[0].produce{line}")
+    (problem,) = load_error_lines(one_step_scenario(produce=produce))
+    assert problem.startswith(f"steps[0].produce{line}")
 
 
 PARTS: list[tuple[Any, str]] = [
@@ -150,7 +150,9 @@ PARTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("part", "line"), PARTS)
 def test_invalid_part_is_rejected_with_its_path(part: Any, line: str) -> None:
-    assert problems_of(one_step(produce={"parts": [part]})) == [f"steps[0].produce.parts[0]{line}"]
+    assert load_error_lines(one_step_scenario(produce={"parts": [part]})) == [
+        f"steps[0].produce.parts[0]{line}"
+    ]
 
 
 CHUNKS: list[tuple[list[Any], str]] = [
@@ -185,7 +187,9 @@ CHUNKS: list[tuple[list[Any], str]] = [
 
 @pytest.mark.parametrize(("chunks", "line"), CHUNKS)
 def test_invalid_chunks_are_rejected_with_their_path(chunks: list[Any], line: str) -> None:
-    assert problems_of(one_step(produce={"chunks": chunks})) == [f"steps[0].produce.chunks{line}"]
+    assert load_error_lines(one_step_scenario(produce={"chunks": chunks})) == [
+        f"steps[0].produce.chunks{line}"
+    ]
 
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -236,7 +240,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("code", [1000, 1006, 3000, 4999])
 def test_close_code_that_a_server_may_use_is_accepted(code: int) -> None:
     fault = {"kind": "close_socket", "close_code": code, "after_frames": 0, "half_frame": True}
-    document = one_step(produce={"text": "a", "fault": fault})
+    document = one_step_scenario(produce={"text": "a", "fault": fault})
     assert len(load_documents({"scenarios": [document]})) == 1
 
 
@@ -251,28 +255,28 @@ def test_close_code_that_a_server_may_use_is_accepted(code: int) -> None:
 def test_invalid_fault_is_rejected_with_its_path(
     place: str, step: Any, fault: dict[str, Any], line: str
 ) -> None:
-    assert problems_of(one_step(**step(fault))) == [f"steps[0].{place}{line}"]
+    assert load_error_lines(one_step_scenario(**step(fault))) == [f"steps[0].{place}{line}"]
 
 
-def test_a_fault_that_stands_alone_has_no_answer_beside_it() -> None:
+def test_standalone_fault_cannot_be_combined_with_an_answer() -> None:
     produce = {
         "text": "a",
         "usage": {"input_tokens": 1},
         "finish_reason": "stop",
         "fault": {"kind": "timeout"},
     }
-    assert problems_of(one_step(produce=produce)) == [
+    assert load_error_lines(one_step_scenario(produce=produce)) == [
         f"steps[0].produce.{key}: a fault of kind timeout cannot be combined with an answer"
         for key in ("text", "finish_reason", "usage")
     ]
 
 
-def test_a_fault_inside_an_answer_needs_one() -> None:
-    assert problems_of(one_step(produce={"fault": {"kind": "stall"}})) == [
+def test_fault_inside_an_answer_needs_an_answer() -> None:
+    assert load_error_lines(one_step_scenario(produce={"fault": {"kind": "stall"}})) == [
         "steps[0].produce.fault: a fault of kind stall needs an answer that it strikes in"
     ]
     step = {"failures": {"times": 1, "fault": {"kind": "stall"}}}
-    assert problems_of(one_step(**step, produce={"fault": {"kind": "timeout"}})) == [
+    assert load_error_lines(one_step_scenario(**step, produce={"fault": {"kind": "timeout"}})) == [
         "steps[0].failures.fault.kind: stall strikes inside an answer, and this step has none"
     ]
 
@@ -287,8 +291,8 @@ def test_a_fault_inside_an_answer_needs_one() -> None:
         {"streaming": {"text": "a"}, "non_streaming": {"text": "a" * 2_097_153}},
     ],
 )
-def test_an_answer_has_a_most_to_say(produce: dict[str, Any]) -> None:
-    (line,) = problems_of(one_step(produce=produce))
+def test_answer_beyond_the_text_limit_is_rejected(produce: dict[str, Any]) -> None:
+    (line,) = load_error_lines(one_step_scenario(produce=produce))
     assert line.startswith("steps[0].produce: holds 209715")
     assert line.endswith(" bytes of text, expected at most 2097152")
 
@@ -297,8 +301,8 @@ def test_an_answer_has_a_most_to_say(produce: dict[str, Any]) -> None:
     "result",
     ["sunny", {"text": "no such city", "is_error": True, "ms": 5}, {"fault": "timeout", "ms": 5}],
 )
-def test_a_tool_gives_back_a_text_a_failure_or_nothing(result: Any) -> None:
-    document = one_step(produce={"tool_calls": [{"name": "f", "result": result}]})
-    (loaded,) = load_documents(document)
-    call = loaded.model_dump(exclude_defaults=True)["steps"][0]["produce"]["tool_calls"][0]
+def test_tool_result_may_be_a_text_an_error_or_a_fault(result: Any) -> None:
+    document = one_step_scenario(produce={"tool_calls": [{"name": "f", "result": result}]})
+    (loaded_document,) = load_documents(document)
+    call = loaded_document.model_dump(exclude_defaults=True)["steps"][0]["produce"]["tool_calls"][0]
     assert call["result"] == result

@@ -1,4 +1,4 @@
-"""What the engine gets of a document."""
+"""Compilation of documents to the engine's scenarios."""
 
 from typing import Any
 
@@ -23,20 +23,25 @@ from scenarios_app.engine.scenario import (
     SideEffects,
     Step,
 )
-from tests.engine.asking import message, tool_call, tool_result, when
-from tests.engine.documents import CONTRACT, one_step
+from tests.engine.documents import CONTRACT, one_step_scenario
+from tests.engine.match_builders import (
+    build_match,
+    message_condition,
+    tool_call_condition,
+    tool_result_condition,
+)
 
 
-def compiled(document: dict[str, Any], **options: Any) -> Scenario:
-    (loaded,) = load_documents(document)
-    return compile_scenario(loaded, **options)
+def compile_one(document: dict[str, Any], **options: Any) -> Scenario:
+    (loaded_document,) = load_documents(document)
+    return compile_scenario(loaded_document, **options)
 
 
-def step(**keys: Any) -> Step:
-    return compiled(one_step(**keys)).steps[0]
+def compile_step(**keys: Any) -> Step:
+    return compile_one(one_step_scenario(**keys)).steps[0]
 
 
-def test_the_example_of_the_contract_as_values() -> None:
+def test_contract_example_compiles_to_a_scenario() -> None:
     call = ToolCallPart("call_1", "get_weather", '{"city":"{{ city }}"}')
     scripted = ScriptedAnswer(
         choices=(
@@ -53,12 +58,14 @@ def test_the_example_of_the_contract_as_values() -> None:
     first = Step(
         key="1",
         label="call the tool",
-        match=when(
+        match=build_match(
             provider=(TextCondition(equals="openai"),),
             path=(TextCondition(equals="/v1/chat/completions"),),
             model=(TextCondition(regex="^gpt-4"),),
             stream=True,
-            messages=(message(TextCondition(contains="weather", ignore_case=True), "user"),),
+            messages=(
+                message_condition(TextCondition(contains="weather", ignore_case=True), "user"),
+            ),
             tools=("get_weather",),
             headers=(("x-team", TextCondition(equals="qa")),),
         ),
@@ -76,31 +83,31 @@ def test_the_example_of_the_contract_as_values() -> None:
     second = Step(
         key="2",
         label="2",
-        match=when(messages=(message(TextCondition(contains="sunny"), "tool"),)),
+        match=build_match(messages=(message_condition(TextCondition(contains="sunny"), "tool"),)),
         produce=Produce(streaming=sunny, non_streaming=sunny),
         consume=False,
     )
-    assert compiled(CONTRACT) == Scenario(
+    assert compile_one(CONTRACT) == Scenario(
         name="weather", steps=(first, second), priority=10, variables={"city": "Paris"}
     )
 
 
-def test_a_steps_key_can_be_given() -> None:
-    assert [s.key for s in compiled(CONTRACT, step_keys=["k", "l"]).steps] == ["k", "l"]
+def test_step_keys_can_be_passed() -> None:
+    assert [s.key for s in compile_one(CONTRACT, step_keys=["k", "l"]).steps] == ["k", "l"]
     with pytest.raises(ValueError, match="shorter"):
-        compiled(CONTRACT, step_keys=["k"])
+        compile_one(CONTRACT, step_keys=["k"])
 
 
 def test_steps_chosen_by_turn_are_never_consumed() -> None:
     turns = [{"turn": n, "produce": {"text": "a"}} for n in (2, 1)]
-    scenario = compiled({"name": "a", "select": "first_user_message", "steps": turns})
+    scenario = compile_one({"name": "a", "select": "first_user_message", "steps": turns})
     assert scenario.select == "first_user_message"
     assert [(s.turn, s.consume) for s in scenario.steps] == [(2, False), (1, False)]
-    assert [s.consume for s in compiled(CONTRACT).steps] == [True, False]
+    assert [s.consume for s in compile_one(CONTRACT).steps] == [True, False]
 
 
-def test_conditions_of_every_kind() -> None:
-    match = step(
+def test_conditions_of_every_kind_are_compiled() -> None:
+    match = compile_step(
         match={
             "provider": ["openai", {"startswith": "anth"}],
             "messages": [{"which": 0, "equals": "a", "regex": "b"}],
@@ -110,18 +117,18 @@ def test_conditions_of_every_kind() -> None:
             "metadata": {"User": {"contains": "ann"}},
         }
     ).match
-    assert match == when(
+    assert match == build_match(
         provider=(TextCondition(equals="openai"), TextCondition(startswith="anth")),
-        messages=(message(TextCondition(equals="a", regex="b"), which=0),),
-        tool_calls=(tool_call("f", {"a": 1}), tool_call()),
-        tool_results=(tool_result(TextCondition(contains="x"), "c", "f", True),),
+        messages=(message_condition(TextCondition(equals="a", regex="b"), which=0),),
+        tool_calls=(tool_call_condition("f", {"a": 1}), tool_call_condition()),
+        tool_results=(tool_result_condition(TextCondition(contains="x"), "c", "f", True),),
         headers=(("x-team", TextCondition(equals="qa")),),
         metadata=(("User", TextCondition(contains="ann")),),
     )
 
 
-def test_side_effects_of_every_kind() -> None:
-    effects = step(
+def test_side_effects_of_every_kind_are_compiled() -> None:
+    effects = compile_step(
         side_effects={
             "headers": {"X-Extra": "1"},
             "echo_headers": ["X-Request-Id"],
@@ -131,5 +138,5 @@ def test_side_effects_of_every_kind() -> None:
     assert effects == SideEffects(
         headers=(("x-extra", "1"),),
         echo_headers=("x-request-id",),
-        asserts=(when(stream=True), when(tools=("f",))),
+        asserts=(build_match(stream=True), build_match(tools=("f",))),
     )

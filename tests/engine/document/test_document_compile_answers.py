@@ -1,4 +1,4 @@
-"""What the engine answers with, as a document scripts it."""
+"""Compilation of scripted answers."""
 
 from typing import Any
 
@@ -23,31 +23,31 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
     Step,
 )
-from tests.engine.documents import one_step
+from tests.engine.documents import one_step_scenario
 
 
-def step(**keys: Any) -> Step:
-    (document,) = load_documents(one_step(**keys))
+def compile_step(**keys: Any) -> Step:
+    (document,) = load_documents(one_step_scenario(**keys))
     return compile_scenario(document).steps[0]
 
 
-def answer(**produce: Any) -> ScriptedAnswer:
-    scripted = step(produce=produce).produce.streaming
+def compile_answer(**produce: Any) -> ScriptedAnswer:
+    scripted = compile_step(produce=produce).produce.streaming
     assert isinstance(scripted, ScriptedAnswer)
     return scripted
 
 
-def choice(**produce: Any) -> ScriptedChoice:
-    (only,) = answer(**produce).choices
-    return only
+def compile_choice(**produce: Any) -> ScriptedChoice:
+    (choice,) = compile_answer(**produce).choices
+    return choice
 
 
-def test_a_failure_is_a_model_error_unless_told_otherwise() -> None:
-    assert step(failures={"times": 3}).failures == Failures(3, Fault("model_error"))
+def test_failure_without_a_fault_is_a_model_error() -> None:
+    assert compile_step(failures={"times": 3}).failures == Failures(3, Fault("model_error"))
 
 
-def test_a_fault_with_all_its_keys() -> None:
-    fault = step(
+def test_fault_with_all_its_keys_is_compiled() -> None:
+    fault = compile_step(
         produce={
             "fault": {
                 "kind": "http",
@@ -77,20 +77,20 @@ def test_a_fault_with_all_its_keys() -> None:
     )
 
 
-def test_a_fault_inside_stands_beside_the_answer() -> None:
-    produce = step(produce={"text": "a", "fault": {"kind": "stall", "hold_ms": 5}}).produce
+def test_fault_inside_an_answer_is_compiled_with_the_answer() -> None:
+    produce = compile_step(produce={"text": "a", "fault": {"kind": "stall", "hold_ms": 5}}).produce
     assert produce.fault == Fault("stall", hold_ms=5)
     assert produce.streaming == ScriptedAnswer((ScriptedChoice((TextPart("a"),)),))
 
 
 def test_reasoning_text_calls_and_refusal_come_in_that_order() -> None:
-    only = choice(
+    choice = compile_choice(
         refusal="no",
         tool_calls=[{"name": "f"}, {"name": "g", "arguments": [1, {"b": 2.5}]}],
         text="a",
         reasoning=[{"text": "b"}, {"redacted": "x"}, {"text": "y", "redacted": True}],
     )
-    assert only.parts == (
+    assert choice.parts == (
         ReasoningPart("b"),
         ReasoningPart("", redacted="x"),
         ReasoningPart("", redacted="y"),
@@ -102,7 +102,7 @@ def test_reasoning_text_calls_and_refusal_come_in_that_order() -> None:
 
 
 def test_parts_come_in_their_own_order() -> None:
-    only = choice(
+    choice = compile_choice(
         parts=[
             {"text": "a"},
             {"tool_call": {"id": "c", "name": "f", "arguments": "{broken"}},
@@ -112,7 +112,7 @@ def test_parts_come_in_their_own_order() -> None:
             {"text": "c"},
         ]
     )
-    assert only.parts == (
+    assert choice.parts == (
         TextPart("a"),
         ToolCallPart("c", "f", "{broken"),
         RefusalPart("no"),
@@ -135,12 +135,12 @@ def test_parts_come_in_their_own_order() -> None:
     ],
 )
 def test_arguments_are_compact_json_and_text_is_sent_as_it_is(arguments: Any, text: str) -> None:
-    only = choice(tool_calls=[{"name": "f", "arguments": arguments}])
-    assert only.parts == (ToolCallPart("", "f", text),)
+    choice = compile_choice(tool_calls=[{"name": "f", "arguments": arguments}])
+    assert choice.parts == (ToolCallPart("", "f", text),)
 
 
-def test_the_end_and_the_extras_of_an_answer() -> None:
-    scripted = answer(
+def test_finish_usage_and_metadata_of_an_answer_are_compiled() -> None:
+    scripted = compile_answer(
         text="a",
         finish_reason="stop_sequence",
         stop_sequence="END",
@@ -155,7 +155,7 @@ def test_the_end_and_the_extras_of_an_answer() -> None:
 
 
 def test_each_choice_has_its_own_answer() -> None:
-    scripted = answer(choices=[{"text": "a", "finish_reason": "length"}, {"refusal": "b"}])
+    scripted = compile_answer(choices=[{"text": "a", "finish_reason": "length"}, {"refusal": "b"}])
     assert scripted == ScriptedAnswer(
         choices=(
             ScriptedChoice((TextPart("a"),), finish_reason="length"),
@@ -165,53 +165,60 @@ def test_each_choice_has_its_own_answer() -> None:
     )
 
 
-def test_pacing_and_latency() -> None:
+def test_pacing_and_latency_are_compiled() -> None:
     pacing = {
         "first_ms": 1,
         "chunk_ms": 2,
         "words_per_chunk": 3,
         "jitter": 0.5,
     }
-    produce = step(produce={"text": "a", "latency_ms": 9, "pacing": pacing}).produce
+    produce = compile_step(produce={"text": "a", "latency_ms": 9, "pacing": pacing}).produce
     assert (produce.latency_ms, produce.pacing) == (9, Pacing(1, 0, 2, 3, 0.5))
 
 
 @pytest.mark.parametrize(
-    ("body", "sent"),
+    ("body", "encoded_body"),
     [(None, b""), ("", b""), ("ü", "ü".encode()), ({"a": [1]}, b'{"a":[1]}'), (0, b"0")],
 )
-def test_a_raw_body_is_text_as_it_stands_or_encoded_json(body: Any, sent: bytes) -> None:
-    produce = step(produce={"raw": {"status": 418, "headers": {"X-A": "b"}, "body": body}}).produce
-    assert produce.streaming == RawAnswer(418, (("x-a", "b"),), sent)
+def test_raw_body_is_unchanged_text_or_encoded_json(body: Any, encoded_body: bytes) -> None:
+    produce = compile_step(
+        produce={"raw": {"status": 418, "headers": {"X-A": "b"}, "body": body}}
+    ).produce
+    assert produce.streaming == RawAnswer(418, (("x-a", "b"),), encoded_body)
 
 
-def test_an_answer_without_body_may_have_a_status_that_forbids_one() -> None:
-    assert step(produce={"raw": {"status": 204}}).produce.streaming == RawAnswer(204)
-    assert step(produce={"raw": {"status": 304, "body": ""}}).produce.streaming == RawAnswer(304)
+def test_raw_answer_without_a_body_may_have_a_status_that_forbids_one() -> None:
+    assert compile_step(produce={"raw": {"status": 204}}).produce.streaming == RawAnswer(204)
+    assert compile_step(
+        produce={"raw": {"status": 304, "body": ""}}
+    ).produce.streaming == RawAnswer(304)
 
 
-A = ScriptedAnswer((ScriptedChoice((TextPart("a"),)),))
-B = ScriptedAnswer((ScriptedChoice((TextPart("b"),)),))
+ANSWER_A = ScriptedAnswer((ScriptedChoice((TextPart("a"),)),))
+ANSWER_B = ScriptedAnswer((ScriptedChoice((TextPart("b"),)),))
 
 
 @pytest.mark.parametrize(
     ("produce", "streaming", "non_streaming"),
     [
-        ({"text": "a"}, A, A),
-        ({"streaming": {"text": "a"}}, A, A),
-        ({"non_streaming": {"text": "a"}}, A, A),
-        ({"streaming": {"text": "a"}, "non_streaming": {"text": "b"}}, A, B),
+        ({"text": "a"}, ANSWER_A, ANSWER_A),
+        ({"streaming": {"text": "a"}}, ANSWER_A, ANSWER_A),
+        ({"non_streaming": {"text": "a"}}, ANSWER_A, ANSWER_A),
+        ({"streaming": {"text": "a"}, "non_streaming": {"text": "b"}}, ANSWER_A, ANSWER_B),
         ({"fault": {"kind": "timeout"}}, None, None),
     ],
 )
-def test_each_mode_has_its_answer_or_the_other_ones(
+def test_mode_without_an_answer_uses_the_other_modes_answer(
     produce: dict[str, Any], streaming: Any, non_streaming: Any
 ) -> None:
-    made = step(produce=produce).produce
-    assert (made.streaming, made.non_streaming) == (streaming, non_streaming)
+    compiled_produce = compile_step(produce=produce).produce
+    assert (compiled_produce.streaming, compiled_produce.non_streaming) == (
+        streaming,
+        non_streaming,
+    )
 
 
-JOINED: list[tuple[list[Any], tuple[Any, ...], tuple[Chunk, ...]]] = [
+CHUNKED_ANSWERS: list[tuple[list[Any], tuple[Any, ...], tuple[Chunk, ...]]] = [
     (["a", "b", ""], (TextPart("ab"),), (Chunk(0, "a"), Chunk(0, "b"), Chunk(0, ""))),
     (
         [{"reasoning": "a"}, {"reasoning": "b", "signature": "s"}, {"reasoning": "c"}, "d"],
@@ -264,9 +271,9 @@ JOINED: list[tuple[list[Any], tuple[Any, ...], tuple[Chunk, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("chunks", "parts", "deltas"), JOINED)
+@pytest.mark.parametrize(("chunks", "parts", "deltas"), CHUNKED_ANSWERS)
 def test_chunks_are_joined_to_the_whole_answer(
     chunks: list[Any], parts: tuple[Any, ...], deltas: tuple[Chunk, ...]
 ) -> None:
-    only = choice(chunks=chunks, finish_reason="length")
-    assert (only.parts, only.chunks, only.finish_reason) == (parts, deltas, "length")
+    choice = compile_choice(chunks=chunks, finish_reason="length")
+    assert (choice.parts, choice.chunks, choice.finish_reason) == (parts, deltas, "length")

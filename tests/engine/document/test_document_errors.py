@@ -1,24 +1,24 @@
-"""What a wrong scenario or step is told: always the place, and what was expected there."""
+"""Error messages for invalid scenarios and steps: each has the path and the expected value."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.shapes import DocumentError, Problem, format_location, quote_json
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
 
-NAME = "expected 1 to 200 printable characters without spaces around them"
+NAME_EXPECTED = "expected 1 to 200 printable characters without spaces around them"
 
-SCENARIO: list[tuple[object, str]] = [
+INVALID_SCENARIOS: list[tuple[object, str]] = [
     (None, "expected an object"),
     ([], "expected an object"),
     ("weather", "expected an object"),
     ({}, "name: missing"),
-    ({"name": 5}, f"name: {NAME}"),
-    ({"name": ""}, f"name: {NAME}"),
-    ({"name": " a"}, f"name: {NAME}"),
-    ({"name": "a\nb"}, f"name: {NAME}"),
-    ({"name": "a" * 201}, f"name: {NAME}"),
+    ({"name": 5}, f"name: {NAME_EXPECTED}"),
+    ({"name": ""}, f"name: {NAME_EXPECTED}"),
+    ({"name": " a"}, f"name: {NAME_EXPECTED}"),
+    ({"name": "a\nb"}, f"name: {NAME_EXPECTED}"),
+    ({"name": "a" * 201}, f"name: {NAME_EXPECTED}"),
     ({"name": "a", "steps": None}, "steps: expected a list"),
     ({"name": "a", "steps": {}}, "steps: expected a list"),
     ({"name": "a", "steps": [None]}, "steps[0]: expected an object"),
@@ -38,7 +38,7 @@ SCENARIO: list[tuple[object, str]] = [
     ),
     ({"name": "a", "select": "first"}, "select: expected match or first_user_message"),
     ({"name": "a", "tags": "demo"}, "tags: expected a list"),
-    ({"name": "a", "tags": [1]}, f"tags[0]: {NAME}"),
+    ({"name": "a", "tags": [1]}, f"tags[0]: {NAME_EXPECTED}"),
     ({"name": "a", "variables": []}, "variables: expected an object"),
     ({"name": "a", "description": None}, "description: expected a string"),
     (
@@ -65,13 +65,13 @@ SCENARIO: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "line"), SCENARIO)
+@pytest.mark.parametrize(("document", "line"), INVALID_SCENARIOS)
 def test_invalid_scenario_is_rejected_with_its_path(document: object, line: str) -> None:
-    assert problems_of(document) == [line]
+    assert load_error_lines(document) == [line]
 
 
-WHEN: list[tuple[dict[str, Any], str]] = [
-    ({"name": ""}, f"name: {NAME}"),
+INVALID_STEPS: list[tuple[dict[str, Any], str]] = [
+    ({"name": ""}, f"name: {NAME_EXPECTED}"),
     ({"turn": 0}, "turn: expected a whole number from 1 to 2147483647"),
     ({"turn": "1"}, "turn: expected a whole number from 1 to 2147483647"),
     ({"consume": None}, "consume: expected true or false"),
@@ -179,16 +179,18 @@ WHEN: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("step", "line"), WHEN)
+@pytest.mark.parametrize(("step", "line"), INVALID_STEPS)
 def test_invalid_step_is_rejected_with_its_path(step: dict[str, Any], line: str) -> None:
-    assert problems_of(one_step(**step)) == [f"steps[0].{line}"]
+    assert load_error_lines(one_step_scenario(**step)) == [f"steps[0].{line}"]
 
 
-def test_a_step_must_produce() -> None:
-    assert problems_of({"name": "a", "steps": [{"match": {}}]}) == ["steps[0].produce: missing"]
+def test_step_without_produce_is_rejected() -> None:
+    assert load_error_lines({"name": "a", "steps": [{"match": {}}]}) == [
+        "steps[0].produce: missing"
+    ]
 
 
-def test_steps_chosen_by_turn_have_turns_and_nothing_else_to_choose_by() -> None:
+def test_steps_chosen_by_turn_need_turns_and_no_other_condition() -> None:
     steps = [
         {"turn": 1, "produce": {"text": "a"}},
         {"turn": 1, "produce": {"text": "b"}},
@@ -196,7 +198,7 @@ def test_steps_chosen_by_turn_have_turns_and_nothing_else_to_choose_by() -> None
         {"turn": 2, "match": {"stream": True}, "produce": {"text": "d"}},
         {"turn": 3, "consume": True, "produce": {"text": "e"}},
     ]
-    assert problems_of({"name": "a", "select": "first_user_message", "steps": steps}) == [
+    assert load_error_lines({"name": "a", "select": "first_user_message", "steps": steps}) == [
         "steps[1].turn: another step has turn 1",
         "steps[2].turn: missing: select first_user_message chooses by turn",
         "steps[3].match: has no place beside select first_user_message",
@@ -204,7 +206,7 @@ def test_steps_chosen_by_turn_have_turns_and_nothing_else_to_choose_by() -> None
     ]
 
 
-def test_an_error_made_by_hand_is_its_own_only_problem() -> None:
+def test_error_built_in_code_has_one_problem() -> None:
     error = DocumentError("steps[0]", "wrong")
     assert error.problems == (Problem("steps[0]", "wrong"),)
     assert (error.place, error.message, str(error)) == ("steps[0]", "wrong", "steps[0]: wrong")
@@ -215,7 +217,7 @@ def test_a_problem_in_a_file_begins_with_the_file() -> None:
     assert str(Problem("", "wrong", "a.json")) == "a.json: wrong"
 
 
-def test_places_read_as_their_authors_write_them() -> None:
+def test_location_is_formatted_like_the_document() -> None:
     loc = ("steps", 2, "match", "headers", "x-team", "a b", 0, "ü", "k" * 100)
     assert format_location(loc) == (
         'steps[2].match.headers.x-team["a b"][0]["ü"]["' + "k" * 78 + "…]"

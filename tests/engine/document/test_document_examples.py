@@ -1,4 +1,4 @@
-"""The scenarios that come with the product, as documents and as conversations."""
+"""The shipped example scenarios, as documents and as conversations."""
 
 from pathlib import Path
 
@@ -21,23 +21,24 @@ OPENAI = ("openai", "/v1/chat/completions")
 ANTHROPIC = ("anthropic", "/v1/messages")
 
 
-def user(text: str) -> Message:
+def user_message(text: str) -> Message:
     return Message("user", (TextPart(text),))
 
 
-def called(*names: str, id: str = "c") -> Message:
+def tool_call_message(*names: str, id: str = "c") -> Message:
     return Message("assistant", tuple(ToolCallPart(f"{id}{n}", n, "{}") for n in names))
 
 
-def results(*names: str, id: str = "c", error: bool = False) -> Message:
+def tool_result_message(*names: str, id: str = "c", error: bool = False) -> Message:
     parts = (ToolResultPart(f"{id}{n}", n, "a result", error) for n in names)
     return Message("tool", tuple(parts))
 
 
-def winner(
-    messages: list[Message], at: tuple[str, str] = OPENAI, tools: tuple[str, ...] = ()
+def matching_step(
+    messages: list[Message], endpoint: tuple[str, str] = OPENAI, tools: tuple[str, ...] = ()
 ) -> tuple[str, str] | None:
-    provider, path = at
+    """Return the names of the scenario and step that answer these messages, or None."""
+    provider, path = endpoint
     request = CanonicalRequest(
         provider=provider,
         path=path,
@@ -50,33 +51,36 @@ def winner(
     return (candidate.scenario.name, candidate.step.label) if candidate else None
 
 
-def test_there_are_the_examples_that_the_readme_names() -> None:
+def test_example_files_of_the_readme_exist() -> None:
     assert {file.name for file in FILES} >= set(CONVERSATIONS)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_fits_the_schema_and_is_described(file: Path) -> None:
+def test_example_file_is_valid_and_has_a_description(file: Path) -> None:
     Draft202012Validator(json_schema()).validate(decode(file.read_bytes()))
     assert all(document.description for document in read_files([file]))
 
 
-@pytest.mark.parametrize("at", [OPENAI, ANTHROPIC])
-def test_weather_example_answers_on_every_provider(at: tuple[str, str]) -> None:
-    asked = [user("Hi, what is the weather in Paris?")]
-    assert winner(asked, at, ("get_weather",)) == ("weather", "call the tool")
-    assert winner(asked, at) is None
-    done = [*asked, called("get_weather"), results("get_weather")]
-    assert winner(done, at) == ("weather", "answer from the result")
-    assert winner(done[:2], at) is None
+@pytest.mark.parametrize("endpoint", [OPENAI, ANTHROPIC])
+def test_weather_example_answers_on_every_provider(endpoint: tuple[str, str]) -> None:
+    question = [user_message("Hi, what is the weather in Paris?")]
+    assert matching_step(question, endpoint, ("get_weather",)) == ("weather", "call the tool")
+    assert matching_step(question, endpoint) is None
+    messages = [*question, tool_call_message("get_weather"), tool_result_message("get_weather")]
+    assert matching_step(messages, endpoint) == ("weather", "answer from the result")
+    assert matching_step(messages[:2], endpoint) is None
 
 
-def test_a_trip_needs_the_results_of_both_tools() -> None:
-    asked = [user("Plan a weekend trip.")]
-    assert winner(asked, tools=("find_hotels", "get_weather")) == ("trip", "call both tools")
-    assert winner(asked, tools=("get_weather",)) is None
-    calls = [*asked, called("get_weather", "find_hotels")]
-    assert winner([*calls, results("get_weather")]) is None
-    assert winner([*calls, results("get_weather", "find_hotels")]) == (
+def test_trip_example_needs_the_results_of_both_tools() -> None:
+    question = [user_message("Plan a weekend trip.")]
+    assert matching_step(question, tools=("find_hotels", "get_weather")) == (
+        "trip",
+        "call both tools",
+    )
+    assert matching_step(question, tools=("get_weather",)) is None
+    messages = [*question, tool_call_message("get_weather", "find_hotels")]
+    assert matching_step([*messages, tool_result_message("get_weather")]) is None
+    assert matching_step([*messages, tool_result_message("get_weather", "find_hotels")]) == (
         "trip",
         "put the results together",
     )
@@ -95,37 +99,35 @@ def test_a_trip_needs_the_results_of_both_tools() -> None:
         ("", None),
     ],
 )
-def test_one_word_is_enough_for_each_scenario_of_the_demo(
-    text: str, step: tuple[str, str] | None
-) -> None:
-    demo = build_index(map(compile_scenario, read_files([EXAMPLES / "demo.json"])))
+def test_demo_scenario_is_matched_by_one_word(text: str, step: tuple[str, str] | None) -> None:
+    demo_index = build_index(map(compile_scenario, read_files([EXAMPLES / "demo.json"])))
     provider, path = OPENAI
-    request = CanonicalRequest(provider, path, path, "some-model", (user(text),))
-    candidate = next(demo.candidates(request), None)
+    request = CanonicalRequest(provider, path, path, "some-model", (user_message(text),))
+    candidate = next(demo_index.candidates(request), None)
     assert (candidate and (candidate.scenario.name, candidate.step.label)) == step
 
 
-def test_the_openai_conversation_goes_through_its_three_turns() -> None:
+def test_openai_conversation_answers_three_turns() -> None:
     tools = ("get_order", "track_parcel")
-    messages = [user("Where is order 1042?")]
+    messages = [user_message("Where is order 1042?")]
     name = "openai tool calls"
-    assert winner(messages, OPENAI, tools) == (name, "look up the order")
-    assert winner(messages, ANTHROPIC, tools) is None
+    assert matching_step(messages, OPENAI, tools) == (name, "look up the order")
+    assert matching_step(messages, ANTHROPIC, tools) is None
     call = Message("assistant", (ToolCallPart("call_order", "get_order", '{"order_id": 1042}'),))
     messages += [call, Message("tool", (ToolResultPart("call_order", "get_order", "sent"),))]
-    assert winner(messages, OPENAI, tools) == (name, "track its parcel")
+    assert matching_step(messages, OPENAI, tools) == (name, "track its parcel")
     messages += [
         Message("assistant", (ToolCallPart("call_parcel", "track_parcel", "{}"),)),
         Message("tool", (ToolResultPart("call_parcel", "track_parcel", "near"),)),
     ]
-    assert winner(messages, OPENAI, tools) == (name, "tell the customer")
+    assert matching_step(messages, OPENAI, tools) == (name, "tell the customer")
 
 
-def test_the_anthropic_conversation_ends_by_the_tools_result() -> None:
-    messages = [user("Sum up the release notes.")]
+def test_anthropic_conversation_ends_by_the_tool_result() -> None:
+    messages = [user_message("Sum up the release notes.")]
     name = "anthropic tool use"
-    assert winner(messages, ANTHROPIC, ("read_file",)) == (name, "read the file")
+    assert matching_step(messages, ANTHROPIC, ("read_file",)) == (name, "read the file")
     messages += [Message("assistant", (ToolCallPart("toolu_notes", "read_file", "{}"),))]
     for failed, step in ((False, "sum it up"), (True, "say that there is none")):
         result = Message("tool", (ToolResultPart("toolu_notes", "read_file", "…", failed),))
-        assert winner([*messages, result], ANTHROPIC) == (name, step)
+        assert matching_step([*messages, result], ANTHROPIC) == (name, step)

@@ -1,4 +1,4 @@
-"""`generate` in scenario documents: what may stand in it and beside it."""
+"""`generate` in scenario documents: valid values and combinations with other keys."""
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -11,12 +11,12 @@ from scenarios_app.engine.document.schema_maker import json_schema
 LOREM: Json = {"kind": "lorem"}
 
 
-def document(**produce: Json) -> dict[str, Json]:
+def document_producing(**produce: Json) -> dict[str, Json]:
     return {"name": "s", "steps": [{"produce": produce}]}
 
 
 @pytest.mark.parametrize(
-    ("produce", "said"),
+    ("produce", "error_line"),
     [
         ({"generate": {}}, "generate.kind: missing"),
         ({"generate": "lorem"}, "generate: expected an object"),
@@ -38,10 +38,12 @@ def document(**produce: Json) -> dict[str, Json]:
         ),
     ],
 )
-def test_invalid_generate_is_rejected_with_its_path(produce: dict[str, Json], said: str) -> None:
-    with pytest.raises(DocumentError) as refused:
-        load_documents(document(**produce))
-    assert str(refused.value) == f"steps[0].produce.{said}"
+def test_invalid_generate_is_rejected_with_its_path(
+    produce: dict[str, Json], error_line: str
+) -> None:
+    with pytest.raises(DocumentError) as error:
+        load_documents(document_producing(**produce))
+    assert str(error.value) == f"steps[0].produce.{error_line}"
 
 
 @pytest.mark.parametrize(
@@ -55,20 +57,20 @@ def test_invalid_generate_is_rejected_with_its_path(produce: dict[str, Json], sa
     ],
 )
 def test_generated_answer_is_loaded_dumped_and_valid(produce: dict[str, Json]) -> None:
-    given = document(**produce)
-    (loaded,) = load_documents(given)
-    assert dump(loaded) == given
-    Draft202012Validator(json_schema()).validate(given)
+    source = document_producing(**produce)
+    (loaded_document,) = load_documents(source)
+    assert dump(loaded_document) == source
+    Draft202012Validator(json_schema()).validate(source)
 
 
-def test_the_schema_refuses_another_kind() -> None:
-    given = document(generate={"kind": "ipsum"})
-    assert not Draft202012Validator(json_schema()).is_valid(given)
+def test_unknown_kind_is_invalid_in_the_schema() -> None:
+    source = document_producing(generate={"kind": "ipsum"})
+    assert not Draft202012Validator(json_schema()).is_valid(source)
 
 
-def test_the_builder_has_a_word_for_it() -> None:
-    built = scenario("s").expect().with_model("gpt-4o").respond_with_lorem().as_stream(first_ms=5)
-    assert built.build()["steps"] == [
+def test_builder_generates_lorem() -> None:
+    draft = scenario("s").expect().with_model("gpt-4o").respond_with_lorem().as_stream(first_ms=5)
+    assert draft.build()["steps"] == [
         {
             "match": {"model": "gpt-4o"},
             "produce": {"generate": LOREM, "pacing": {"first_ms": 5}},

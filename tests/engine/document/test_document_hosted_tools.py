@@ -1,4 +1,4 @@
-"""Hosted tools in a document: the parts that they become, and what is wrong with them."""
+"""Hosted tools in a document: their parts and their errors."""
 
 from typing import Any
 
@@ -8,19 +8,21 @@ from scenarios_app.engine.canonical import CanonicalResponse
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import AnswerPart, ServerToolResultPart, ServerToolUsePart
 from scenarios_app.engine.producing.produce import make_seed, produce
-from tests.engine.asking import ask, say
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
+from tests.engine.match_builders import chat_request, text_message
 
 
-def parts_of(*tools: Any, **variables: Any) -> tuple[AnswerPart, ...]:
+def produce_parts(*tools: Any, **variables: Any) -> tuple[AnswerPart, ...]:
     """Return the parts of an answer with these hosted tools, after templates and ids."""
-    answer = {"parts": [{"hosted_tool": tool} for tool in tools]}
-    (document,) = load_documents(one_step(produce=answer) | {"variables": variables})
+    scripted_answer = {"parts": [{"hosted_tool": tool} for tool in tools]}
+    (document,) = load_documents(
+        one_step_scenario(produce=scripted_answer) | {"variables": variables}
+    )
     scenario = compile_scenario(document)
     response = produce(
         scenario,
         scenario.steps[0],
-        ask(say("Hello")),
+        chat_request(text_message("Hello")),
         seed=make_seed("s", "POST", "/", b"", 1),
         created=0,
         tool_call_prefix="call_",
@@ -31,7 +33,7 @@ def parts_of(*tools: Any, **variables: Any) -> tuple[AnswerPart, ...]:
 
 
 def test_use_and_result_have_the_same_generated_id() -> None:
-    use, result = parts_of({"tool": "web_search", "input": {"query": "q"}, "result": []})
+    use, result = produce_parts({"tool": "web_search", "input": {"query": "q"}, "result": []})
     assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
     assert use.id.startswith("srvtoolu_") and result.tool_use_id == use.id
     assert (use.name, use.input, result.content) == ("web_search", '{"query":"q"}', "[]")
@@ -39,7 +41,7 @@ def test_use_and_result_have_the_same_generated_id() -> None:
 
 def test_tool_of_an_mcp_server_has_its_own_name_and_prefix() -> None:
     tool = {"tool": "mcp", "server": "wiki", "name": "ask", "input": {"a": 1}, "result": "yes"}
-    use, result = parts_of(tool)
+    use, result = produce_parts(tool)
     assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
     assert use.id.startswith("mcptoolu_")
     assert (use.name, use.server, result.server, result.content) == ("ask", "wiki", "wiki", '"yes"')
@@ -47,19 +49,19 @@ def test_tool_of_an_mcp_server_has_its_own_name_and_prefix() -> None:
 
 def test_scripted_id_is_kept_and_an_error_is_a_result() -> None:
     tool = {"tool": "web_fetch", "id": "srvtoolu_1", "error": "url_not_accessible"}
-    assert parts_of(tool) == (
+    assert produce_parts(tool) == (
         ServerToolUsePart("srvtoolu_1", "web_fetch", "{}"),
         ServerToolResultPart("srvtoolu_1", "web_fetch", "null", "url_not_accessible"),
     )
 
 
-def test_use_without_result_stands_alone() -> None:
-    assert len(parts_of({"tool": "web_search", "input": {"query": "q"}})) == 1
+def test_use_without_a_result_is_the_only_part() -> None:
+    assert len(produce_parts({"tool": "web_search", "input": {"query": "q"}})) == 1
 
 
 def test_templates_are_filled_in_input_and_result() -> None:
     tool = {"tool": "web_search", "input": {"query": "{{ q }}"}, "result": [{"title": "{{ q }}"}]}
-    use, result = parts_of(tool, q='"rain"')
+    use, result = produce_parts(tool, q='"rain"')
     assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
     assert use.input == '{"query":"\\"rain\\""}'
     assert result.content == '[{"title":"\\"rain\\""}]'
@@ -67,7 +69,7 @@ def test_templates_are_filled_in_input_and_result() -> None:
 
 def test_hosted_tool_survives_load_and_dump() -> None:
     scripted = {"parts": [{"hosted_tool": {"tool": "web_search", "result": []}}]}
-    (document,) = load_documents(one_step(produce=scripted))
+    (document,) = load_documents(one_step_scenario(produce=scripted))
     dumped = document.model_dump(by_alias=True, exclude_defaults=True)
     assert dumped["steps"][0]["produce"] == scripted
 
@@ -90,6 +92,6 @@ def test_hosted_tool_survives_load_and_dump() -> None:
         ({"tool": "web_search", "input": {"query": "{{ town }}"}}, ": unknown name in {{ town }}"),
     ],
 )
-def test_wrong_hosted_tool_is_reported_at_its_place(tool: Any, problem: str) -> None:
-    (line,) = problems_of(one_step(produce={"parts": [{"hosted_tool": tool}]}))
+def test_invalid_hosted_tool_is_rejected_with_its_path(tool: Any, problem: str) -> None:
+    (line,) = load_error_lines(one_step_scenario(produce={"parts": [{"hosted_tool": tool}]}))
     assert line.startswith(f"steps[0].produce.parts[0].hosted_tool{problem}")

@@ -1,4 +1,4 @@
-"""JSON before it is a document: nothing is lost in silence, nothing but JSON gets through."""
+"""Decoding of JSON: duplicate keys and values that are no JSON are errors."""
 
 import json
 from typing import Any
@@ -22,15 +22,15 @@ JSON: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-def refusal(text: bytes) -> str:
-    with pytest.raises(DocumentError) as caught:
+def decode_error(text: bytes) -> str:
+    with pytest.raises(DocumentError) as error:
         decode(text, source="a.json")
-    return str(caught.value)
+    return str(error.value)
 
 
 @settings(deadline=None)
 @given(JSON)
-def test_json_comes_through_as_it_is(value: Json) -> None:
+def test_json_value_is_unchanged(value: Json) -> None:
     assert to_plain_json(value) == value
     assert decode(json.dumps(value).encode()) == value
 
@@ -44,11 +44,11 @@ def test_bytes_are_json_or_an_error(text: bytes) -> None:
         assert str(error)
 
 
-def test_a_tuple_is_a_list() -> None:
+def test_tuple_becomes_a_list() -> None:
     assert to_plain_json({"a": (1, 2)}) == {"a": [1, 2]}
 
 
-WRONG: list[tuple[bytes, str]] = [
+INVALID_JSON: list[tuple[bytes, str]] = [
     (b"", "1:1: not valid JSON: Expecting value"),
     (b'{"a": 1,\n "b" 2}', "2:6: not valid JSON: Expecting ':' delimiter"),
     (b"{} {}", "1:4: not valid JSON: Extra data"),
@@ -67,18 +67,18 @@ WRONG: list[tuple[bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line"), WRONG)
+@pytest.mark.parametrize(("text", "line"), INVALID_JSON)
 def test_invalid_json_is_rejected_with_line_and_column(text: bytes, line: str) -> None:
-    space = "" if line[0].isdigit() else " "
-    assert refusal(text) == f"a.json:{space}{line}"
+    separator = "" if line[0].isdigit() else " "
+    assert decode_error(text) == f"a.json:{separator}{line}"
 
 
-def test_a_key_of_half_a_surrogate_pair_is_no_key() -> None:
-    assert refusal(b'{"\\ud83d": 1}') == r"a.json: expected keys that are text, got '\ud83d'"
+def test_key_with_half_a_surrogate_pair_is_rejected() -> None:
+    assert decode_error(b'{"\\ud83d": 1}') == r"a.json: expected keys that are text, got '\ud83d'"
 
 
 def test_all_problems_are_reported_together() -> None:
-    assert refusal(b'{"a": NaN, "b": [1e999]}').splitlines() == [
+    assert decode_error(b'{"a": NaN, "b": [1e999]}').splitlines() == [
         "a.json: a: expected a finite number",
         "a.json: b[0]: expected a finite number",
     ]
@@ -94,23 +94,23 @@ def test_all_problems_are_reported_together() -> None:
     ],
 )
 def test_value_that_is_no_json_is_rejected(value: object, line: str) -> None:
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError) as error:
         to_plain_json(value)
-    assert str(caught.value) == line
+    assert str(error.value) == line
 
 
-def test_nesting_ends_somewhere() -> None:
+def test_nesting_beyond_the_limit_is_rejected() -> None:
     value: Any = 1
     for _ in range(MAX_DEPTH):
         value = [value]
     assert to_plain_json(value) == value
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError) as error:
         to_plain_json({"a": [value]})
-    assert str(caught.value) == f"a[0][0]: nested deeper than {MAX_DEPTH} levels"
+    assert str(error.value) == f"a[0][0]: nested deeper than {MAX_DEPTH} levels"
 
 
-def test_a_value_inside_itself_is_nested_too_deeply() -> None:
-    loop: list[Any] = []
-    loop.append(loop)
+def test_recursive_value_is_rejected() -> None:
+    recursive_list: list[Any] = []
+    recursive_list.append(recursive_list)
     with pytest.raises(DocumentError):
-        to_plain_json(loop)
+        to_plain_json(recursive_list)

@@ -1,4 +1,4 @@
-"""Answers that are JSON values: their text, their pieces, and what may not stand beside them."""
+"""JSON answers: their text, their stream, and their errors."""
 
 import json
 from typing import Any
@@ -10,18 +10,18 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.plan import deltas_of
 from scenarios_app.engine.producing.produce import make_seed, produce
-from tests.engine.asking import ask, say
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
+from tests.engine.match_builders import chat_request, text_message
 
 
-def text_of(answer: dict[str, Any], **variables: Any) -> TextPart:
-    """Return the first part with which a step with this `produce` answers."""
-    (document,) = load_documents(one_step(produce=answer) | {"variables": variables})
+def produce_text(answer: dict[str, Any], **variables: Any) -> TextPart:
+    """Return the first part of the answer of a step with this `produce`."""
+    (document,) = load_documents(one_step_scenario(produce=answer) | {"variables": variables})
     scenario = compile_scenario(document)
     response = produce(
         scenario,
         scenario.steps[0],
-        ask(say("Hello")),
+        chat_request(text_message("Hello")),
         seed=make_seed("s", "POST", "/", b"", 1),
         created=0,
         tool_call_prefix="call_",
@@ -47,16 +47,16 @@ def text_of(answer: dict[str, Any], **variables: Any) -> TextPart:
 @pytest.mark.parametrize("form", ["produce", "parts", "choices"])
 def test_json_answer_is_the_compact_text_of_its_value(form: str, value: Any, text: str) -> None:
     answer: dict[str, Any] = {"json": value}
-    assert text_of(answer if form == "produce" else {form: [answer]}).text == text
+    assert produce_text(answer if form == "produce" else {form: [answer]}).text == text
 
 
 def test_value_of_a_template_is_escaped_in_a_json_answer() -> None:
-    part = text_of({"json": {"said": "{{ quote }}"}}, quote='She said "no"\n')
+    part = produce_text({"json": {"said": "{{ quote }}"}}, quote='She said "no"\n')
     assert json.loads(part.text) == {"said": 'She said "no"\n'}
 
 
 def test_json_answer_streams_in_several_pieces() -> None:
-    part = text_of({"json": {"city": "Paris", "temperature": 21}})
+    part = produce_text({"json": {"city": "Paris", "temperature": 21}})
     pieces = list(deltas_of(part, 1))
     assert len(pieces) > 2
     assert "".join(pieces) == part.text
@@ -64,7 +64,7 @@ def test_json_answer_streams_in_several_pieces() -> None:
 
 
 def test_json_answer_survives_load_and_dump() -> None:
-    (document,) = load_documents(one_step(produce={"json": {"a": []}}))
+    (document,) = load_documents(one_step_scenario(produce={"json": {"a": []}}))
     dumped = document.model_dump(by_alias=True, exclude_defaults=True)
     assert dumped["steps"][0]["produce"] == {"json": {"a": []}}
 
@@ -88,5 +88,7 @@ def test_json_answer_survives_load_and_dump() -> None:
         ({"json": {"a": ["{{ town }}"]}}, ".json: unknown name in {{ town }}"),
     ],
 )
-def test_wrong_json_answer_is_reported_at_its_place(answer: dict[str, Any], problem: str) -> None:
-    assert problems_of(one_step(produce=answer)) == [f"steps[0].produce{problem}"]
+def test_invalid_json_answer_is_rejected_with_its_path(
+    answer: dict[str, Any], problem: str
+) -> None:
+    assert load_error_lines(one_step_scenario(produce=answer)) == [f"steps[0].produce{problem}"]

@@ -1,4 +1,4 @@
-"""Documents of one name become one scenario."""
+"""Documents of the same name are merged to one scenario."""
 
 from typing import Any
 
@@ -13,35 +13,37 @@ from scenarios_app.engine.document import (
 )
 
 
-def scenarios(*documents: dict[str, Any]) -> dict[str, Any]:
+def documents_named_a(*documents: dict[str, Any]) -> dict[str, Any]:
     return {"scenarios": [{"name": "a", **document} for document in documents]}
 
 
-def lines(data: dict[str, Any]) -> list[str]:
-    with pytest.raises(DocumentError) as caught:
+def error_lines(data: dict[str, Any]) -> list[str]:
+    with pytest.raises(DocumentError) as error:
         load_documents(data)
-    return str(caught.value).splitlines()
+    return str(error.value).splitlines()
 
 
-def says(text: str) -> dict[str, Any]:
+def text_step(text: str) -> dict[str, Any]:
     return {"produce": {"text": text}}
 
 
-def test_steps_follow_one_another() -> None:
+def test_steps_are_concatenated() -> None:
     (merged,) = load_documents(
-        scenarios({"steps": [says("1"), says("2")]}, {}, {"steps": [says("3")]})
+        documents_named_a(
+            {"steps": [text_step("1"), text_step("2")]}, {}, {"steps": [text_step("3")]}
+        )
     )
     assert [step.produce.text for step in merged.steps] == ["1", "2", "3"]
 
 
 def test_value_set_in_one_document_is_kept_by_the_merge() -> None:
-    data = scenarios({"steps": []}, {"priority": 5}, {"description": "b", "enabled": False})
+    data = documents_named_a({"steps": []}, {"priority": 5}, {"description": "b", "enabled": False})
     (merged,) = load_documents(data)
     assert dump(merged) == {"name": "a", "description": "b", "priority": 5, "enabled": False}
 
 
-def test_lists_come_together_without_repeats() -> None:
-    data = scenarios(
+def test_lists_are_merged_without_duplicates() -> None:
+    data = documents_named_a(
         {"tags": ["x", "y"], "system_prompt_must_include": ["p"]},
         {"tags": ["y", "z"], "system_prompt_must_include": ["q"]},
     )
@@ -50,13 +52,13 @@ def test_lists_come_together_without_repeats() -> None:
     assert merged.system_prompt_must_include == ["p", "q"]
 
 
-def test_variables_come_together_for_all_steps() -> None:
-    data = scenarios({"steps": [says("{{ city }}")]}, {"variables": {"city": "Paris"}})
+def test_variables_apply_to_all_steps() -> None:
+    data = documents_named_a({"steps": [text_step("{{ city }}")]}, {"variables": {"city": "Paris"}})
     (merged,) = load_documents(data)
     assert merged.variables == {"city": "Paris"}
 
 
-def test_other_names_stay_apart_in_the_order_in_which_they_came() -> None:
+def test_documents_of_different_names_stay_separate_and_in_order() -> None:
     data = {"scenarios": [{"name": "b"}, {"name": "a"}, {"name": "b", "priority": 1}]}
     assert [dump(document) for document in load_documents(data)] == [
         {"name": "b", "priority": 1},
@@ -86,18 +88,20 @@ def test_other_names_stay_apart_in_the_order_in_which_they_came() -> None:
 def test_contradiction_between_two_documents_names_both(
     first: dict[str, Any], second: dict[str, Any], line: str
 ) -> None:
-    assert lines(scenarios(first, {}, second)) == [f"scenarios[2].{line} in scenarios[0]"]
-    assert load_documents(scenarios(first, first))
+    assert error_lines(documents_named_a(first, {}, second)) == [
+        f"scenarios[2].{line} in scenarios[0]"
+    ]
+    assert load_documents(documents_named_a(first, first))
 
 
-def test_problem_of_the_whole_is_located_in_its_document() -> None:
+def test_problem_of_a_merged_scenario_is_located_in_its_document() -> None:
     turn = {"turn": 1, "produce": {"text": "{{ x }}"}}
-    data = scenarios(
-        {"select": "first_user_message", "steps": [says("1") | {"turn": 2}]},
+    data = documents_named_a(
+        {"select": "first_user_message", "steps": [text_step("1") | {"turn": 2}]},
         {"variables": {"match": {}}},
         {"steps": [turn, turn]},
     )
-    assert lines(data) == [
+    assert error_lines(data) == [
         "scenarios[1].variables.match: an object of this name would never be seen in an answer",
         "scenarios[2].steps[1].turn: another step has turn 1",
         "scenarios[2].steps[0].produce.text: unknown name in {{ x }}",
@@ -107,14 +111,18 @@ def test_problem_of_the_whole_is_located_in_its_document() -> None:
 
 def test_loaded_documents_can_be_merged() -> None:
     first, second = (
-        load_documents({"name": "a", "tags": [tag], "steps": [says(tag)]})[0] for tag in "xy"
+        load_documents({"name": "a", "tags": [tag], "steps": [text_step(tag)]})[0] for tag in "xy"
     )
     (merged,) = merge_documents([first, second])
-    assert dump(merged) == {"name": "a", "tags": ["x", "y"], "steps": [says("x"), says("y")]}
-    assert dump(first) == {"name": "a", "tags": ["x"], "steps": [says("x")]}
+    assert dump(merged) == {
+        "name": "a",
+        "tags": ["x", "y"],
+        "steps": [text_step("x"), text_step("y")],
+    }
+    assert dump(first) == {"name": "a", "tags": ["x"], "steps": [text_step("x")]}
 
 
-def test_merging_keeps_to_the_limits() -> None:
-    (document,) = load_documents({"name": "a", "steps": [says("long")]})
+def test_merge_enforces_the_limits() -> None:
+    (document,) = load_documents({"name": "a", "steps": [text_step("long")]})
     with pytest.raises(DocumentError, match=r"scenarios\[0\].steps\[0\].produce: holds 4 bytes"):
         merge_documents([document], limits=DocumentLimits(text_bytes=3))

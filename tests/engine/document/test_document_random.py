@@ -1,4 +1,4 @@
-"""Documents by the thousand: every right one comes through whole, no wrong one gets past."""
+"""Random documents: valid ones load and dump without loss, invalid ones are rejected."""
 
 import json
 from typing import Any
@@ -20,28 +20,28 @@ from tests.engine.documents import CONTRACT
 
 SCHEMA = Draft202012Validator(json_schema())
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
-UNHURRIED = settings(deadline=None, suppress_health_check=CHECKS)
+NO_DEADLINE = settings(deadline=None, suppress_health_check=CHECKS)
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(SCENARIOS)
-def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
+def test_dump_of_a_random_document_loads_to_the_same_document(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
-    written = dump(document)
-    assert load_documents(written) == [document]
-    assert dump(load_documents(written)[0]) == written
-    assert load_text(json.dumps(written).encode()) == [document]
+    dumped = dump(document)
+    assert load_documents(dumped) == [document]
+    assert dump(load_documents(dumped)[0]) == dumped
+    assert load_text(json.dumps(dumped).encode()) == [document]
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(SCENARIOS)
 def test_random_document_and_its_dump_compile_to_the_same_scenario(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
-    (again,) = load_documents(dump(document))
-    assert compile_scenario(again) == compile_scenario(document)
+    (reloaded,) = load_documents(dump(document))
+    assert compile_scenario(reloaded) == compile_scenario(document)
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(SCENARIOS)
 def test_random_document_is_valid_in_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -56,43 +56,45 @@ KEYS = st.sampled_from(
         *("tool_calls", "arguments", "index", "fault", "kind", "select", "turn", "variables"),
     ]
 )
-WILD = st.recursive(
+ANY_JSON = st.recursive(
     JSON | st.sampled_from(["match", "user", "http", "{{ x }}", "(", 200, 1]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=30,
 )
 
 
-@UNHURRIED
-@given(WILD)
+@NO_DEADLINE
+@given(ANY_JSON)
 def test_any_json_is_a_document_or_an_error_with_places(data: Any) -> None:
-    loads(data)
+    check_load(data)
 
 
 @st.composite
-def broken(draw: st.DrawFn) -> Any:
-    """The contract's example with anything at all in one place of it."""
+def broken_documents(draw: st.DrawFn) -> Any:
+    """Draw the contract's example with a random value in one place."""
     data: Any = json.loads(json.dumps(CONTRACT))
-    owner, key = draw(st.sampled_from(list(places(data))))
-    owner[key] = draw(WILD)
+    owner, key = draw(st.sampled_from(list(container_keys(data))))
+    owner[key] = draw(ANY_JSON)
     return data
 
 
-def places(value: Any) -> Any:
+def container_keys(value: Any) -> Any:
+    """Yield each container of a value with each of its keys or indexes."""
     keys = value.keys() if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
         if isinstance(value[key], dict | list):
-            yield from places(value[key])
+            yield from container_keys(value[key])
 
 
-@UNHURRIED
-@given(broken())
+@NO_DEADLINE
+@given(broken_documents())
 def test_a_document_with_anything_in_one_place_is_a_document_or_an_error(data: Any) -> None:
-    loads(data)
+    check_load(data)
 
 
-def loads(data: Any) -> None:
+def check_load(data: Any) -> None:
+    """Load data and check that it is a valid document or is rejected with messages."""
     try:
         documents = load_documents(data)
     except DocumentError as error:

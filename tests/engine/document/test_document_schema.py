@@ -1,4 +1,4 @@
-"""The JSON Schema of scenario documents, as editors and other programs use it."""
+"""The JSON Schema of scenario documents."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from scenarios_app.engine.document import read_schema
 from scenarios_app.engine.document.schema_maker import json_schema
-from tests.engine.documents import CONTRACT, one_step
+from tests.engine.documents import CONTRACT, one_step_scenario
 
 SCHEMA = Draft202012Validator(json_schema())
 
@@ -18,7 +18,7 @@ def test_document_schema_is_valid_in_its_draft() -> None:
 
 
 @pytest.mark.parametrize("document", [CONTRACT, {"scenarios": [CONTRACT, {"name": "b"}]}])
-def test_documents_fit(document: dict[str, Any]) -> None:
+def test_valid_document_is_valid_in_the_schema(document: dict[str, Any]) -> None:
     SCHEMA.validate(document)
 
 
@@ -30,9 +30,9 @@ def test_documents_fit(document: dict[str, Any]) -> None:
         ({"name": "a", "priority": "1"}, "$.priority"),
         ({"scenarios": [{"name": ""}]}, "$.scenarios[0].name"),
         ({"scenarios": [], "name": "a"}, "$"),
-        (one_step(produce={"pacing": {"jitter": 2}}), "$.steps[0].produce.pacing.jitter"),
-        (one_step(match={"model": 5}), "$.steps[0].match.model"),
-        (one_step(side_effects={"status": 100}), "$.steps[0].side_effects.status"),
+        (one_step_scenario(produce={"pacing": {"jitter": 2}}), "$.steps[0].produce.pacing.jitter"),
+        (one_step_scenario(match={"model": 5}), "$.steps[0].match.model"),
+        (one_step_scenario(side_effects={"status": 100}), "$.steps[0].side_effects.status"),
     ],
 )
 def test_document_rejected_by_the_loader_is_invalid_in_the_schema(
@@ -41,15 +41,20 @@ def test_document_rejected_by_the_loader_is_invalid_in_the_schema(
     assert path in [error.json_path for error in SCHEMA.iter_errors(document)]
 
 
-def test_every_model_and_key_says_what_it_means() -> None:
+def test_every_model_and_key_has_a_description() -> None:
     definitions = json_schema()["$defs"]
     described = {
-        name: [name, *(key for key, value in one["properties"].items() if "description" in value)]
-        for name, one in definitions.items()
-        if "description" in one and "properties" in one
+        name: [
+            name,
+            *(key for key, value in definition["properties"].items() if "description" in value),
+        ]
+        for name, definition in definitions.items()
+        if "description" in definition and "properties" in definition
     }
     del definitions["JsonValue"]
-    assert described == {name: [name, *one["properties"]] for name, one in definitions.items()}
+    assert described == {
+        name: [name, *definition["properties"]] for name, definition in definitions.items()
+    }
 
 
 def test_titles_do_not_repeat_keys() -> None:
@@ -63,5 +68,5 @@ def test_schema_of_the_package_is_valid_and_has_a_valid_example_for_every_key() 
     for name, model in schema["$defs"].items():
         for key, value in model.get("properties", {}).items():
             (example,) = value["examples"]
-            checked = Draft202012Validator({**value, "$defs": schema["$defs"]})
-            assert checked.is_valid(example), (name, key)
+            validator = Draft202012Validator({**value, "$defs": schema["$defs"]})
+            assert validator.is_valid(example), (name, key)

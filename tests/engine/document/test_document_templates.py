@@ -1,11 +1,11 @@
-"""Template names are checked when a document is loaded."""
+"""Unknown names in templates are errors of the document."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.document import load_documents
-from tests.engine.documents import one_step, problems_of
+from tests.engine.documents import load_error_lines, one_step_scenario
 
 TEMPLATES: list[tuple[dict[str, Any], str]] = [
     ({"text": "{{ cty }}"}, ".text: unknown name in {{ cty }}"),
@@ -52,12 +52,12 @@ TEMPLATES: list[tuple[dict[str, Any], str]] = [
 def test_unknown_name_in_a_template_is_rejected_with_its_path(
     produce: dict[str, Any], line: str
 ) -> None:
-    document = one_step(produce=produce) | {"variables": {"city": "Paris"}}
-    assert problems_of(document) == [f"steps[0].produce{line}"]
+    document = one_step_scenario(produce=produce) | {"variables": {"city": "Paris"}}
+    assert load_error_lines(document) == [f"steps[0].produce{line}"]
 
 
-def test_names_of_templates_are_variables_their_keys_the_request_and_named_groups() -> None:
-    document = one_step(
+def test_templates_may_name_variables_request_fields_and_named_groups() -> None:
+    document = one_step_scenario(
         match={"messages": [{"role": "user", "regex": "in (?P<city>.+)"}]},
         produce={
             "text": "{{ user.name }} {{ match.city }} {{ request.turn }} {{ not a name }}",
@@ -66,7 +66,7 @@ def test_names_of_templates_are_variables_their_keys_the_request_and_named_group
     assert load_documents(document | {"variables": {"user": {"name": "Ann"}}})
 
 
-def test_raw_answers_and_ids_are_no_templates() -> None:
-    assert load_documents(one_step(produce={"raw": {"body": "{{ x }}"}}))
+def test_braces_in_raw_answers_and_ids_are_no_templates() -> None:
+    assert load_documents(one_step_scenario(produce={"raw": {"body": "{{ x }}"}}))
     call = {"id": "{{ x }}", "name": "f"}
-    assert load_documents(one_step(produce={"tool_calls": [call]}))
+    assert load_documents(one_step_scenario(produce={"tool_calls": [call]}))

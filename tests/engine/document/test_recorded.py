@@ -1,5 +1,4 @@
-"""Recorded answers in documents: held as they came, and replayed until what stands beside them is
-edited."""
+"""Recorded answers in documents: replayed until the scripted answer beside them is edited."""
 
 import json
 from typing import Any
@@ -15,41 +14,51 @@ from scenarios_app.engine.scenario import Produce
 PARTS: dict[str, Any] = {"text": "Hi!", "usage": {"output_tokens": 1}}
 
 
-def step(beside: dict[str, Any] | None = None, **recorded: Any) -> dict[str, Any]:
+def recorded_step(scripted_answer: dict[str, Any] | None = None, **recorded: Any) -> dict[str, Any]:
     recording = {"chunks": ["body"], "of": digest_of_answer(PARTS), **recorded}
-    return {"produce": {**(PARTS if beside is None else beside), "recorded": recording}}
+    return {
+        "produce": {
+            **(PARTS if scripted_answer is None else scripted_answer),
+            "recorded": recording,
+        }
+    }
 
 
-def loaded(document: dict[str, Any]) -> Produce:
-    (document_loaded,) = load_documents({"name": "cassette", "steps": [document]})
-    assert dump(document_loaded) == dump(
-        load_documents(json.loads(json.dumps(dump(document_loaded))))[0]
+def compile_produce(document: dict[str, Any]) -> Produce:
+    (loaded_document,) = load_documents({"name": "cassette", "steps": [document]})
+    assert dump(loaded_document) == dump(
+        load_documents(json.loads(json.dumps(dump(loaded_document))))[0]
     )
-    return compile_scenario(document_loaded).steps[0].produce
+    return compile_scenario(loaded_document).steps[0].produce
 
 
-def refused(document: dict[str, Any]) -> str:
-    with pytest.raises(DocumentError) as raised:
-        loaded(document)
-    return str(raised.value)
+def load_error(document: dict[str, Any]) -> str:
+    with pytest.raises(DocumentError) as error:
+        compile_produce(document)
+    return str(error.value)
 
 
 def test_unedited_recording_is_replayed() -> None:
-    assert loaded(step()).recorded == RecordedAnswer(chunks=((0.0, b"body"),))
+    assert compile_produce(recorded_step()).recorded == RecordedAnswer(chunks=((0.0, b"body"),))
 
 
 def test_edited_recording_is_not_replayed() -> None:
-    assert loaded(step({**PARTS, "text": "Ho!"})).recorded is None
-    assert loaded(step({**PARTS, "fault": {"kind": "disconnect"}})).recorded is None
+    assert compile_produce(recorded_step({**PARTS, "text": "Ho!"})).recorded is None
+    assert (
+        compile_produce(recorded_step({**PARTS, "fault": {"kind": "disconnect"}})).recorded is None
+    )
 
 
-def test_latency_is_no_edit_and_the_same_in_other_words_is_none_either() -> None:
-    assert loaded(step({**PARTS, "latency_ms": 5})).recorded is not None
-    assert loaded(step({**PARTS, "tool_calls": [], "finish_reason": None})).recorded is not None
+def test_latency_and_explicit_defaults_are_no_edits() -> None:
+    assert compile_produce(recorded_step({**PARTS, "latency_ms": 5})).recorded is not None
+    assert (
+        compile_produce(recorded_step({**PARTS, "tool_calls": [], "finish_reason": None})).recorded
+        is not None
+    )
 
 
-def test_all_of_an_answer_is_held() -> None:
-    document = step(
+def test_recorded_answer_keeps_all_its_fields() -> None:
+    document = recorded_step(
         status=429,
         headers={"Content-Type": "text/plain"},
         chunks=[{"at": 1.5, "text": "a"}, {"base64": "/w=="}, {"at": 2, "base64": "AA=="}],
@@ -58,7 +67,7 @@ def test_all_of_an_answer_is_held() -> None:
         stream=True,
         pace=True,
     )
-    assert loaded(document).recorded == RecordedAnswer(
+    assert compile_produce(document).recorded == RecordedAnswer(
         status=429,
         headers=(("content-type", "text/plain"),),
         chunks=((1.5, b"a"), (0.0, b"\xff"), (2.0, b"\x00")),
@@ -70,7 +79,7 @@ def test_all_of_an_answer_is_held() -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "data", "held"),
+    ("at", "data", "encoded_chunk"),
     [
         (0.0, b"text", "text"),
         (2.5, b"text", {"at": 2.5, "text": "text"}),
@@ -78,8 +87,8 @@ def test_all_of_an_answer_is_held() -> None:
         (1.0, b"\xff", {"at": 1.0, "base64": "/w=="}),
     ],
 )
-def test_a_piece_is_held_as_text_where_it_is_some(at: float, data: bytes, held: Any) -> None:
-    assert chunk_document(at, data) == held
+def test_chunk_is_stored_as_text_or_base64(at: float, data: bytes, encoded_chunk: Any) -> None:
+    assert chunk_document(at, data) == encoded_chunk
 
 
 @pytest.mark.parametrize(
@@ -94,14 +103,16 @@ def test_a_piece_is_held_as_text_where_it_is_some(at: float, data: bytes, held: 
     ],
 )
 def test_invalid_recorded_chunk_is_rejected_with_its_path(chunk: Any, error: str) -> None:
-    assert refused(step(chunks=[chunk])).startswith(f"steps[0].produce.recorded.{error}")
+    assert load_error(recorded_step(chunks=[chunk])).startswith(
+        f"steps[0].produce.recorded.{error}"
+    )
 
 
-def test_a_body_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "an answer of status 204 has no body" in refused(step(status=204))
+def test_recorded_body_that_cannot_be_sent_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "an answer of status 204 has no body" in load_error(recorded_step(status=204))
     monkeypatch.setattr(shapes, "MAX_BODY_BYTES", 3)
-    assert "chunks: hold 4 bytes, expected at most 3" in refused(step())
+    assert "chunks: hold 4 bytes, expected at most 3" in load_error(recorded_step())
 
 
-def test_a_recording_alone_is_no_answer() -> None:
-    assert "produce: says nothing" in refused(step({}))
+def test_recording_without_a_scripted_answer_is_rejected() -> None:
+    assert "produce: says nothing" in load_error(recorded_step({}))

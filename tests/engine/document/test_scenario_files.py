@@ -1,4 +1,4 @@
-"""Scenario files that are read again after they changed."""
+"""Scenario files are read again after changes."""
 
 import json
 import shutil
@@ -18,24 +18,24 @@ def write(path: Path, name: str, text: str, **more: Any) -> Path:
     return path
 
 
-def texts(documents: Mapping[str, ScenarioDocument]) -> dict[str, list[str | None]]:
+def texts_by_name(documents: Mapping[str, ScenarioDocument]) -> dict[str, list[str | None]]:
     return {name: [step.produce.text for step in d.steps] for name, d in documents.items()}
 
 
-def read(files: ScenarioFiles) -> tuple[dict[str, list[str | None]], list[str]]:
+def read_texts(files: ScenarioFiles) -> tuple[dict[str, list[str | None]], list[str]]:
     documents, problems = files.read()
-    return texts(documents), [str(problem) for problem in problems]
+    return texts_by_name(documents), [str(problem) for problem in problems]
 
 
 def test_changed_added_and_removed_files_are_read_again(tmp_path: Path) -> None:
     first = write(tmp_path / "a.json", "a", "1")
     files = ScenarioFiles([tmp_path])
-    assert read(files) == ({"a": ["1"]}, [])
+    assert read_texts(files) == ({"a": ["1"]}, [])
     write(first, "a", "2")
     write(tmp_path / "sub" / "b.json", "b", "1")
-    assert read(files) == ({"a": ["2"], "b": ["1"]}, [])
+    assert read_texts(files) == ({"a": ["2"], "b": ["1"]}, [])
     first.unlink()
-    assert read(files) == ({"b": ["1"]}, [])
+    assert read_texts(files) == ({"b": ["1"]}, [])
 
 
 def test_unchanged_file_is_not_parsed_again(tmp_path: Path) -> None:
@@ -52,18 +52,18 @@ def test_broken_file_keeps_its_last_valid_version(tmp_path: Path) -> None:
     first.write_text("{")
     write(tmp_path / "b.json", "b", "1")
     expected = f"{first}:1:2: not valid JSON: Expecting property name enclosed in double quotes"
-    assert read(files) == ({"a": ["1"], "b": ["1"]}, [expected])
-    assert read(files) == ({"a": ["1"], "b": ["1"]}, [expected])
+    assert read_texts(files) == ({"a": ["1"], "b": ["1"]}, [expected])
+    assert read_texts(files) == ({"a": ["1"], "b": ["1"]}, [expected])
     write(first, "a", "2")
-    assert read(files) == ({"a": ["2"], "b": ["1"]}, [])
+    assert read_texts(files) == ({"a": ["2"], "b": ["1"]}, [])
 
 
 def test_new_broken_file_holds_nothing(tmp_path: Path) -> None:
     files = ScenarioFiles([tmp_path])
     files.read()
-    broken = write(tmp_path / "a.json", "a", "{{ who }}")
-    problem = f"{broken}:1:38: steps[0].produce.text: unknown name in {{{{ who }}}}"
-    assert read(files) == ({}, [problem])
+    broken_file = write(tmp_path / "a.json", "a", "{{ who }}")
+    problem = f"{broken_file}:1:38: steps[0].produce.text: unknown name in {{{{ who }}}}"
+    assert read_texts(files) == ({}, [problem])
 
 
 def test_contradiction_keeps_the_last_valid_version_of_the_scenario(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_contradiction_keeps_the_last_valid_version_of_the_scenario(tmp_path: Pa
     files.read()
     write(second, "x", "2", priority=2)
     write(tmp_path / "c.json", "y", "2")
-    documents, problems = read(files)
+    documents, problems = read_texts(files)
     assert documents == {"x": ["1", "2"], "y": ["2"]}
     assert len(problems) == 1 and "priority: 2 differs from 1 in" in problems[0]
 
@@ -84,7 +84,7 @@ def test_incomplete_scenario_is_not_reported_beside_a_file_that_was_never_valid(
 ) -> None:
     write(tmp_path / "a.json", "x", "{{ who }}")
     (tmp_path / "b.json").write_text("{")
-    documents, problems = read(ScenarioFiles([tmp_path]))
+    documents, problems = read_texts(ScenarioFiles([tmp_path]))
     assert documents == {} and ["b.json:1:2" in problem for problem in problems] == [True]
 
 
@@ -95,9 +95,9 @@ def test_path_that_disappears_holds_nothing_and_may_come_back(tmp_path: Path) ->
     files.read()
     file.unlink()
     folder.rmdir()
-    assert read(files) == ({}, [])
+    assert read_texts(files) == ({}, [])
     write(file, "a", "2")
-    assert read(files) == ({"a": ["2"]}, [])
+    assert read_texts(files) == ({"a": ["2"]}, [])
 
 
 def test_folder_that_cannot_be_listed_keeps_its_scenarios(
@@ -111,7 +111,7 @@ def test_folder_that_cannot_be_listed_keeps_its_scenarios(
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("os.scandir", scandir)
-    assert read(files) == ({"a": ["1"]}, [f"{tmp_path}: cannot be read: Permission denied"])
+    assert read_texts(files) == ({"a": ["1"]}, [f"{tmp_path}: cannot be read: Permission denied"])
 
 
 def test_file_that_cannot_be_read_keeps_its_last_valid_version(
@@ -126,8 +126,8 @@ def test_file_that_cannot_be_read_keeps_its_last_valid_version(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", read_bytes)
-        assert read(files) == ({"a": ["1"]}, [f"{file}: cannot be read: Permission denied"])
-    assert read(files) == ({"a": ["1"]}, [])
+        assert read_texts(files) == ({"a": ["1"]}, [f"{file}: cannot be read: Permission denied"])
+    assert read_texts(files) == ({"a": ["1"]}, [])
 
 
 def test_folders_are_those_of_files_links_and_paths(tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_folders_are_those_of_files_links_and_paths(tmp_path: Path) -> None:
 
 
 def test_only_documents_named_paths_and_folders_concern_the_files(tmp_path: Path) -> None:
-    named = write(tmp_path / "script", "a", "1")
-    files = ScenarioFiles([named])
+    file = write(tmp_path / "script", "a", "1")
+    files = ScenarioFiles([file])
     files.read()
     paths = ("script", "b.yaml", "b.JSON", "mockllm.sqlite3", "notes.txt", "")
-    concerned = [files.concerns(str(tmp_path / path)) for path in paths]
-    assert concerned == [True, True, True, False, False, True]
+    results = [files.concerns(str(tmp_path / path)) for path in paths]
+    assert results == [True, True, True, False, False, True]
 
 
 def test_deleted_folder_of_a_file_concerns_the_files(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The error turn and the fallback step say exactly what requirement 003 says."""
+"""The texts of the error turn and of the fallback step, as requirement 003 defines them."""
 
 import json
 
@@ -7,7 +7,7 @@ from scenarios_app.engine.producing.produce import error_turn, fallback_step
 from scenarios_app.engine.scenario import ScriptedUsage
 
 
-def test_the_error_turn() -> None:
+def test_error_turn_has_the_text_of_the_requirement() -> None:
     answer = error_turn("Expected reasoning to be disabled")
     assert answer.choices[0].parts == (
         TextPart("Scenario validation failed."),
@@ -20,7 +20,7 @@ def test_the_error_turn() -> None:
     )
 
 
-def test_the_fallback_step() -> None:
+def test_fallback_step_has_the_text_of_the_requirement() -> None:
     answer = fallback_step("No turn 7 in scenario weather")
     assert answer.choices[0].parts == (
         TextPart("Encountered scenario mismatch."),
@@ -33,7 +33,7 @@ def test_the_fallback_step() -> None:
     )
 
 
-def test_any_message_stays_one_json_string() -> None:
+def test_message_is_escaped_in_the_call_arguments() -> None:
     message = 'Scenario not found: "\\ \n“ä”'
     call = error_turn(message).choices[0].parts[1]
     assert isinstance(call, ToolCallPart)
@@ -42,11 +42,11 @@ def test_any_message_stays_one_json_string() -> None:
     assert content == f"# Test Harness Error\n\n{message}"
 
 
-def test_both_cost_64_and_32_tokens() -> None:
+def test_error_turn_and_fallback_step_use_64_and_32_tokens() -> None:
     expected = ScriptedUsage(input_tokens=64, output_tokens=32)
     assert error_turn("x").usage == fallback_step("x").usage == expected
 
 
-def test_both_repeat_as_often_as_the_request_asks() -> None:
+def test_error_turn_and_fallback_step_are_repeated_for_n() -> None:
     assert not error_turn("x").per_choice
     assert not fallback_step("x").per_choice

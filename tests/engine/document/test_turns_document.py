@@ -1,4 +1,4 @@
-"""Requirement 003's documents, key by key: what each of them becomes."""
+"""Conversion of turn scripts, key by key."""
 
 import json
 from typing import Any
@@ -9,23 +9,23 @@ from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.scenario import ScriptedUsage
 from tests.engine.turn_scripts import (
-    answer_of,
-    calls,
-    compiled,
-    reports,
-    says,
+    compile_answer,
+    compile_script,
+    convert,
+    convert_turn,
+    final_report_response,
     script,
-    step_of,
+    text_response,
+    tool_call_response,
     turn,
-    written,
 )
 
 USAGE = {"usage": {"input_tokens": 64, "output_tokens": 32}}
 
 
-def test_an_id_and_turns_are_a_scenario_chosen_by_its_first_user_message() -> None:
-    document = script(turn(says("one")), turn(says("three"), 3), id="run-test-1")
-    assert written(document) == {
+def test_script_becomes_a_scenario_selected_by_its_first_user_message() -> None:
+    document = script(turn(text_response("one")), turn(text_response("three"), 3), id="run-test-1")
+    assert convert(document) == {
         "name": "run-test-1",
         "select": "first_user_message",
         "steps": [
@@ -33,12 +33,12 @@ def test_an_id_and_turns_are_a_scenario_chosen_by_its_first_user_message() -> No
             {"turn": 3, "produce": {"text": "three", **USAGE}},
         ],
     }
-    assert [step.consume for step in compiled(document).steps] == [False, False]
+    assert [step.consume for step in compile_script(document).steps] == [False, False]
 
 
-def test_description_and_system_prompt_fragments_are_the_scenarios() -> None:
+def test_description_and_system_prompt_fragments_are_converted() -> None:
     document = script(description="what for", systemPromptMustInclude=["be brief", ""])
-    assert written(document) == {
+    assert convert(document) == {
         "name": "script",
         "description": "what for",
         "select": "first_user_message",
@@ -47,23 +47,23 @@ def test_description_and_system_prompt_fragments_are_the_scenarios() -> None:
 
 
 def test_a_document_without_turns_is_a_scenario_without_steps() -> None:
-    assert compiled(script()).steps == ()
+    assert compile_script(script()).steps == ()
 
 
 @pytest.mark.parametrize(
-    "several",
+    "data",
     [
         [script(id="a"), {"name": "b"}, script(id="c")],
         {"scenarios": [script(id="a"), {"name": "b"}, script(id="c")]},
         {"version": 1, "scenarios": [script(id="a"), {"name": "b"}, script(id="c")]},
     ],
 )
-def test_both_forms_stand_side_by_side_in_a_list_and_in_scenarios(several: Any) -> None:
-    assert [document.name for document in load_documents(several)] == ["a", "b", "c"]
+def test_scripts_and_scenarios_can_be_mixed_in_a_list(data: Any) -> None:
+    assert [document.name for document in load_documents(data)] == ["a", "b", "c"]
 
 
-def test_expectations_are_the_steps() -> None:
-    step = step_of(
+def test_expectations_of_a_turn_are_converted() -> None:
+    step = convert_turn(
         expectedTools=["get_weather", "agent__batch"],
         allowMissingTools=True,
         expectedTemperature=0.42,
@@ -80,16 +80,20 @@ def test_expectations_are_the_steps() -> None:
 
 
 def test_optional_key_of_a_turn_can_be_null() -> None:
-    absent = {"expectedTools": None, "failureError": None, "failuresBeforeSuccess": None}
-    response = says("fine", reasoning=None, tokenUsage=None, toolCalls=None, finishReason=None)
-    assert step_of(response, **absent) == step_of(says("fine"))
+    null_keys = {"expectedTools": None, "failureError": None, "failuresBeforeSuccess": None}
+    response = text_response(
+        "fine", reasoning=None, tokenUsage=None, toolCalls=None, finishReason=None
+    )
+    assert convert_turn(response, **null_keys) == convert_turn(text_response("fine"))
 
 
-def test_whole_numbers_may_be_written_as_3_0() -> None:
-    """By senders that know one kind of number."""
+def test_integers_may_be_written_as_3_0() -> None:
+    """Some programs write every number as a float."""
     document = script(
         turn(
-            says("fine", tokenUsage={"inputTokens": 7.0, "outputTokens": 2.0, "cachedTokens": 1.0}),
+            text_response(
+                "fine", tokenUsage={"inputTokens": 7.0, "outputTokens": 2.0, "cachedTokens": 1.0}
+            ),
             number=2,
             failuresBeforeSuccess=3,
             failureStatus="rate_limit",
@@ -98,21 +102,21 @@ def test_whole_numbers_may_be_written_as_3_0() -> None:
     )
     floats = json.loads(json.dumps(document), parse_int=float)
     assert "3.0" in json.dumps(floats)
-    assert json.dumps(written(floats)) == json.dumps(written(document))
+    assert json.dumps(convert(floats)) == json.dumps(convert(document))
 
 
-def test_building_a_text_answer() -> None:
-    assert answer_of(says("Hello.")).choices[0].parts == (TextPart("Hello."),)
+def test_text_response_becomes_a_text_part() -> None:
+    assert compile_answer(text_response("Hello.")).choices[0].parts == (TextPart("Hello."),)
 
 
-def test_an_answer_of_nothing_is_an_empty_text() -> None:
-    assert answer_of(says("")).choices[0].parts == (TextPart(""),)
-    assert answer_of(calls(assistantText="")).choices[0].parts == (TextPart(""),)
+def test_empty_response_becomes_an_empty_text() -> None:
+    assert compile_answer(text_response("")).choices[0].parts == (TextPart(""),)
+    assert compile_answer(tool_call_response(assistantText="")).choices[0].parts == (TextPart(""),)
 
 
-def test_building_a_tool_call_answer_the_text_then_each_call_after_its_own() -> None:
-    answer = answer_of(
-        calls(
+def test_text_of_a_tool_call_comes_before_its_call() -> None:
+    answer = compile_answer(
+        tool_call_response(
             {"toolName": "a", "arguments": {"x": [1, "ü"]}},
             {"toolName": "b", "callId": "mine", "assistantText": "Then b."},
             {"toolName": "c", "assistantText": "", "arguments": {}},
@@ -128,8 +132,10 @@ def test_building_a_tool_call_answer_the_text_then_each_call_after_its_own() -> 
     )
 
 
-def test_calls_without_texts_of_their_own_stay_a_list_that_is_easy_to_edit() -> None:
-    step = step_of(calls({"toolName": "a"}, {"toolName": "b"}, assistantText="Both."))
+def test_calls_without_texts_become_a_list_of_tool_calls() -> None:
+    step = convert_turn(
+        tool_call_response({"toolName": "a"}, {"toolName": "b"}, assistantText="Both.")
+    )
     assert step["produce"] == {
         "text": "Both.",
         "tool_calls": [{"id": "call-1", "name": "a"}, {"id": "call-2", "name": "b"}],
@@ -138,7 +144,7 @@ def test_calls_without_texts_of_their_own_stay_a_list_that_is_easy_to_edit() -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("arguments", "encoded_arguments"),
     [
         ({"b": 1, "a": None}, '{"b":1,"a":null}'),
         ([], "[]"),
@@ -149,13 +155,17 @@ def test_calls_without_texts_of_their_own_stay_a_list_that_is_easy_to_edit() -> 
         ('{"a": "ü"}', '"{\\"a\\": \\"ü\\"}"'),
     ],
 )
-def test_arguments_are_any_json_and_a_string_is_encoded_too(given: Any, sent: str) -> None:
-    (call,) = answer_of(calls({"toolName": "f", "arguments": given})).choices[0].parts
-    assert isinstance(call, ToolCallPart) and call.arguments == sent
+def test_arguments_of_any_type_are_encoded_as_json(arguments: Any, encoded_arguments: str) -> None:
+    (call,) = (
+        compile_answer(tool_call_response({"toolName": "f", "arguments": arguments}))
+        .choices[0]
+        .parts
+    )
+    assert isinstance(call, ToolCallPart) and call.arguments == encoded_arguments
 
 
-def test_building_a_final_report() -> None:
-    report = reports(
+def test_final_report_becomes_a_tool_call() -> None:
+    report = final_report_response(
         "# Done",
         reportFormat="json",
         status="failure",
@@ -163,7 +173,7 @@ def test_building_a_final_report() -> None:
         reportMessages=["x", {"blocks": []}],
         assistantText="Here it is.",
     )
-    assert answer_of(report).choices[0].parts == (
+    assert compile_answer(report).choices[0].parts == (
         TextPart("Here it is."),
         ToolCallPart(
             "agent-final-report",
@@ -174,14 +184,14 @@ def test_building_a_final_report() -> None:
     )
 
 
-def test_missing_keys_of_a_report_are_left_out_of_the_call() -> None:
-    (call,) = answer_of(reports(" ")).choices[0].parts
+def test_missing_keys_of_a_report_are_omitted_from_the_call() -> None:
+    (call,) = compile_answer(final_report_response(" ")).choices[0].parts
     assert isinstance(call, ToolCallPart)
     assert call.arguments == '{"status":"success","report_content":" "}'
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("script_reason", "reason"),
     [
         ("stop", "stop"),
         ("tool-calls", "tool_calls"),
@@ -194,14 +204,17 @@ def test_missing_keys_of_a_report_are_left_out_of_the_call() -> None:
         (None, None),
     ],
 )
-def test_a_finish_reason_that_no_provider_has_is_left_to_the_content(
-    given: str | None, reason: str | None
+def test_unknown_finish_reason_is_derived_from_the_content(
+    script_reason: str | None, reason: str | None
 ) -> None:
-    assert answer_of(says("a", finishReason=given)).choices[0].finish_reason == reason
+    assert (
+        compile_answer(text_response("a", finishReason=script_reason)).choices[0].finish_reason
+        == reason
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "usage"),
+    ("token_usage", "usage"),
     [
         (None, ScriptedUsage(64, 32)),
         ({}, ScriptedUsage(64, 32)),
@@ -224,32 +237,34 @@ def test_a_finish_reason_that_no_provider_has_is_left_to_the_content(
         ),
     ],
 )
-def test_token_usage_and_its_default(given: dict[str, int] | None, usage: ScriptedUsage) -> None:
-    assert answer_of(says("a", tokenUsage=given)).usage == usage
+def test_token_usage_and_its_default(
+    token_usage: dict[str, int] | None, usage: ScriptedUsage
+) -> None:
+    assert compile_answer(text_response("a", tokenUsage=token_usage)).usage == usage
 
 
-def test_provider_metadata_is_whoevers_answers_unless_it_is_named_for_a_provider() -> None:
+def test_provider_metadata_applies_to_any_provider_unless_keyed_by_one() -> None:
     metadata = {
         "actualProvider": "router/x",
         "parameterWarnings": [{"reason": "r"}],
         "openai": {"system_fingerprint": "fp"},
     }
-    assert answer_of(says("a", providerMetadata=metadata)).provider_metadata == {
+    assert compile_answer(text_response("a", providerMetadata=metadata)).provider_metadata == {
         "any": {"actualProvider": "router/x", "parameterWarnings": [{"reason": "r"}]},
         "openai": {"system_fingerprint": "fp"},
     }
-    assert answer_of(says("a", providerMetadata={})).provider_metadata == {}
+    assert compile_answer(text_response("a", providerMetadata={})).provider_metadata == {}
 
 
-def test_braces_are_text_here_even_where_they_read_like_a_template() -> None:
+def test_braces_in_a_script_are_escaped() -> None:
     document = script(
         turn(
-            calls(
+            tool_call_response(
                 {"toolName": "f", "arguments": {"{{ k }}": "{{ city }}"}},
                 assistantText="{{ request.model }}, {{x}}",
             )
         )
     )
-    assert written(document)["variables"] == {"braces": "{{"}
-    assert "variables" not in written(script(turn(says("{{ 7*7 }} {{"))))
-    assert json.dumps(written(document)["steps"]).count("{{ braces }}") == 4
+    assert convert(document)["variables"] == {"braces": "{{"}
+    assert "variables" not in convert(script(turn(text_response("{{ 7*7 }} {{"))))
+    assert json.dumps(convert(document)["steps"]).count("{{ braces }}") == 4

@@ -1,4 +1,4 @@
-"""What a wrong document in turns is told: the place as its author wrote it, and what it expects."""
+"""Error messages for invalid turn scripts: each has the path in the script."""
 
 from typing import Any
 
@@ -12,22 +12,28 @@ from scenarios_app.engine.document import (
     load_text,
 )
 from scenarios_app.engine.document.files import read_files
-from tests.engine.turn_scripts import calls, reports, says, script, turn
+from tests.engine.turn_scripts import (
+    final_report_response,
+    script,
+    text_response,
+    tool_call_response,
+    turn,
+)
 
 
-def lines(document: object, **options: Any) -> list[str]:
-    with pytest.raises(DocumentError) as caught:
+def error_lines(document: object, **options: Any) -> list[str]:
+    with pytest.raises(DocumentError) as error:
         load_documents(document, **options)
-    return str(caught.value).splitlines()
+    return str(error.value).splitlines()
 
 
-UP_TO = "from 0 to 2147483647"
-NAME = "expected 1 to 200 printable characters without spaces around them"
-DOCUMENTS: list[tuple[object, str]] = [
+COUNT_RANGE = "from 0 to 2147483647"
+NAME_EXPECTED = "expected 1 to 200 printable characters without spaces around them"
+INVALID_DOCUMENTS: list[tuple[object, str]] = [
     ({"id": "a"}, "turns: missing"),
     ({"turns": []}, "id: missing"),
-    ({"id": " a", "turns": []}, f"id: {NAME}"),
-    ({"id": 7, "turns": []}, f"id: {NAME}"),
+    ({"id": " a", "turns": []}, f"id: {NAME_EXPECTED}"),
+    ({"id": 7, "turns": []}, f"id: {NAME_EXPECTED}"),
     ({"id": "a", "turns": {}}, "turns: expected a list"),
     ({"id": "a", "turns": [None]}, "turns[0]: expected an object"),
     ({"id": "a", "turns": [], "description": 5}, "description: expected a string"),
@@ -55,7 +61,7 @@ DOCUMENTS: list[tuple[object, str]] = [
     ),
     (
         {"id": "a", "turns": [turn(number=1.0, failuresBeforeSuccess=0.5)]},
-        f"turns[0].failuresBeforeSuccess: expected a whole number {UP_TO}",
+        f"turns[0].failuresBeforeSuccess: expected a whole number {COUNT_RANGE}",
     ),
     (
         {"scenarios": [{"name": "b"}, {"id": "a", "turns": [{"turn": 0}]}]},
@@ -64,12 +70,12 @@ DOCUMENTS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "line"), DOCUMENTS)
+@pytest.mark.parametrize(("document", "line"), INVALID_DOCUMENTS)
 def test_invalid_document_is_rejected_with_its_path(document: object, line: str) -> None:
-    assert lines(document)[0] == line
+    assert error_lines(document)[0] == line
 
 
-TURNS: list[tuple[dict[str, Any], str]] = [
+INVALID_TURNS: list[tuple[dict[str, Any], str]] = [
     ({"turn": 1}, "response: missing"),
     (turn(number=0), "turn: expected a whole number from 1 to 2147483647"),
     (turn(expectedTools="a"), "expectedTools: expected a list"),
@@ -80,17 +86,17 @@ TURNS: list[tuple[dict[str, Any], str]] = [
     (turn(expectedReasoning="on"), "expectedReasoning: expected enabled or disabled"),
     (
         turn(failuresBeforeSuccess=-1),
-        f"failuresBeforeSuccess: expected a whole number {UP_TO}",
+        f"failuresBeforeSuccess: expected a whole number {COUNT_RANGE}",
     ),
     (
         turn(failuresBeforeSuccess=1.5),
-        f"failuresBeforeSuccess: expected a whole number {UP_TO}",
+        f"failuresBeforeSuccess: expected a whole number {COUNT_RANGE}",
     ),
     (turn(failureThrows=1), "failureThrows: expected true or false"),
     (turn(failureStatus=500), "failureStatus: expected a string"),
     (turn(failureMessage={}), "failureMessage: expected a string"),
     (turn(failureRetryable="no"), "failureRetryable: expected true or false"),
-    (turn(failureRetryAfterMs="5"), f"failureRetryAfterMs: expected a whole number {UP_TO}"),
+    (turn(failureRetryAfterMs="5"), f"failureRetryAfterMs: expected a whole number {COUNT_RANGE}"),
     (turn(failureError="boom"), "failureError: expected an object"),
     (
         turn(failureError={"status": 700}),
@@ -117,70 +123,72 @@ TURNS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "line"), TURNS)
-def test_invalid_turn_is_rejected_with_its_path(wrong: dict[str, Any], line: str) -> None:
-    assert lines(script(wrong)) == [f"turns[0].{line}"]
+@pytest.mark.parametrize(("turn", "line"), INVALID_TURNS)
+def test_invalid_turn_is_rejected_with_its_path(turn: dict[str, Any], line: str) -> None:
+    assert error_lines(script(turn)) == [f"turns[0].{line}"]
 
 
-MAX_RESPONSES: list[tuple[Any, str]] = [
+INVALID_RESPONSES: list[tuple[Any, str]] = [
     (None, ": expected an object"),
     ({}, ".kind: missing"),
     ({"kind": "toolCall"}, ".kind: expected tool-call, final-report or text"),
     ({"kind": "text"}, ".assistantText: missing"),
     ({"kind": "tool-call"}, ".toolCalls: missing"),
     ({"kind": "final-report"}, ".reportContent: missing"),
-    (says("a", toolCalls=[]), ".toolCalls: does not belong to a response of kind text"),
-    (calls(status="x"), ".status: does not belong to a response of kind tool-call"),
+    (text_response("a", toolCalls=[]), ".toolCalls: does not belong to a response of kind text"),
+    (tool_call_response(status="x"), ".status: does not belong to a response of kind tool-call"),
     (
-        says("a", reportContentJson=[]),
+        text_response("a", reportContentJson=[]),
         ".reportContentJson: does not belong to a response of kind text",
     ),
-    (says("a", finishReason=5), ".finishReason: expected a string"),
-    (says("a", reasoning="Hm."), ".reasoning: expected a list"),
-    (says("a", reasoning=["Hm."]), ".reasoning[0]: expected an object"),
-    (says("a", reasoning=[{"type": "reasoning"}]), ".reasoning[0].text: missing"),
-    (says("a", reasoningContent=5), ".reasoningContent: expected a string or an object"),
-    (says("a", reasoningContent={"text": 5}), ".reasoningContent.text: expected a string"),
+    (text_response("a", finishReason=5), ".finishReason: expected a string"),
+    (text_response("a", reasoning="Hm."), ".reasoning: expected a list"),
+    (text_response("a", reasoning=["Hm."]), ".reasoning[0]: expected an object"),
+    (text_response("a", reasoning=[{"type": "reasoning"}]), ".reasoning[0].text: missing"),
+    (text_response("a", reasoningContent=5), ".reasoningContent: expected a string or an object"),
+    (text_response("a", reasoningContent={"text": 5}), ".reasoningContent.text: expected a string"),
     (
-        says("a", reasoningContent=["a", {"text": "b", "providerMetadata": []}]),
+        text_response("a", reasoningContent=["a", {"text": "b", "providerMetadata": []}]),
         ".reasoningContent[1].providerMetadata: expected an object",
     ),
-    (says("a", providerMetadata="x"), ".providerMetadata: expected an object"),
-    (says("a", tokenUsage=5), ".tokenUsage: expected an object"),
+    (text_response("a", providerMetadata="x"), ".providerMetadata: expected an object"),
+    (text_response("a", tokenUsage=5), ".tokenUsage: expected an object"),
     (
-        says("a", tokenUsage={"inputTokens": -1}),
-        f".tokenUsage.inputTokens: expected a whole number {UP_TO}",
+        text_response("a", tokenUsage={"inputTokens": -1}),
+        f".tokenUsage.inputTokens: expected a whole number {COUNT_RANGE}",
     ),
     (
-        says("a", tokenUsage={"inputToken": 1}),
+        text_response("a", tokenUsage={"inputToken": 1}),
         '.tokenUsage.inputToken: unknown key, did you mean "inputTokens"?',
     ),
-    (calls({"arguments": {}}), ".toolCalls[0].toolName: missing"),
+    (tool_call_response({"arguments": {}}), ".toolCalls[0].toolName: missing"),
     (
-        calls({"toolName": "a"}, {"toolName": ""}),
+        tool_call_response({"toolName": "a"}, {"toolName": ""}),
         ".toolCalls[1].toolName: expected a string of at least one character",
     ),
     (
-        calls({"toolName": "a"}, {"toolName": "b", "callId": 5}),
+        tool_call_response({"toolName": "a"}, {"toolName": "b", "callId": 5}),
         ".toolCalls[1].callId: expected a string of at least one character",
     ),
     (
-        calls({"toolName": "a", "argument": {}}),
+        tool_call_response({"toolName": "a", "argument": {}}),
         '.toolCalls[0].argument: unknown key, did you mean "arguments"?',
     ),
-    (reports("a", reportFormat=5), ".reportFormat: expected a string"),
+    (final_report_response("a", reportFormat=5), ".reportFormat: expected a string"),
 ]
 
 
-@pytest.mark.parametrize(("response", "line"), MAX_RESPONSES)
+@pytest.mark.parametrize(("response", "line"), INVALID_RESPONSES)
 def test_invalid_response_is_rejected_with_its_path(response: Any, line: str) -> None:
-    assert lines(script({"turn": 1, "response": response})) == [f"turns[0].response{line}"]
+    assert error_lines(script({"turn": 1, "response": response})) == [f"turns[0].response{line}"]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
-    wrong = script({"turn": "1", "response": says("a", kind=5)}, {"turn": 2}, id="")
-    assert lines(wrong) == [
-        f"id: {NAME}",
+def test_all_problems_of_a_script_are_reported_together() -> None:
+    invalid_script = script(
+        {"turn": "1", "response": text_response("a", kind=5)}, {"turn": 2}, id=""
+    )
+    assert error_lines(invalid_script) == [
+        f"id: {NAME_EXPECTED}",
         "turns[0].turn: expected a whole number from 1 to 2147483647",
         "turns[0].response.kind: expected tool-call, final-report or text",
         "turns[1].response: missing",
@@ -196,49 +204,57 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ],
 )
 def test_repeated_turn_is_rejected_with_its_own_message(place: str, document: object) -> None:
-    assert lines(document) == [f"{place}turns[1].turn: another step has turn 1"]
+    assert error_lines(document) == [f"{place}turns[1].turn: another step has turn 1"]
 
 
-def test_limits_are_told_in_the_documents_own_words() -> None:
-    document = script(turn(says("x" * 30)), turn(says("y"), 2, failuresBeforeSuccess=1))
+def test_exceeded_limits_are_reported_with_paths_of_the_script() -> None:
+    document = script(
+        turn(text_response("x" * 30)), turn(text_response("y"), 2, failuresBeforeSuccess=1)
+    )
     limits = DocumentLimits(text_bytes=29, latency_ms=10)
-    assert lines(document, limits=limits) == [
+    assert error_lines(document, limits=limits) == [
         "turns[0].response: holds 30 bytes of text, expected at most 29",
         "turns[1]: expected at most 10 milliseconds",
     ]
 
 
 def test_contradiction_with_a_document_in_turns_is_rejected() -> None:
-    both = [
+    documents = [
         script(turn(), description="one"),
         {"name": "script", "select": "match", "description": "two"},
         script(description="three"),
     ]
-    assert lines(both) == [
+    assert error_lines(documents) == [
         '[1].description: "two" differs from "one" in [0]',
         '[1].select: "match" differs from "first_user_message" in [0]',
         '[2].description: "three" differs from "one" in [0]',
     ]
-    assert lines([{"name": "script", "select": "match"}, script()]) == [
+    assert error_lines([{"name": "script", "select": "match"}, script()]) == [
         '[1]: "first_user_message" differs from "match" in [0]'
     ]
 
 
-def test_documents_of_one_id_become_one_scenario() -> None:
-    (merged,) = load_documents([script(turn(says("one"))), script(turn(says("two"), 2))])
+def test_scripts_of_the_same_id_are_merged() -> None:
+    (merged,) = load_documents(
+        [script(turn(text_response("one"))), script(turn(text_response("two"), 2))]
+    )
     assert [step.turn for step in merged.steps] == [1, 2]
 
 
-def nested(depth: int) -> Any:
-    return {"a": nested(depth - 1)} if depth else "core"
+def nested_object(depth: int) -> Any:
+    return {"a": nested_object(depth - 1)} if depth else "core"
 
 
 def test_deeply_nested_turns_can_be_dumped_and_loaded_again() -> None:
     call = {"toolName": "f", "assistantText": "a"}
-    (document,) = load_documents(script(turn(calls({**call, "arguments": nested(58)}))))
+    (document,) = load_documents(
+        script(turn(tool_call_response({**call, "arguments": nested_object(58)})))
+    )
     assert load_documents(dump(document)) == [document]
-    too_deep = script(turn(), turn(calls({**call, "arguments": nested(59)}), 2))
-    assert lines(too_deep) == ["turns[1]: nested too deeply: a step is deeper than 64 levels then"]
+    too_deep = script(turn(), turn(tool_call_response({**call, "arguments": nested_object(59)}), 2))
+    assert error_lines(too_deep) == [
+        "turns[1]: nested too deeply: a step is deeper than 64 levels then"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -252,16 +268,16 @@ def test_deeply_nested_turns_can_be_dumped_and_loaded_again() -> None:
         ({"scenarios": [5]}, "scenarios[0]: expected an object"),
     ],
 )
-def test_a_document_is_held_to_the_form_that_it_means(document: object, line: str) -> None:
-    assert lines(document)[0].startswith(line)
+def test_errors_are_those_of_the_format_that_the_keys_indicate(document: object, line: str) -> None:
+    assert error_lines(document)[0].startswith(line)
 
 
-def test_a_file_is_named_before_the_place(tmp_path: Any) -> None:
+def test_error_in_a_file_begins_with_file_and_position(tmp_path: Any) -> None:
     file = tmp_path / "turns.json"
     file.write_text('[{"id": "a", "turns": [{"turn": 1}]}]')
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError) as error:
         read_files([file])
-    assert str(caught.value) == f"{file}:1:24: [0].turns[0].response: missing"
-    with pytest.raises(DocumentError) as caught:
+    assert str(error.value) == f"{file}:1:24: [0].turns[0].response: missing"
+    with pytest.raises(DocumentError) as error:
         load_text(file.read_bytes(), source="pasted")
-    assert str(caught.value) == "pasted:1:24: [0].turns[0].response: missing"
+    assert str(error.value) == "pasted:1:24: [0].turns[0].response: missing"

@@ -1,12 +1,12 @@
-"""Requirement 003's failures before success, key by key: which fault each of them becomes."""
+"""Conversion of failures before success in turn scripts, key by key."""
 
 from typing import Any
 
 import pytest
 
-from tests.engine.turn_scripts import compiled_step, step_of
+from tests.engine.turn_scripts import compile_turn, convert_turn
 
-FAILURES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+STATUS_FAILURES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"message": "Simulated failure"}),
     ({"failureStatus": "model_error"}, {"message": "Simulated failure"}),
     ({"failureStatus": "whatever", "failureMessage": "m"}, {"message": "m"}),
@@ -28,23 +28,23 @@ FAILURES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "fault"), FAILURES)
-def test_simulated_failures_of_every_status(keys: dict[str, Any], fault: dict[str, Any]) -> None:
-    failures = step_of(failuresBeforeSuccess=2, **keys)["failures"]
+@pytest.mark.parametrize(("keys", "fault"), STATUS_FAILURES)
+def test_failure_status_becomes_a_fault(keys: dict[str, Any], fault: dict[str, Any]) -> None:
+    failures = convert_turn(failuresBeforeSuccess=2, **keys)["failures"]
     assert failures == {"times": 2, "fault": {"kind": "model_error", **fault}}
 
 
-HTTP = {"kind": "http", "status": 500, "message": "Simulated failure"}
-THROWN: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({}, HTTP),
-    ({"failureMessage": "boom"}, {**HTTP, "message": "boom"}),
-    ({"failureStatus": "timeout"}, HTTP),
-    ({"failureError": {"message": "m"}}, {**HTTP, "message": "m"}),
-    ({"failureError": {"message": {"a": 1}, "name": 5, "code": 7, "extra": [1]}}, HTTP),
-    ({"failureError": {"message": "m"}, "failureMessage": "n"}, {**HTTP, "message": "n"}),
+HTTP_FAULT = {"kind": "http", "status": 500, "message": "Simulated failure"}
+THROWN_FAILURES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, HTTP_FAULT),
+    ({"failureMessage": "boom"}, {**HTTP_FAULT, "message": "boom"}),
+    ({"failureStatus": "timeout"}, HTTP_FAULT),
+    ({"failureError": {"message": "m"}}, {**HTTP_FAULT, "message": "m"}),
+    ({"failureError": {"message": {"a": 1}, "name": 5, "code": 7, "extra": [1]}}, HTTP_FAULT),
+    ({"failureError": {"message": "m"}, "failureMessage": "n"}, {**HTTP_FAULT, "message": "n"}),
     (
         {"failureError": {"status": 429, "name": "NetworkError", "headers": {"retry-after": 3}}},
-        {**HTTP, "status": 429, "headers": {"retry-after": "3"}},
+        {**HTTP_FAULT, "status": 429, "headers": {"retry-after": "3"}},
     ),
     (
         {"failureError": {"status": 401, "responseBody": '{"error": 1}', "code": "x"}},
@@ -56,7 +56,7 @@ THROWN: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     (
         {"failureError": {"status": 400, "code": "c", "type": "t", "param": "p"}},
-        {**HTTP, "status": 400, "code": "c", "type": "t", "param": "p"},
+        {**HTTP_FAULT, "status": 400, "code": "c", "type": "t", "param": "p"},
     ),
     (
         {"failureError": {"name": "NetworkError", "message": "lost"}},
@@ -66,23 +66,23 @@ THROWN: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"failureError": {"name": "TimeoutError", "code": "ECONNRESET"}},
         {"kind": "network_error", "message": "Simulated failure"},
     ),
-    ({"failureError": {"name": "TimeoutError"}}, {**HTTP, "status": 504}),
-    ({"failureError": {"code": "Timeout"}}, {**HTTP, "code": "Timeout"}),
+    ({"failureError": {"name": "TimeoutError"}}, {**HTTP_FAULT, "status": 504}),
+    ({"failureError": {"code": "Timeout"}}, {**HTTP_FAULT, "code": "Timeout"}),
     (
         {"failureRetryable": False, "failureRetryAfterMs": 20},
-        {**HTTP, "retryable": False, "retry_after_ms": 20},
+        {**HTTP_FAULT, "retryable": False, "retry_after_ms": 20},
     ),
 ]
 
 
-@pytest.mark.parametrize(("keys", "fault"), THROWN)
-def test_thrown_failures_are_what_an_http_client_would_have_met(
+@pytest.mark.parametrize(("keys", "fault"), THROWN_FAILURES)
+def test_thrown_error_becomes_the_fault_that_causes_it(
     keys: dict[str, Any], fault: dict[str, Any]
 ) -> None:
-    failures = step_of(failuresBeforeSuccess=1, failureThrows=True, **keys)["failures"]
+    failures = convert_turn(failuresBeforeSuccess=1, failureThrows=True, **keys)["failures"]
     assert failures == {"times": 1, "fault": fault}
 
 
 @pytest.mark.parametrize("times", [{}, {"failuresBeforeSuccess": 0}])
-def test_without_a_count_nothing_fails(times: dict[str, Any]) -> None:
-    assert compiled_step(failureStatus="timeout", failureThrows=True, **times).failures is None
+def test_turn_without_a_failure_count_has_no_failures(times: dict[str, Any]) -> None:
+    assert compile_turn(failureStatus="timeout", failureThrows=True, **times).failures is None

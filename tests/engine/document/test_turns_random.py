@@ -1,4 +1,4 @@
-"""Documents in turns by the thousand: each loads, is written and loads again, or is refused."""
+"""Random turn scripts: valid ones load and dump without loss, invalid ones are rejected."""
 
 import json
 from typing import Any
@@ -17,26 +17,34 @@ from scenarios_app.engine.document import (
 from scenarios_app.engine.document.load import is_in_turns
 from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.placeholders import escape_placeholders, fill_placeholders
-from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
+from tests.engine.turn_scripts import (
+    JSON,
+    SCRIPTS,
+    TEXT,
+    final_report_response,
+    script,
+    tool_call_response,
+    turn,
+)
 
 SCHEMA = Draft202012Validator(json_schema())
-UNHURRIED = settings(
+NO_DEADLINE = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(SCRIPTS)
 def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
-    again = dump(document)
-    assert not is_in_turns(again)
-    assert load_documents(again) == [document]
+    dumped = dump(document)
+    assert not is_in_turns(dumped)
+    assert load_documents(dumped) == [document]
     assert load_text(json.dumps([data]).encode()) == [document]
-    assert compile_scenario(load_documents(again)[0]) == compile_scenario(document)
+    assert compile_scenario(load_documents(dumped)[0]) == compile_scenario(document)
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(SCRIPTS)
 def test_random_document_is_valid_in_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
@@ -51,38 +59,40 @@ KEYS = st.sampled_from(
         *("failureError", "status", "headers", "failuresBeforeSuccess", "failureThrows"),
     ]
 )
-WILD = st.recursive(
+ANY_JSON = st.recursive(
     JSON | st.sampled_from(["tool-call", "final-report", "text", "timeout", 1, 429]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=30,
 )
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(st.data())
 def test_a_document_with_anything_in_one_place_is_a_document_or_an_error(data: Any) -> None:
     document = json.loads(json.dumps(data.draw(SCRIPTS)))
-    owner, key = data.draw(st.sampled_from(list(places(document))))
-    owner[key] = data.draw(WILD)
-    loads(document)
+    owner, key = data.draw(st.sampled_from(list(container_keys(document))))
+    owner[key] = data.draw(ANY_JSON)
+    check_load(document)
 
 
-@UNHURRIED
-@given(WILD)
-def test_anything_with_turns_is_a_document_or_an_error(wild: Any) -> None:
-    loads({"id": "wild", "turns": wild})
-    loads([wild])
+@NO_DEADLINE
+@given(ANY_JSON)
+def test_anything_with_turns_is_a_document_or_an_error(value: Any) -> None:
+    check_load({"id": "wild", "turns": value})
+    check_load([value])
 
 
-def places(value: Any) -> Any:
+def container_keys(value: Any) -> Any:
+    """Yield each container of a value with each of its keys or indexes."""
     keys = value.keys() if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
         if isinstance(value[key], dict | list):
-            yield from places(value[key])
+            yield from container_keys(value[key])
 
 
-def loads(data: Any) -> None:
+def check_load(data: Any) -> None:
+    """Load data and check that it is a valid document or is rejected with messages."""
     try:
         documents = load_documents(data)
     except DocumentError as error:
@@ -95,33 +105,35 @@ def loads(data: Any) -> None:
         assert load_documents(dump(document)) == [document]
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(st.text("{} \n\tab._1é", max_size=40) | TEXT)
-def test_a_text_as_it_is_written_is_filled_to_itself(text: str) -> None:
+def test_escaped_text_is_filled_to_the_original(text: str) -> None:
     assert (
         fill_placeholders(escape_placeholders(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
     )
 
 
-@UNHURRIED
+@NO_DEADLINE
 @given(JSON, TEXT)
-def test_arguments_and_reports_are_sent_as_they_are_written(data: Any, text: str) -> None:
+def test_arguments_and_reports_of_a_script_are_sent_unchanged(data: Any, text: str) -> None:
     document = script(
-        turn(calls({"toolName": "f", "arguments": data})),
-        turn(reports(text, reportMessages=[data]), 2),
+        turn(tool_call_response({"toolName": "f", "arguments": data})),
+        turn(final_report_response(text, reportMessages=[data]), 2),
     )
-    (loaded,) = load_documents(document)
-    first, second = compile_scenario(loaded).steps
-    variables = {**loaded.variables}
-    call, report = (filled(step, variables) for step in (first, second))
-    assert json.loads(call) == data
-    assert json.loads(report) == {
+    (loaded_document,) = load_documents(document)
+    first, second = compile_scenario(loaded_document).steps
+    variables = {**loaded_document.variables}
+    call_arguments, report_arguments = (
+        filled_arguments(step, variables) for step in (first, second)
+    )
+    assert json.loads(call_arguments) == data
+    assert json.loads(report_arguments) == {
         "status": "success",
         "report_content": text,
         "messages": [data],
     }
 
 
-def filled(step: Any, variables: Any) -> str:
+def filled_arguments(step: Any, variables: Any) -> str:
     (call,) = step.produce.streaming.choices[0].parts
     return fill_placeholders(call.arguments, variables)

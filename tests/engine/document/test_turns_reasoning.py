@@ -1,4 +1,4 @@
-"""What a document in turns has thought, in every form and in every kind of answer."""
+"""Reasoning in turn scripts, in each form and for each kind of response."""
 
 from typing import Any
 
@@ -6,20 +6,20 @@ import pytest
 
 from scenarios_app.engine.parts import ReasoningPart, TextPart, ToolCallPart
 from tests.engine.turn_scripts import (
-    answer_of,
-    calls,
-    reports,
-    says,
+    compile_answer,
+    final_report_response,
+    text_response,
+    tool_call_response,
 )
 
 SIGNED = {"text": "Hm.", "providerMetadata": {"anthropic": {"signature": "sig"}}}
-HIDDEN = {"text": "", "providerMetadata": {"anthropic": {"redactedData": "xyz"}}}
-THOUGHTS: list[tuple[dict[str, Any], list[ReasoningPart]]] = [
+REDACTED = {"text": "", "providerMetadata": {"anthropic": {"redactedData": "xyz"}}}
+REASONING_FORMS: list[tuple[dict[str, Any], list[ReasoningPart]]] = [
     (
         {"reasoning": [{"type": "reasoning", "text": "a"}, SIGNED]},
         [ReasoningPart("a"), ReasoningPart("Hm.", signature="sig")],
     ),
-    ({"reasoning": [HIDDEN]}, [ReasoningPart("", redacted="xyz")]),
+    ({"reasoning": [REDACTED]}, [ReasoningPart("", redacted="xyz")]),
     ({"reasoningContent": "a"}, [ReasoningPart("a")]),
     ({"reasoningContent": SIGNED}, [ReasoningPart("Hm.", signature="sig")]),
     (
@@ -43,18 +43,27 @@ THOUGHTS: list[tuple[dict[str, Any], list[ReasoningPart]]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "blocks"), THOUGHTS)
-@pytest.mark.parametrize("own_text", [None, "Now."])
-def test_reasoning_comes_first_in_every_form_that_it_is_written_in(
-    given: dict[str, Any], blocks: list[ReasoningPart], own_text: str | None
+@pytest.mark.parametrize(("reasoning_fields", "blocks"), REASONING_FORMS)
+@pytest.mark.parametrize("call_text", [None, "Now."])
+def test_reasoning_in_any_form_comes_before_text_and_calls(
+    reasoning_fields: dict[str, Any], blocks: list[ReasoningPart], call_text: str | None
 ) -> None:
-    call = {"toolName": "f", "assistantText": own_text}
-    parts = answer_of(calls(call, assistantText="Text.", **given)).choices[0].parts
-    said = (TextPart(own_text),) if own_text else ()
-    assert parts == (*blocks, TextPart("Text."), *said, ToolCallPart("call-1", "f", "{}"))
+    call = {"toolName": "f", "assistantText": call_text}
+    parts = (
+        compile_answer(tool_call_response(call, assistantText="Text.", **reasoning_fields))
+        .choices[0]
+        .parts
+    )
+    call_text_parts = (TextPart(call_text),) if call_text else ()
+    assert parts == (
+        *blocks,
+        TextPart("Text."),
+        *call_text_parts,
+        ToolCallPart("call-1", "f", "{}"),
+    )
 
 
-@pytest.mark.parametrize("response", [says("Text."), reports("Text.")])
-def test_every_kind_of_answer_may_think(response: dict[str, Any]) -> None:
-    parts = answer_of({**response, "reasoningContent": "Hm."}).choices[0].parts
+@pytest.mark.parametrize("response", [text_response("Text."), final_report_response("Text.")])
+def test_every_kind_of_response_may_have_reasoning(response: dict[str, Any]) -> None:
+    parts = compile_answer({**response, "reasoningContent": "Hm."}).choices[0].parts
     assert parts[0] == ReasoningPart("Hm.")

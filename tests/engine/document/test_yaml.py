@@ -1,4 +1,4 @@
-"""Scenario documents in YAML, and the lines and columns of problems in YAML and JSON."""
+"""Scenario documents in YAML, and lines and columns of problems in YAML and JSON."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ steps:
       Hi!
       I am here.
 """
-JSON = """\
+INVALID_JSON = """\
 {"name": "a",
 \t"steps": [
 \t\t{"match": {"model": 5},
@@ -31,10 +31,10 @@ JSON = """\
 """
 
 
-def error_of(text: str, source: str) -> str:
-    with pytest.raises(DocumentError) as caught:
+def load_error(text: str, source: str) -> str:
+    with pytest.raises(DocumentError) as error:
         load_text(text.encode(), source=source)
-    return str(caught.value)
+    return str(error.value)
 
 
 def test_yaml_document_loads_like_json() -> None:
@@ -64,7 +64,7 @@ def test_yaml_document_loads_like_json() -> None:
     ],
 )
 def test_invalid_yaml_is_rejected_with_line_and_column(text: str, line: str) -> None:
-    assert error_of(text, "a.yml").startswith(line)
+    assert load_error(text, "a.yml").startswith(line)
 
 
 def test_yaml_that_is_not_utf8_is_rejected() -> None:
@@ -85,9 +85,9 @@ def test_yaml_with_too_many_values_is_rejected(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_json_problems_have_line_and_column() -> None:
-    lines = error_of(JSON, "a.json").splitlines()
+    lines = load_error(INVALID_JSON, "a.json").splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["a.json:3:14", "a.json:4:4"]
-    assert error_of('{"name": "a",\n "stepz": []}', "") == (
+    assert load_error('{"name": "a",\n "stepz": []}', "") == (
         'line 2 column 2: stepz: unknown key, did you mean "steps"?'
     )
 
@@ -113,9 +113,9 @@ def test_text_in_another_format_has_no_positions(data: bytes) -> None:
 
 
 def test_problem_of_another_source_keeps_its_position() -> None:
-    with pytest.raises(DocumentError) as caught, located(b"{}", source="a.json"):
+    with pytest.raises(DocumentError) as error, located(b"{}", source="a.json"):
         raise DocumentError("name", "missing")
-    assert str(caught.value) == "name: missing"
+    assert str(error.value) == "name: missing"
 
 
 def test_yaml_files_in_a_folder_are_documents_if_they_have_their_keys(tmp_path: Path) -> None:
@@ -133,12 +133,12 @@ def test_yaml_files_in_a_folder_are_documents_if_they_have_their_keys(tmp_path: 
     ]
 
 
-def test_yaml_file_that_is_named_must_be_a_document(tmp_path: Path) -> None:
+def test_yaml_file_passed_by_path_must_be_a_document(tmp_path: Path) -> None:
     file = tmp_path / "compose.yaml"
     file.write_text("services: {}\n")
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(DocumentError) as error:
         read_files([file])
-    lines = str(caught.value).splitlines()
+    lines = str(error.value).splitlines()
     assert lines[0].startswith(f"{file}:1:1: name: missing")
 
 
@@ -151,5 +151,5 @@ def test_yaml_file_that_is_named_must_be_a_document(tmp_path: Path) -> None:
     ],
 )
 def test_schema_key_is_accepted_and_not_stored(document: dict[str, Any], tmp_path: Path) -> None:
-    (one,) = load_text(str(document).replace("'", '"').encode())
-    assert "$schema" not in dump(one)
+    (loaded_document,) = load_text(str(document).replace("'", '"').encode())
+    assert "$schema" not in dump(loaded_document)

@@ -1,1 +1,1 @@
-"""Instruction blocks."""
+"""Tests of instruction blocks."""

@@ -1,4 +1,4 @@
-"""Blocks as users write them: each becomes what it says."""
+"""Sample blocks of users: each gives the answer that it describes."""
 
 import json
 from typing import Any
@@ -19,18 +19,22 @@ from tests.engine.instructions.blocks import instructed_answer
 from tests.support.requirement_samples import BLOCKS, Sample, chain_of, each_block
 
 
-def assert_says(kind: str, value: Any, parts: list[AnswerPart], mark: str) -> None:
-    """That the parts of a message are those which its kind and value stand for."""
-    said = [part.text for part in parts if isinstance(part, TextPart)]
-    assert all(text.startswith(mark) and text.endswith(mark) for text in said)
-    bare = [text[len(mark) : len(text) - len(mark)].strip() for text in said]
+def check_message_parts(kind: str, value: Any, parts: list[AnswerPart], mark: str) -> None:
+    """Check that the parts of a message correspond to its kind and value."""
+    part_texts = [part.text for part in parts if isinstance(part, TextPart)]
+    assert all(text.startswith(mark) and text.endswith(mark) for text in part_texts)
+    unmarked_texts = [text[len(mark) : len(text) - len(mark)].strip() for text in part_texts]
     match kind:
         case "tool_call":
-            wanted = [ToolCallPart("", call["name"], compact(call["args"])) for call in value]
-            assert parts == wanted
+            expected_calls = [
+                ToolCallPart("", call["name"], compact_json(call["args"])) for call in value
+            ]
+            assert parts == expected_calls
         case "server_tool_use":
             (part,) = parts
-            assert part == ServerToolUsePart(value["id"], value["name"], compact(value["input"]))
+            assert part == ServerToolUsePart(
+                value["id"], value["name"], compact_json(value["input"])
+            )
         case "server_tool_result":
             (part,) = parts
             assert isinstance(part, ServerToolResultPart)
@@ -38,61 +42,65 @@ def assert_says(kind: str, value: Any, parts: list[AnswerPart], mark: str) -> No
             assert (part.name, part.error_code) == (value["name"], value.get("error_code"))
             assert part.tool_use_id == value.get("tool_use_id", "")
         case "text":
-            assert bare == [value]
+            assert unmarked_texts == [value]
         case "text_message" | "text_with_citations":
             (part,) = parts
             assert isinstance(part, TextPart)
-            cited = [(c.url, c.title, c.cited_text) for c in part.citations]
-            given = value.get("citations", ())
-            assert cited == [(c["url"], c["title"], c["cited_text"]) for c in given]
+            part_citations = [(c.url, c.title, c.cited_text) for c in part.citations]
+            expected_citations = value.get("citations", ())
+            assert part_citations == [
+                (c["url"], c["title"], c["cited_text"]) for c in expected_citations
+            ]
             if "text" in value:
-                assert bare == [value["text"]]
+                assert unmarked_texts == [value["text"]]
             else:
-                assert len(bare[0].split()) == value["length"]
+                assert len(unmarked_texts[0].split()) == value["length"]
         case _:
-            assert len(bare) == len(parts) == 1 and bare[0]
+            assert len(unmarked_texts) == len(parts) == 1 and unmarked_texts[0]
 
 
-def compact(value: Json) -> str:
+def compact_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 @each_block
-def test_blocks_of_users_become_what_they_say(block: Sample) -> None:
+def test_sample_block_gives_the_answer_that_it_describes(block: Sample) -> None:
     chain = chain_of(block)
-    for turn, one in enumerate(chain):
-        found = instructed_answer(block, turn)
-        assert found.label == one["id"]
+    for turn, chain_block in enumerate(chain):
+        answer = instructed_answer(block, turn)
+        assert answer.label == chain_block["id"]
         for index, (message, choice) in enumerate(
-            zip(one["messages"], found.answer.choices, strict=True)
+            zip(chain_block["messages"], answer.answer.choices, strict=True)
         ):
             ((kind, value),) = message.items()
-            has_reasoning = "reasoning" in one and (index == 0 or kind == "text_message")
+            has_reasoning = "reasoning" in chain_block and (index == 0 or kind == "text_message")
             assert isinstance(choice.parts[0], ReasoningPart) == has_reasoning
-            assert_says(kind, value, [*choice.parts[has_reasoning:]], one.get("id_message", ""))
+            check_message_parts(
+                kind, value, [*choice.parts[has_reasoning:]], chain_block.get("id_message", "")
+            )
     assert instructed_answer(block, len(chain)).label == "complete"
 
 
-def kinds_of(samples: list[Sample]) -> set[str]:
-    """The kinds of message in blocks, and every key beside and inside them."""
-    found = set()
+def block_keys(samples: list[Sample]) -> set[str]:
+    """Return the kinds of message in blocks, and every key beside and inside them."""
+    keys = set()
     for sample in samples:
         for block in chain_of(sample["block"]):
-            found |= block.keys() - {"messages"}
+            keys |= block.keys() - {"messages"}
             for message in block["messages"]:
                 ((kind, value),) = message.items()
-                found.add(kind)
-                for one in value if isinstance(value, list) else [value]:
-                    found |= {f"{kind}.{key}" for key in one} if isinstance(one, dict) else set()
-    return found
+                keys.add(kind)
+                for item in value if isinstance(value, list) else [value]:
+                    keys |= {f"{kind}.{key}" for key in item} if isinstance(item, dict) else set()
+    return keys
 
 
-def test_our_blocks_have_every_kind_of_message() -> None:
-    assert {name for name in kinds_of(BLOCKS["ours"]) if name in MESSAGE_KINDS} == set(
+def test_our_blocks_cover_every_kind_of_message() -> None:
+    assert {name for name in block_keys(BLOCKS["ours"]) if name in MESSAGE_KINDS} == set(
         MESSAGE_KINDS
     )
 
 
 @pytest.mark.parametrize("origin", BLOCKS)
-def test_our_blocks_have_whatever_others_have(origin: str) -> None:
-    assert kinds_of(BLOCKS[origin]) - kinds_of(BLOCKS["ours"]) == set()
+def test_our_blocks_cover_the_keys_of_other_samples(origin: str) -> None:
+    assert block_keys(BLOCKS[origin]) - block_keys(BLOCKS["ours"]) == set()

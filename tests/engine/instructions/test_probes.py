@@ -1,4 +1,4 @@
-"""Each probe says what the request holds, and of what is not there that it is not."""
+"""Probes: echoes of the request, and texts for fields that the request does not have."""
 
 import json
 
@@ -8,31 +8,38 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool
 from scenarios_app.engine.instructions.kinds import Probe
 from scenarios_app.engine.instructions.probes import Received, probe_text
-from tests.engine.asking import ask, say
-from tests.engine.instructions.blocks import RECEIVED, message, text
+from tests.engine.instructions.blocks import RECEIVED, block_of_message, only_text
+from tests.engine.match_builders import chat_request, text_message
 
 SCHEMA: Json = {"type": "object", "properties": {"größe": {"type": "string"}}}
-BARE = ask("Hello")
-FULL = replace(
-    ask(say("system", "Be kind."), say("user", "Hello"), say("system", "Be brief.")),
+BARE_REQUEST = chat_request("Hello")
+FULL_REQUEST = replace(
+    chat_request(
+        text_message("system", "Be kind."),
+        text_message("user", "Hello"),
+        text_message("system", "Be brief."),
+    ),
     tools=(Tool("get_weather", "Weather.", SCHEMA), Tool("now"), Tool("größe", schema=True)),
 )
 
 
 def probe_answer(
-    probe: Probe, request: CanonicalRequest = FULL, received: Received = RECEIVED
+    probe: Probe, request: CanonicalRequest = FULL_REQUEST, received: Received = RECEIVED
 ) -> str:
     return probe_text(probe, request, lambda: received)
 
 
-def test_the_system_prompt_is_all_of_it() -> None:
+def test_system_prompt_echo_joins_all_system_messages() -> None:
     assert probe_answer(Probe("system_prompt_echo")) == "Be kind.\nBe brief."
-    assert probe_answer(Probe("system_prompt_echo"), BARE) == "The request has no system prompt."
+    assert (
+        probe_answer(Probe("system_prompt_echo"), BARE_REQUEST)
+        == "The request has no system prompt."
+    )
 
 
 def test_the_tools_are_listed_by_name() -> None:
     assert probe_answer(Probe("tools_list")) == "get_weather\nnow\ngröße"
-    assert probe_answer(Probe("tools_list"), BARE) == "The request offers no tools."
+    assert probe_answer(Probe("tools_list"), BARE_REQUEST) == "The request offers no tools."
 
 
 @pytest.mark.parametrize("key", ["tools", "functions"])
@@ -44,7 +51,7 @@ def test_the_tools_are_echoed_as_they_were_sent(key: str) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"tools": []}, {"tools": None}])
-def test_no_tools_to_echo_are_said_so(body: dict[str, Json]) -> None:
+def test_tools_echo_without_tools_is_a_text(body: dict[str, Json]) -> None:
     echoed = probe_answer(Probe("tools_echo"), received=replace(RECEIVED, body=body))
     assert echoed == "The request offers no tools."
 
@@ -58,7 +65,7 @@ def test_no_tools_to_echo_are_said_so(body: dict[str, Json]) -> None:
         ("get_time", "Tool not found: get_time"),
     ],
 )
-def test_a_tools_schema_is_json_or_a_text_that_says_there_is_none(tool: str, schema: str) -> None:
+def test_schema_of_a_tool_is_json_or_a_text(tool: str, schema: str) -> None:
     assert probe_answer(Probe("tool_schema", tool=tool)) == schema
 
 
@@ -69,8 +76,8 @@ def test_the_url_is_echoed_with_its_query() -> None:
 def test_the_headers_are_echoed_as_json() -> None:
     echoed = probe_answer(Probe("request_headers_echo"))
     assert json.loads(echoed) == {"x-team": "qa", "authorization": "Bearer ***1234"}
-    none = probe_answer(Probe("request_headers_echo"), received=replace(RECEIVED, headers={}))
-    assert none == "The request has no headers."
+    empty_echo = probe_answer(Probe("request_headers_echo"), received=replace(RECEIVED, headers={}))
+    assert empty_echo == "The request has no headers."
 
 
 @pytest.mark.parametrize(
@@ -82,7 +89,7 @@ def test_the_headers_are_echoed_as_json() -> None:
         (("top_p",), "Not in the request: top_p"),
     ],
 )
-def test_params_are_echoed_and_absent_ones_named(fields: tuple[str, ...], echoed: str) -> None:
+def test_params_are_echoed_and_absent_ones_listed(fields: tuple[str, ...], echoed: str) -> None:
     assert probe_answer(Probe("request_params_echo", fields=fields)) == echoed
 
 
@@ -99,20 +106,20 @@ def test_params_are_echoed_and_absent_ones_named(fields: tuple[str, ...], echoed
         ({"request_params_echo": {"fields": []}}, json.dumps(RECEIVED.body)),
     ],
 )
-def test_a_block_asks_for_a_probe_by_its_kind(kind: dict[str, Json], echoed: str) -> None:
-    found = text(message(**kind), tools=["get_weather"])
-    assert found.replace(" ", "") == echoed.replace(" ", "")
+def test_message_kind_selects_its_probe(kind: dict[str, Json], echoed: str) -> None:
+    answer_text = only_text(block_of_message(**kind), tools=["get_weather"])
+    assert answer_text.replace(" ", "") == echoed.replace(" ", "")
 
 
 def test_probe_decodes_the_request_only_if_needed() -> None:
-    def unread() -> Received:
+    def fail_to_decode() -> Received:
         raise AssertionError("the request was decoded for nothing")
 
-    assert probe_text(Probe("tools_list"), FULL, unread)
+    assert probe_text(Probe("tools_list"), FULL_REQUEST, fail_to_decode)
 
 
-def test_a_model_that_the_path_names_is_a_parameter_where_it_is_asked_for() -> None:
+def test_model_of_the_path_is_echoed_if_requested() -> None:
     received = replace(RECEIVED, body={"temperature": 0.5})
     echoed = probe_answer(Probe("request_params_echo", fields=("model", "seed")), received=received)
-    assert echoed == f'{{"model":"{FULL.model}"}}\nNot in the request: seed'
+    assert echoed == f'{{"model":"{FULL_REQUEST.model}"}}\nNot in the request: seed'
     assert probe_answer(Probe("request_params_echo"), received=received) == '{"temperature":0.5}'

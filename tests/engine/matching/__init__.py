@@ -1,1 +1,1 @@
-"""Matching."""
+"""Tests of matching."""

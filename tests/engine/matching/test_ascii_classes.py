@@ -1,24 +1,24 @@
-"""Classes that know ASCII alone, in patterns that mean more."""
+"""ASCII-only character classes in patterns that also contain other letters."""
 
 import pytest
 
 from scenarios_app.engine.conditions.texts import compile_regex
 from scenarios_app.engine.matching.lint import find_ascii_classes
 
-WORD = r"[\pL\pN_]"
-BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
+WORD_CLASS = r"[\pL\pN_]"
+WORD_BOUNDARY = r"(?:^|[^\pL\pN_]) before a word and (?:[^\pL\pN_]|$) after it"
 
 
-def named(pattern: str) -> list[str]:
+def narrow_classes(pattern: str) -> list[str]:
     compile_regex(pattern)
-    return [said.split(" takes ")[0] for said, _ in find_ascii_classes(pattern)]
+    return [message.split(" takes ")[0] for message, _ in find_ascii_classes(pattern)]
 
 
 @pytest.mark.parametrize(
     ("pattern", "name", "kind", "instead"),
     [
-        (r"Kö\w+", r"\w", "letters", WORD),
-        (r"\bÜ", r"\b", "letters", BOUNDARY),
+        (r"Kö\w+", r"\w", "letters", WORD_CLASS),
+        (r"\bÜ", r"\b", "letters", WORD_BOUNDARY),
         (r"Ö\W", r"\W", "letters", r"[^\pL\pN_]"),
         ("é[[:alpha:]]", "[:alpha:]", "letters", r"\pL"),
         (r"٣\d*", r"\d", "digits", r"\p{Nd}"),
@@ -29,7 +29,7 @@ def test_narrow_class_is_reported_with_its_wider_class(
     pattern: str, name: str, kind: str, instead: str
 ) -> None:
     compile_regex(pattern)
-    assert [told for told, _ in find_ascii_classes(pattern)] == [
+    assert [message for message, _ in find_ascii_classes(pattern)] == [
         f"{name} takes ASCII alone, and the pattern has {kind} beyond it; "
         f"for those of every script: {instead}"
     ]
@@ -54,7 +54,7 @@ def test_narrow_class_is_reported_with_its_wider_class(
     ],
 )
 def test_narrow_class_is_found_anywhere_in_a_pattern(pattern: str, names: list[str]) -> None:
-    assert named(pattern) == names
+    assert narrow_classes(pattern) == names
 
 
 @pytest.mark.parametrize(
@@ -79,34 +79,34 @@ def test_narrow_class_is_found_anywhere_in_a_pattern(pattern: str, names: list[s
     ],
 )
 def test_pattern_without_narrow_classes_has_no_finding(pattern: str) -> None:
-    assert named(pattern) == []
+    assert narrow_classes(pattern) == []
 
 
 @pytest.mark.parametrize(
     ("pattern", "instead"),
     [
-        (r"é\w", (r"\w", WORD)),
+        (r"é\w", (r"\w", WORD_CLASS)),
         (r"é\w[ab]", None),
         (r"é[[:alpha:]]", None),
         (r"\bé", None),
         (r"\Bé", None),
     ],
 )
-def test_a_class_that_can_be_replaced_comes_with_what_takes_more(
+def test_replaceable_class_comes_with_its_wider_class(
     pattern: str, instead: tuple[str, str] | None
 ) -> None:
-    assert [told for _, told in find_ascii_classes(pattern)] == [instead]
+    assert [replacement for _, replacement in find_ascii_classes(pattern)] == [instead]
 
 
 def test_proposed_class_matches_other_scripts() -> None:
-    def found(pattern: str, text: str) -> str:
+    def matched_text(pattern: str, text: str) -> str:
         match = compile_regex(pattern).search(text)
         return "" if match is None else match[0]  # type: ignore[index]
 
-    assert found(r"\w+$", "in Köln") == "ln"
-    assert found(WORD + "+$", "in Köln") == "Köln"
-    assert found(r"\bÜber", "Übermut") == ""
-    assert found(r"(?:^|[^\pL\pN_])Über", "Übermut") == "Über"
-    assert found(r"né(?:[^\pL\pN_]|$)", "né le 3") == "né "
-    assert found(r"\p{Nd}+", "٣٤") == "٣٤"
-    assert found(r"a[\s\pZ]b", "a\u00a0b") == "a\u00a0b"
+    assert matched_text(r"\w+$", "in Köln") == "ln"
+    assert matched_text(WORD_CLASS + "+$", "in Köln") == "Köln"
+    assert matched_text(r"\bÜber", "Übermut") == ""
+    assert matched_text(r"(?:^|[^\pL\pN_])Über", "Übermut") == "Über"
+    assert matched_text(r"né(?:[^\pL\pN_]|$)", "né le 3") == "né "
+    assert matched_text(r"\p{Nd}+", "٣٤") == "٣٤"
+    assert matched_text(r"a[\s\pZ]b", "a\u00a0b") == "a\u00a0b"

@@ -1,4 +1,4 @@
-"""Violations: requirement 003's texts word by word, their order, and assertions."""
+"""Violations of expectations: the texts of requirement 003, their order, and assertions."""
 
 import math
 
@@ -16,7 +16,14 @@ from scenarios_app.engine.matching.expectations import (
     violations_of,
 )
 from scenarios_app.engine.scenario import Expect, SideEffects
-from tests.engine.asking import ask, say, saying, scenario, step, when
+from tests.engine.match_builders import (
+    build_match,
+    chat_request,
+    scenario,
+    step,
+    text_message,
+    user_text_match,
+)
 
 
 def violations(request: CanonicalRequest, **expect: object) -> tuple[str, ...]:
@@ -27,14 +34,30 @@ def violations(request: CanonicalRequest, **expect: object) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("expect", "request_", "text"),
     [
-        ({"tools": ("a", "b", "c")}, ask(tools=["b"]), "Expected tools not available: a, c"),
-        ({"temperature": 0.2}, ask(temperature=1), "Expected temperature 0.2 but received 1"),
-        ({"temperature": 1.0}, ask(temperature=0.7), "Expected temperature 1 but received 0.7"),
-        ({"temperature": 0.0}, ask(), "Expected temperature 0 but received undefined"),
-        ({"top_p": 1.0}, ask(top_p=0.95), "Expected topP 1 but received 0.95"),
-        ({"top_p": 0.5}, ask(), "Expected topP 0.5 but received undefined"),
-        ({"reasoning": "enabled"}, ask(), "Expected reasoning to remain enabled"),
-        ({"reasoning": "disabled"}, ask(reasoning=True), "Expected reasoning to be disabled"),
+        (
+            {"tools": ("a", "b", "c")},
+            chat_request(tools=["b"]),
+            "Expected tools not available: a, c",
+        ),
+        (
+            {"temperature": 0.2},
+            chat_request(temperature=1),
+            "Expected temperature 0.2 but received 1",
+        ),
+        (
+            {"temperature": 1.0},
+            chat_request(temperature=0.7),
+            "Expected temperature 1 but received 0.7",
+        ),
+        ({"temperature": 0.0}, chat_request(), "Expected temperature 0 but received undefined"),
+        ({"top_p": 1.0}, chat_request(top_p=0.95), "Expected topP 1 but received 0.95"),
+        ({"top_p": 0.5}, chat_request(), "Expected topP 0.5 but received undefined"),
+        ({"reasoning": "enabled"}, chat_request(), "Expected reasoning to remain enabled"),
+        (
+            {"reasoning": "disabled"},
+            chat_request(reasoning=True),
+            "Expected reasoning to be disabled",
+        ),
     ],
 )
 def test_failed_expectation_is_a_violation_with_a_fixed_text(
@@ -46,14 +69,14 @@ def test_failed_expectation_is_a_violation_with_a_fixed_text(
 @pytest.mark.parametrize(
     ("expect", "request_"),
     [
-        ({}, ask(temperature=1.5, reasoning=True)),
-        ({"tools": ("get weather",)}, ask(tools=["get_weather<|x|>"])),
-        ({"tools": ("agent__final_report",)}, ask()),
-        ({"tools": ("a",), "allow_missing_tools": True}, ask()),
-        ({"temperature": 0.2}, ask(temperature=0.2000009)),
-        ({"top_p": 1.0}, ask(top_p=1)),
-        ({"reasoning": "enabled"}, ask(reasoning=True)),
-        ({"reasoning": "disabled"}, ask()),
+        ({}, chat_request(temperature=1.5, reasoning=True)),
+        ({"tools": ("get weather",)}, chat_request(tools=["get_weather<|x|>"])),
+        ({"tools": ("agent__final_report",)}, chat_request()),
+        ({"tools": ("a",), "allow_missing_tools": True}, chat_request()),
+        ({"temperature": 0.2}, chat_request(temperature=0.2000009)),
+        ({"top_p": 1.0}, chat_request(top_p=1)),
+        ({"reasoning": "enabled"}, chat_request(reasoning=True)),
+        ({"reasoning": "disabled"}, chat_request()),
     ],
 )
 def test_met_expectation_is_no_violation(
@@ -62,33 +85,35 @@ def test_met_expectation_is_no_violation(
     assert violations(request_, **expect) == ()
 
 
-def test_a_number_a_little_further_off_is_a_violation() -> None:
-    assert violations(ask(temperature=0.200002), temperature=0.2) == (
+def test_number_beyond_the_tolerance_is_a_violation() -> None:
+    assert violations(chat_request(temperature=0.200002), temperature=0.2) == (
         "Expected temperature 0.2 but received 0.200002",
     )
 
 
 def test_all_violations_are_listed_in_order() -> None:
-    wanted = step(
+    expecting_step = step(
         expect=Expect(tools=("a",), temperature=0.1, top_p=0.1, reasoning="enabled"),
     )
-    strict = scenario("s", wanted, system_prompt_must_include=("x", "y", "z"))
-    request = ask(say("system", "only y"))
-    everything = (
+    strict_scenario = scenario("s", expecting_step, system_prompt_must_include=("x", "y", "z"))
+    request = chat_request(text_message("system", "only y"))
+    all_violations = (
         "System prompt missing: x, z",
         "Expected tools not available: a",
         "Expected temperature 0.1 but received undefined",
         "Expected topP 0.1 but received undefined",
         "Expected reasoning to remain enabled",
     )
-    assert violations_of(strict, wanted, request) == everything
-    assert violations_of(strict, None, request) == everything[:1]
+    assert violations_of(strict_scenario, expecting_step, request) == all_violations
+    assert violations_of(strict_scenario, None, request) == all_violations[:1]
 
 
 def test_the_system_prompt_is_all_system_messages() -> None:
-    strict = scenario("s", system_prompt_must_include=("kind", "brief"))
-    request = ask(say("system", "be kind"), "hello", say("system", "be brief"))
-    assert violations_of(strict, None, request) == ()
+    strict_scenario = scenario("s", system_prompt_must_include=("kind", "brief"))
+    request = chat_request(
+        text_message("system", "be kind"), "hello", text_message("system", "be brief")
+    )
+    assert violations_of(strict_scenario, None, request) == ()
 
 
 @pytest.mark.parametrize(
@@ -117,32 +142,34 @@ def test_the_system_prompt_is_all_system_messages() -> None:
         (math.nan, "NaN"),
     ],
 )
-def test_numbers_read_as_javascript_writes_them(number: float | None, text: str) -> None:
+def test_number_is_formatted_like_javascript(number: float | None, text: str) -> None:
     assert format_js_number(number) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_written_number_reads_back(number: float) -> None:
+def test_formatted_number_parses_to_the_same_value(number: float) -> None:
     text = format_js_number(number)
     assert float(text) == number
     assert "." not in text or not text.split("e")[0].endswith("0")
-    exponent = "e" in text
-    assert exponent == (number != 0 and not 1e-6 <= abs(number) < 1e21)
+    has_exponent = "e" in text
+    assert has_exponent == (number != 0 and not 1e-6 <= abs(number) < 1e21)
 
 
-def asserting(*asserts: Match) -> tuple[str, ...]:
-    asserted = step(side_effects=SideEffects(asserts=asserts))
-    return assert_violations(asserted, ask("hello"))
+def assertion_violations(*asserts: Match) -> tuple[str, ...]:
+    asserting_step = step(side_effects=SideEffects(asserts=asserts))
+    return assert_violations(asserting_step, chat_request("hello"))
 
 
-def test_assertions_that_hold_are_silent() -> None:
-    assert asserting() == ()
-    assert asserting(saying(equals="hello"), when(stream=False)) == ()
+def test_assertions_that_hold_give_no_violation() -> None:
+    assert assertion_violations() == ()
+    assert assertion_violations(user_text_match(equals="hello"), build_match(stream=False)) == ()
 
 
-def test_each_failed_assertion_is_told_with_all_its_mismatches() -> None:
-    both = when(stream=True, messages=saying(contains="bye").of(MessageCondition))
-    assert asserting(both, when(), when(tools=("a",))) == (
+def test_failed_assertion_lists_all_its_mismatches() -> None:
+    two_conditions = build_match(
+        stream=True, messages=user_text_match(contains="bye").of(MessageCondition)
+    )
+    assert assertion_violations(two_conditions, build_match(), build_match(tools=("a",))) == (
         "Assertion side_effects.assert[0] failed: "
         "match.stream: expected true, received false; "
         'match.messages[0]: expected last user message contains "bye", received "hello"',
@@ -152,56 +179,62 @@ def test_each_failed_assertion_is_told_with_all_its_mismatches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "request_", "told"),
+    ("expect", "request_", "violation"),
     [
-        ({"tools": ("a", "b")}, ask(), "Expected tools not available: a, b (none is offered)"),
+        (
+            {"tools": ("a", "b")},
+            chat_request(),
+            "Expected tools not available: a, b (none is offered)",
+        ),
         (
             {"tools": ("a",)},
-            ask(tools=["b", "c"]),
+            chat_request(tools=["b", "c"]),
             "Expected tools not available: a (offered: b, c)",
         ),
         (
             {"tools": ("a",)},
-            ask(tools=[f"t{n}" for n in range(22)]),
+            chat_request(tools=[f"t{n}" for n in range(22)]),
             "Expected tools not available: a (offered: "
             + ", ".join(f"t{n}" for n in range(20))
             + " and 2 more)",
         ),
         (
             {"tools": ("a",)},
-            ask(tools=[f"t{n}" for n in range(20)]),
+            chat_request(tools=[f"t{n}" for n in range(20)]),
             f"Expected tools not available: a (offered: {', '.join(f't{n}' for n in range(20))})",
         ),
-        ({"top_p": 1.0}, ask(), "Expected topP 1 but received undefined"),
+        ({"top_p": 1.0}, chat_request(), "Expected topP 1 but received undefined"),
         (
             {"reasoning": "enabled"},
-            ask(),
+            chat_request(),
             "Expected reasoning to remain enabled (it is disabled)",
         ),
         (
             {"reasoning": "disabled"},
-            ask(reasoning=True),
+            chat_request(reasoning=True),
             "Expected reasoning to be disabled (it is enabled)",
         ),
     ],
 )
-def test_the_400_names_what_was_expected_and_got(
-    expect: dict[str, object], request_: CanonicalRequest, told: str
+def test_400_names_the_expected_and_received_value(
+    expect: dict[str, object], request_: CanonicalRequest, violation: str
 ) -> None:
     expected = step(key="k", expect=Expect(**expect))  # type: ignore[arg-type]
     assert violated_message(scenario("s", expected), expected, request_) == (
         "expectation_violated: step “k” of scenario “s” answers this request, "
-        f"but it is not as that expects. {told}"
+        f"but it is not as that expects. {violation}"
     )
 
 
 @pytest.mark.parametrize(
-    ("system", "got"), [((), "there is none"), ((say("system", "Be nice."),), 'it is "Be nice."')]
+    ("system", "received"),
+    [((), "there is none"), ((text_message("system", "Be nice."),), 'it is "Be nice."')],
 )
-def test_the_400_names_all_violations(system: tuple[Message, ...], got: str) -> None:
+def test_400_names_all_violations(system: tuple[Message, ...], received: str) -> None:
     expected = step(expect=Expect(temperature=0.5))
-    strict = scenario("s", expected, system_prompt_must_include=("be brief", "be kind"))
-    message = violated_message(strict, expected, ask(*system, temperature=1))
+    strict_scenario = scenario("s", expected, system_prompt_must_include=("be brief", "be kind"))
+    message = violated_message(strict_scenario, expected, chat_request(*system, temperature=1))
     assert message.endswith(
-        f"System prompt missing: be brief, be kind ({got}); Expected temperature 0.5 but received 1"
+        f"System prompt missing: be brief, be kind ({received}); "
+        "Expected temperature 0.5 but received 1"
     )

@@ -1,4 +1,4 @@
-"""What the index is made of: many literals, many regexes, the words of near misses."""
+"""Parts of the index: literal sets, regex sets, and the word index of near misses."""
 
 from collections.abc import Mapping
 from string import ascii_lowercase
@@ -11,8 +11,8 @@ from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
 from scenarios_app.engine.matching import lookup
 from scenarios_app.engine.matching.lookup import Atom, LiteralSet, RegexSet, WordIndex
-from tests.engine.asking import ask, saying, when
-from tests.engine.drawn_asking import PATTERNS, TEXTS
+from tests.engine.match_builders import build_match, chat_request, user_text_match
+from tests.engine.match_strategies import PATTERNS, TEXTS
 
 SHORT = st.text("ab", min_size=1, max_size=7)
 
@@ -42,7 +42,7 @@ def test_a_literal_is_found_across_the_pieces_of_a_long_text() -> None:
         assert literals.find(text) == {1}
 
 
-def test_of_a_long_literal_the_end_is_looked_for() -> None:
+def test_long_literal_is_searched_by_its_end() -> None:
     literal = "ab" * 20_000
     literals = LiteralSet({literal: [1], literal + "c": [2], "zz": [3]})
     assert literals.find("-" * 30_000 + literal) == {1}
@@ -50,18 +50,18 @@ def test_of_a_long_literal_the_end_is_looked_for() -> None:
     assert literals.find(literal[-201:-1]) == set()
 
 
-def test_a_literal_is_found_at_every_place_between_two_pieces() -> None:
+def test_literal_is_found_at_every_offset_around_a_piece_boundary() -> None:
     literals = LiteralSet({"needle": [1]})
     for before in range(lookup._PIECE_CHARS - 7, lookup._PIECE_CHARS + 2):
         assert literals.find("-" * before + "needle" + "-" * 9) == {1}
 
 
-def test_one_letter_repeated_finds_every_literal_of_that_letter() -> None:
+def test_repeated_letter_matches_every_literal_of_that_letter() -> None:
     literals = LiteralSet({"a" * n: [n] for n in range(1, 400)})
     assert literals.find("a" * 100_000) == set(range(1, 400))
 
 
-def test_a_literal_brings_all_its_positions() -> None:
+def test_literal_returns_all_its_positions() -> None:
     assert LiteralSet({"a": [3, 5], "b": [4]}).find("xax") == {3, 5}
 
 
@@ -71,26 +71,28 @@ def find_positions(patterns: Mapping[Atom, list[int]], text: str) -> set[int]:
 
 
 @given(st.lists(st.tuples(PATTERNS, st.booleans()), min_size=1, max_size=12, unique=True), TEXTS)
-def test_every_regex_that_matches_is_found(drawn: list[tuple[str, bool]], text: str) -> None:
+def test_every_regex_that_matches_is_found(
+    flagged_patterns: list[tuple[str, bool]], text: str
+) -> None:
     patterns = {
         Atom("regex", ignore_case, text): [number]
-        for number, (text, ignore_case) in enumerate(drawn)
+        for number, (text, ignore_case) in enumerate(flagged_patterns)
     }
     matching = {
-        of[0]
-        for pattern, of in patterns.items()
+        positions[0]
+        for pattern, positions in patterns.items()
         if compile_regex(pattern.text, ignore_case=pattern.ignore_case).search(text)
     }
     assert find_positions(patterns, text) == matching
 
 
 def letters(number: int) -> str:
-    """Sixty letters of their own for every number."""
-    spelled = [ascii_lowercase[(number // 26**place) % 26] for place in range(4)]
-    return "".join(spelled) * 15
+    """Return sixty letters that are different for every number."""
+    first_letters = [ascii_lowercase[(number // 26**place) % 26] for place in range(4)]
+    return "".join(first_letters) * 15
 
 
-def test_patterns_that_do_not_fit_into_one_filter_are_spread() -> None:
+def test_patterns_too_large_for_one_filter_are_split() -> None:
     patterns = {Atom("regex", False, f"{letters(n)} .*z"): [n] for n in range(2_500)}
     regexes = RegexSet(patterns)
     assert regexes.unfiltered == []
@@ -98,7 +100,7 @@ def test_patterns_that_do_not_fit_into_one_filter_are_spread() -> None:
         assert regexes.find(f"{letters(number)} yz") == {number}
 
 
-def test_a_pattern_that_fits_into_no_filter_is_always_tried() -> None:
+def test_pattern_too_large_for_any_filter_is_always_tried() -> None:
     huge = "(?:" + "".join(letters(n) for n in range(8)) + "){200}"
     regexes = RegexSet({Atom("regex", False, huge): [1, 2], Atom("regex", False, "needle+"): [3]})
     assert regexes.unfiltered == [1, 2]
@@ -107,32 +109,38 @@ def test_a_pattern_that_fits_into_no_filter_is_always_tried() -> None:
 
 
 def positions_sharing_words(matches: list[Match], text: str) -> list[int]:
-    return WordIndex(matches).positions_sharing_words(RequestReader(ask(text)))
+    return WordIndex(matches).positions_sharing_words(RequestReader(chat_request(text)))
 
 
 def test_steps_that_share_more_words_come_first() -> None:
     matches = [
-        saying(contains="weather"),
-        saying(equals="the WEATHER in Paris"),
-        saying(regex=r"\bParis\b"),
-        saying(contains="rain"),
-        when(),
+        user_text_match(contains="weather"),
+        user_text_match(equals="the WEATHER in Paris"),
+        user_text_match(regex=r"\bParis\b"),
+        user_text_match(contains="rain"),
+        build_match(),
     ]
     assert positions_sharing_words(matches, "the weather in Paris?") == [1, 0, 2]
     assert positions_sharing_words(matches, "hello") == []
 
 
-def test_common_words_do_not_count_once_rare_ones_have() -> None:
-    common = [saying(contains="please") for _ in range(20_001)]
-    matches = [*common, saying(contains="weather please")]
+def test_common_words_are_ignored_beside_rare_ones() -> None:
+    common = [user_text_match(contains="please") for _ in range(20_001)]
+    matches = [*common, user_text_match(contains="weather please")]
     assert positions_sharing_words(matches, "weather please") == [20_001]
     assert len(positions_sharing_words(matches, "please")) == 20_000
 
 
-def test_words_are_read_in_the_beginning_of_a_text() -> None:
-    assert positions_sharing_words([saying(contains="weather")], "x " * 2_000 + "weather") == []
+def test_only_words_at_the_beginning_of_a_text_are_read() -> None:
+    assert (
+        positions_sharing_words([user_text_match(contains="weather")], "x " * 2_000 + "weather")
+        == []
+    )
 
 
-def test_words_of_other_places_count_too() -> None:
-    matches = [when(model=(TextCondition(equals="gpt-4o"),)), saying(contains="hello")]
+def test_words_of_other_fields_count() -> None:
+    matches = [
+        build_match(model=(TextCondition(equals="gpt-4o"),)),
+        user_text_match(contains="hello"),
+    ]
     assert positions_sharing_words(matches, "nothing") == [0]

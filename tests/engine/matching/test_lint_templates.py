@@ -1,18 +1,18 @@
-"""Lint of texts with braces: a broken template is found, other text in braces is not."""
+"""Lint of texts with braces: broken templates are reported, other braces are not."""
 
 from typing import Any
 
 import pytest
 
 from scenarios_app.engine.document.recorded import digest_of_answer
-from tests.engine.matching.linted import found, one, user
+from tests.engine.matching.lint_helpers import hi_step, lint_steps, user_match
 
 VARIABLES = {"city": "Paris", "hotel": {"rooms": 3}}
 
 
-def broken(text: str, **step: Any) -> list[str]:
-    match = user(contains="weather")
-    suspicions = found(one(match, produce={"text": text}, **step), variables=VARIABLES)
+def quoted_templates(text: str, **step: Any) -> list[str]:
+    match = user_match(contains="weather")
+    suspicions = lint_steps(hi_step(match, produce={"text": text}, **step), variables=VARIABLES)
     return [suspicion.message.split("”")[0].removeprefix("“") for suspicion in suspicions]
 
 
@@ -35,7 +35,7 @@ def broken(text: str, **step: Any) -> list[str]:
     ],
 )
 def test_broken_template_is_found_and_quoted(text: str, quoted: str) -> None:
-    assert broken(text) == [quoted]
+    assert quoted_templates(text) == [quoted]
 
 
 @pytest.mark.parametrize(
@@ -54,33 +54,35 @@ def test_broken_template_is_found_and_quoted(text: str, quoted: str) -> None:
     ],
 )
 def test_other_text_in_braces_is_not_suspicious(text: str) -> None:
-    assert broken(text) == []
+    assert quoted_templates(text) == []
 
 
 def test_broken_template_is_placed_in_the_field_that_holds_it() -> None:
     call = {"name": "book", "arguments": {"city": "{{ city"}}
     produce = {"text": "Fine.", "reasoning": "To {{ city", "tool_calls": [call]}
-    suspicions = found(one(user(contains="weather"), produce=produce, consume=True))
-    assert [(each.kind, each.place) for each in suspicions] == [
+    suspicions = lint_steps(hi_step(user_match(contains="weather"), produce=produce, consume=True))
+    assert [(suspicion.kind, suspicion.place) for suspicion in suspicions] == [
         ("unfilled", "produce.reasoning"),
         ("unfilled", "produce.tool_calls"),
     ]
 
 
 def test_long_broken_template_is_cut_in_the_message() -> None:
-    [quoted] = broken("{{ city " + "long " * 20 + "}}")
+    [quoted] = quoted_templates("{{ city " + "long " * 20 + "}}")
     assert len(quoted) == 41 and quoted.endswith("…")
 
 
 def test_named_group_of_the_step_counts_as_a_name() -> None:
-    suspicions = found(
-        one(user(regex="to (?P<place>[a-z]+)"), produce={"text": "{{ match.place name }}"})
+    suspicions = lint_steps(
+        hi_step(
+            user_match(regex="to (?P<place>[a-z]+)"), produce={"text": "{{ match.place name }}"}
+        )
     )
-    assert [each.kind for each in suspicions] == ["unfilled"]
+    assert [suspicion.kind for suspicion in suspicions] == ["unfilled"]
 
 
 def test_recorded_answer_is_not_reported() -> None:
     answer = {"chunks": ["{}"], "of": digest_of_answer({"text": "Go to {{ city"})}
     produce = {"text": "Go to {{ city", "recorded": answer}
     match = {"path": "/v1/chat/completions", "recorded": {"body": {}}}
-    assert found(one(match, produce=produce), variables=VARIABLES) == []
+    assert lint_steps(hi_step(match, produce=produce), variables=VARIABLES) == []

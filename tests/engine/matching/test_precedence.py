@@ -1,4 +1,4 @@
-"""Which of two steps goes first, and the words for it."""
+"""Precedence of two matching steps, and its explanation."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,67 +11,74 @@ from scenarios_app.engine.matching.index import Entry, build_index, entries_of
 from scenarios_app.engine.matching.lint import lint
 from scenarios_app.engine.matching.near_misses import explain_loss
 from scenarios_app.engine.scenario import Scenario
-from tests.engine.asking import saying, scenario, step, when
-from tests.engine.drawn_asking import requests, scenarios
+from tests.engine.match_builders import build_match, scenario, step, user_text_match
+from tests.engine.match_strategies import requests, scenarios
 
-OPENAI = when(provider=(TextCondition(equals="openai"),))
+OPENAI = build_match(provider=(TextCondition(equals="openai"),))
 KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]
 
 
-def entries(*steps: Match, name: str = "own", priority: int = 0) -> list[Entry]:
-    of = (step(match, f"{name} {n}") for n, match in enumerate(steps, start=1))
-    return list(entries_of([scenario(name, *of, priority=priority)], "match"))
+def build_entries(*steps: Match, name: str = "own", priority: int = 0) -> list[Entry]:
+    numbered_steps = (step(match, f"{name} {n}") for n, match in enumerate(steps, start=1))
+    return list(entries_of([scenario(name, *numbered_steps, priority=priority)], "match"))
 
 
-def test_a_lower_priority_loses_whatever_else_it_has() -> None:
-    (winner,) = entries(when(), name="urgent", priority=5)
-    first, second = entries(when(), saying(contains="hi"), priority=-2)
+def test_lower_priority_loses() -> None:
+    (winner,) = build_entries(build_match(), name="urgent", priority=5)
+    first, second = build_entries(build_match(), user_text_match(contains="hi"), priority=-2)
     for entry in (first, second):
-        lost = explain_loss(entry, winner, offered=first)
-        assert (lost.field, lost.ok) == ("priority", False)
-        assert lost.expected == (
+        loss = explain_loss(entry, winner, offered=first)
+        assert (loss.field, loss.ok) == ("priority", False)
+        assert loss.expected == (
             "no offer of a higher priority than -2: "
             "the higher priority goes first, which nothing overrides"
         )
-        assert lost.actual == "step “urgent 1” of “urgent” of priority 5"
+        assert loss.actual == "step “urgent 1” of “urgent” of priority 5"
 
 
 def test_a_scenario_offers_one_step() -> None:
-    first, second = entries(when(), saying(contains="hi"))
-    (other,) = entries(OPENAI, name="other")
-    for winner in (first, other):
-        lost = explain_loss(second, winner, offered=first)
-        assert lost.field == "order"
-        assert lost.expected == (
+    first, second = build_entries(build_match(), user_text_match(contains="hi"))
+    (other_entry,) = build_entries(OPENAI, name="other")
+    for winner in (first, other_entry):
+        loss = explain_loss(second, winner, offered=first)
+        assert loss.field == "order"
+        assert loss.expected == (
             "a scenario offers its first step, in step order, that matches and is not consumed"
         )
-        assert lost.actual == "step “own 1” is that step"
+        assert loss.actual == "step “own 1” is that step"
 
 
 @pytest.mark.parametrize(
-    ("mine", "others", "held", "more"),
+    ("match", "winning_match", "loser_degree", "winner_degree"),
     [
-        (OPENAI, saying(contains="hi"), "nothing but provider or path", "a real condition"),
-        (when(), saying(contains="hi"), "an empty match", "a real condition"),
-        (when(), OPENAI, "an empty match", "nothing but provider or path"),
+        (
+            OPENAI,
+            user_text_match(contains="hi"),
+            "nothing but provider or path",
+            "a real condition",
+        ),
+        (build_match(), user_text_match(contains="hi"), "an empty match", "a real condition"),
+        (build_match(), OPENAI, "an empty match", "nothing but provider or path"),
     ],
 )
-def test_the_more_particular_offer_wins(mine: Match, others: Match, held: str, more: str) -> None:
-    (entry,), (winner,) = entries(mine), entries(others, name="winner")
-    lost = explain_loss(entry, winner, offered=entry)
-    assert lost.field == "particularity"
-    assert lost.expected == (
-        f"no offer more particular than {held}: "
+def test_the_more_particular_offer_wins(
+    match: Match, winning_match: Match, loser_degree: str, winner_degree: str
+) -> None:
+    (entry,), (winner,) = build_entries(match), build_entries(winning_match, name="winner")
+    loss = explain_loss(entry, winner, offered=entry)
+    assert loss.field == "particularity"
+    assert loss.expected == (
+        f"no offer more particular than {loser_degree}: "
         "among the offers of one priority the more particular wins"
     )
-    assert lost.actual == f"step “winner 1” of “winner”, which holds {more}"
+    assert loss.actual == f"step “winner 1” of “winner”, which holds {winner_degree}"
 
 
-def test_the_name_decides_in_the_end() -> None:
-    (entry,), (winner,) = entries(OPENAI), entries(OPENAI, name="a")
-    lost = explain_loss(entry, winner, offered=entry)
-    assert (lost.field, lost.actual) == ("name", "step “a 1” of “a”: its name comes first")
-    assert lost.expected == (
+def test_name_decides_between_equally_particular_offers() -> None:
+    (entry,), (winner,) = build_entries(OPENAI), build_entries(OPENAI, name="a")
+    loss = explain_loss(entry, winner, offered=entry)
+    assert (loss.field, loss.actual) == ("name", "step “a 1” of “a”: its name comes first")
+    assert loss.expected == (
         "among offers that are as particular as one another the scenario's name decides"
     )
 
@@ -79,10 +86,14 @@ def test_the_name_decides_in_the_end() -> None:
 @settings(max_examples=300)
 @given(scenarios(), requests(), st.sets(st.sampled_from(KEYS)))
 def test_step_reported_as_shadowed_never_answers(
-    every: list[Scenario], request: CanonicalRequest, consumed: set[str]
+    all_scenarios: list[Scenario], request: CanonicalRequest, consumed: set[str]
 ) -> None:
-    gone = {(one.name, key) for one in every for key in consumed}
-    best = next(build_index(every).candidates(request, consumed=gone), None)
-    found = {(one.scenario, one.row) for one in lint(every) if one.kind == "shadowed"}
+    consumed_refs = {(suspicion.name, key) for suspicion in all_scenarios for key in consumed}
+    best = next(build_index(all_scenarios).candidates(request, consumed=consumed_refs), None)
+    shadowed_steps = {
+        (suspicion.scenario, suspicion.row)
+        for suspicion in lint(all_scenarios)
+        if suspicion.kind == "shadowed"
+    }
     if best is not None:
-        assert (best.scenario.name, best.scenario.steps.index(best.step)) not in found
+        assert (best.scenario.name, best.scenario.steps.index(best.step)) not in shadowed_steps

@@ -1,4 +1,4 @@
-"""Which recorded step a request gets, where several hold the same conversation."""
+"""The order of recorded steps that match the same request."""
 
 import json
 from typing import Any
@@ -7,10 +7,10 @@ from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, attach
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.document.recorded import digest_of_answer
 from scenarios_app.engine.matching.index import Index, build_index, overlay, replays_recording
-from tests.engine.asking import CHAT, ask
+from tests.engine.match_builders import CHAT, chat_request
 
 
-def recorded(name: str, body: Any, **keys: Any) -> dict[str, Any]:
+def recorded_step(name: str, body: Any, **keys: Any) -> dict[str, Any]:
     answer = {"chunks": [name], "of": digest_of_answer({"text": name})}
     match = {"path": CHAT, "recorded": {"body": body}}
     return {
@@ -21,68 +21,75 @@ def recorded(name: str, body: Any, **keys: Any) -> dict[str, Any]:
     }
 
 
-def index(*steps: dict[str, Any], **keys: Any) -> Index:
+def build_recorded_index(*steps: dict[str, Any], **keys: Any) -> Index:
     documents = load_documents({"name": "cassette", "steps": list(steps), **keys})
     return build_index(map(compile_scenario, documents))
 
 
-def sent(body: Any) -> CanonicalRequest:
-    return attach_sent(ask("x"), SentRequest("POST", {}, json.dumps(body).encode()))
+def received_request(body: Any) -> CanonicalRequest:
+    return attach_sent(chat_request("x"), SentRequest("POST", {}, json.dumps(body).encode()))
 
 
-def order(index: Index, body: Any, **keys: Any) -> list[str]:
-    return [candidate.step.label for candidate in index.candidates(sent(body), **keys)]
+def candidate_labels(index: Index, body: Any, **keys: Any) -> list[str]:
+    return [candidate.step.label for candidate in index.candidates(received_request(body), **keys)]
 
 
-SAME = {"model": "m", "messages": []}
+BODY = {"model": "m", "messages": []}
 
 
 def test_the_same_request_gets_its_first_then_its_second_answer() -> None:
-    here = index(recorded("one", SAME), recorded("two", SAME))
-    assert order(here, SAME) == ["one", "two"]
-    assert order(here, SAME, consumed={("cassette", "1")}) == ["two"]
+    index = build_recorded_index(recorded_step("one", BODY), recorded_step("two", BODY))
+    assert candidate_labels(index, BODY) == ["one", "two"]
+    assert candidate_labels(index, BODY, consumed={("cassette", "1")}) == ["two"]
 
 
-def test_the_very_request_goes_before_one_that_only_rules_make_the_same() -> None:
-    monday, friday = ({**SAME, "input": f"on 2026-05-0{day}"} for day in (1, 5))
-    here = index(recorded("monday", monday), recorded("friday", friday))
-    assert order(here, friday) == ["friday", "monday"]
-    assert order(here, monday) == ["monday", "friday"]
-    assert order(here, {**SAME, "input": "on 2026-05-09"}) == ["monday", "friday"]
-    gone = {("cassette", "2")}
-    assert order(here, friday, consumed=gone) == ["monday"]
+def test_identical_request_is_preferred_to_one_that_is_equal_by_rules() -> None:
+    monday, friday = ({**BODY, "input": f"on 2026-05-0{day}"} for day in (1, 5))
+    index = build_recorded_index(recorded_step("monday", monday), recorded_step("friday", friday))
+    assert candidate_labels(index, friday) == ["friday", "monday"]
+    assert candidate_labels(index, monday) == ["monday", "friday"]
+    assert candidate_labels(index, {**BODY, "input": "on 2026-05-09"}) == ["monday", "friday"]
+    consumed = {("cassette", "2")}
+    assert candidate_labels(index, friday, consumed=consumed) == ["monday"]
 
 
-def test_each_scenario_has_its_own_recording_of_the_very_request() -> None:
-    monday, friday = ({**SAME, "input": f"on 2026-05-0{day}"} for day in (1, 5))
-    found = [
-        *load_documents({"name": "a", "steps": [recorded("monday", monday)]}),
-        *load_documents({"name": "b", "steps": [recorded("friday", friday)]}),
+def test_identical_request_of_another_scenario_is_not_preferred() -> None:
+    monday, friday = ({**BODY, "input": f"on 2026-05-0{day}"} for day in (1, 5))
+    documents = [
+        *load_documents({"name": "a", "steps": [recorded_step("monday", monday)]}),
+        *load_documents({"name": "b", "steps": [recorded_step("friday", friday)]}),
     ]
-    here = build_index(map(compile_scenario, found))
-    assert order(here, friday) == ["monday", "friday"]
+    index = build_index(map(compile_scenario, documents))
+    assert candidate_labels(index, friday) == ["monday", "friday"]
 
 
-def test_the_very_request_is_found_among_many() -> None:
-    bodies = [{**SAME, "input": f"on 2026-05-{day:02}"} for day in range(1, 31)]
-    steps = [recorded(f"day {day}", body) for day, body in enumerate([*bodies, *bodies])]
-    assert order(index(*steps), bodies[20])[0] == "day 20"
+def test_identical_request_is_found_among_many() -> None:
+    bodies = [{**BODY, "input": f"on 2026-05-{day:02}"} for day in range(1, 31)]
+    steps = [recorded_step(f"day {day}", body) for day, body in enumerate([*bodies, *bodies])]
+    assert candidate_labels(build_recorded_index(*steps), bodies[20])[0] == "day 20"
 
 
-def test_a_session_s_own_recording_goes_before_the_common_one() -> None:
-    common = index(recorded("common", SAME))
-    assert common.recorded and not index({"produce": {"text": "x"}}).recorded
-    own = load_documents({"name": "cassette", "steps": [recorded("own", {**SAME, "user": "u"})]})
-    both = overlay(common, map(compile_scenario, own))
-    assert order(both, SAME) == ["own"]
+def test_recording_of_a_session_replaces_the_common_one() -> None:
+    common_index = build_recorded_index(recorded_step("common", BODY))
+    assert common_index.recorded and not build_recorded_index({"produce": {"text": "x"}}).recorded
+    session_documents = load_documents(
+        {"name": "cassette", "steps": [recorded_step("own", {**BODY, "user": "u"})]}
+    )
+    index = overlay(common_index, map(compile_scenario, session_documents))
+    assert candidate_labels(index, BODY) == ["own"]
 
 
 def test_unread_request_matches_only_recorded_steps() -> None:
-    edited = recorded("edited", SAME)
+    edited = recorded_step("edited", BODY)
     edited["produce"]["text"] = "changed"
-    raw = {"match": {"recorded": {"body": SAME}}, "produce": {"raw": {"body": "x"}}, "name": "raw"}
+    raw = {"match": {"recorded": {"body": BODY}}, "produce": {"raw": {"body": "x"}}, "name": "raw"}
     plain = {"produce": {"text": "any"}, "name": "plain"}
-    here = index(plain, edited, raw, recorded("whole", SAME))
-    found = [one.step.label for one in here.candidates(sent(SAME), only=replays_recording)]
-    assert found == ["raw", "whole"]
-    assert not list(here.candidates(sent(SAME), scenario="other", only=replays_recording))
+    index = build_recorded_index(plain, edited, raw, recorded_step("whole", BODY))
+    labels = [
+        candidate.step.label
+        for candidate in index.candidates(received_request(BODY), only=replays_recording)
+    ]
+    assert labels == ["raw", "whole"]
+    assert not list(
+        index.candidates(received_request(BODY), scenario="other", only=replays_recording)
+    )

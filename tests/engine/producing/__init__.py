@@ -1,1 +1,1 @@
-"""Answers and their times."""
+"""Tests of answers and their pacing."""

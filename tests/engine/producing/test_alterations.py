@@ -1,4 +1,4 @@
-"""Alterations change one thing of an answer, and leave an answer alone that has nothing of it."""
+"""Alterations change one thing of an answer, or nothing if it does not apply."""
 
 from typing import Any
 
@@ -55,16 +55,16 @@ CALLS = choice(call('{"n":1}'), call('{"n":2}', "log", id="c2"), finish="tool_ca
 REQUEST = CanonicalRequest("openai", "/", "/", "m")
 
 
-def asked(*results: str, **keys: Any) -> CanonicalRequest:
-    """A request with these tool results."""
+def request_with_results(*results: str, **keys: Any) -> CanonicalRequest:
+    """Return a request with these tool results."""
     parts = tuple(ToolResultPart("c1", "f", result) for result in results)
     return msgspec.structs.replace(REQUEST, messages=(Message("tool", parts),), **keys)
 
 
-def altered(
+def alter_first_choice(
     name: str, before: Choice, nth: int = 1, request: CanonicalRequest = REQUEST
 ) -> tuple[list[str], str] | None:
-    """Return what the alteration makes: texts, calls and the finish reason; None for nothing."""
+    """Return texts, calls and finish reason after an alteration, or None if it does not apply."""
     choices = alter(name, [before], request, nth=nth)
     if choices is None:
         return None
@@ -72,8 +72,8 @@ def altered(
     return list(map(produced_text, after.parts)), after.finish_reason
 
 
-def all_altered(name: str, before: Choice, request: CanonicalRequest = REQUEST) -> list[str]:
-    """Return what the alteration makes at each place, as one text."""
+def alter_each_place(name: str, before: Choice, request: CanonicalRequest = REQUEST) -> list[str]:
+    """Return the altered answer for each place where the alteration applies, as text."""
     return [
         " ".join(map(produced_text, choice.parts))
         for choice in ALTERATIONS[name].apply(before, request)
@@ -137,7 +137,7 @@ CASES: list[tuple[str, Choice, Any]] = [
 
 @pytest.mark.parametrize(("name", "before", "after"), CASES)
 def test_alteration_changes_one_thing(name: str, before: Choice, after: Any) -> None:
-    assert altered(name, before) == after
+    assert alter_first_choice(name, before) == after
 
 
 PLACES: list[tuple[str, Choice, list[str]]] = [
@@ -172,11 +172,11 @@ PLACES: list[tuple[str, Choice, list[str]]] = [
 def test_alteration_applies_at_each_place_of_its_kind(
     name: str, before: Choice, places: list[str]
 ) -> None:
-    assert all_altered(name, before) == places
+    assert alter_each_place(name, before) == places
     for nth, text in enumerate(places, 1):
-        found = altered(name, before, nth)
-        assert found is not None and " ".join(found[0]) == text
-    assert altered(name, before, len(places) + 1) is None
+        altered_answer = alter_first_choice(name, before, nth)
+        assert altered_answer is not None and " ".join(altered_answer[0]) == text
+    assert alter_first_choice(name, before, len(places) + 1) is None
 
 
 @pytest.mark.parametrize(
@@ -195,47 +195,56 @@ def test_alteration_applies_at_each_place_of_its_kind(
 def test_contradiction_changes_what_the_text_repeats_of_the_results(
     text: str, results: list[str], expected: list[str]
 ) -> None:
-    assert all_altered("result", choice(TextPart(text)), asked(*results)) == expected
+    assert (
+        alter_each_place("result", choice(TextPart(text)), request_with_results(*results))
+        == expected
+    )
 
 
-STATES = {
+STATE_SCHEMA = {
     "type": "object",
     "properties": {"state": {"anyOf": [{"enum": ["open", "done"]}]}, "n": {"maximum": 9}},
 }
 
 
 def test_field_and_argument_stay_valid_by_their_schemas() -> None:
-    text = choice(TextPart('{"state":"open","n":1}'))
-    wanted = msgspec.structs.replace(REQUEST, json=JsonFormat(STATES, "response_format"))
-    assert all_altered("field", text, wanted) == ['{"state":"done","n":1}']
-    offered = msgspec.structs.replace(
-        REQUEST, tools=(Tool("log"), Tool("pay", schema=STATES), Tool("pay", namespace="n"))
+    json_answer = choice(TextPart('{"state":"open","n":1}'))
+    json_request = msgspec.structs.replace(
+        REQUEST, json=JsonFormat(STATE_SCHEMA, "response_format")
+    )
+    assert alter_each_place("field", json_answer, json_request) == ['{"state":"done","n":1}']
+    tools_request = msgspec.structs.replace(
+        REQUEST, tools=(Tool("log"), Tool("pay", schema=STATE_SCHEMA), Tool("pay", namespace="n"))
     )
     with_call = choice(call('{"state":"done"}'))
-    assert all_altered("argument", with_call, offered) == ['pay{"state":"open"}']
-    assert all_altered("argument", with_call) == ['pay{"state":"Enod"}']
+    assert alter_each_place("argument", with_call, tools_request) == ['pay{"state":"open"}']
+    assert alter_each_place("argument", with_call) == ['pay{"state":"Enod"}']
 
 
 def test_broken_schema_restricts_nothing() -> None:
-    wanted = msgspec.structs.replace(REQUEST, json=JsonFormat({"type": 7}, "response_format"))
-    assert all_altered("field", choice(TextPart('{"n":1}')), wanted) == ['{"n":100}']
+    json_request = msgspec.structs.replace(REQUEST, json=JsonFormat({"type": 7}, "response_format"))
+    assert alter_each_place("field", choice(TextPart('{"n":1}')), json_request) == ['{"n":100}']
 
 
-def test_variants_are_the_different_answers_that_a_model_could_give() -> None:
-    found = list(variants_of(choice(TextPart("It is 21.")), asked("21")))
-    assert found == [
+def test_variants_are_distinct_and_limited() -> None:
+    variants = list(variants_of(choice(TextPart("It is 21.")), request_with_results("21")))
+    assert variants == [
         Variant("empty_answer", 1, "It is 21.", ""),
         Variant("refusal", 1, "It is 21", REFUSAL.rstrip(".")),
         Variant("result", 1, "21", "2100"),
         Variant("language", 1, "It is 21", OTHER_LANGUAGE.rstrip(".")),
     ], "`number` is the same as `result`"
-    many = choice(TextPart(" and ".join(map(str, range(50)))))
-    numbers = [one for one in variants_of(many, REQUEST) if one.alteration == "number"]
+    answer_with_numbers = choice(TextPart(" and ".join(map(str, range(50)))))
+    numbers = [
+        variant
+        for variant in variants_of(answer_with_numbers, REQUEST)
+        if variant.alteration == "number"
+    ]
     assert len(numbers) == MAX_VARIANTS
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "second", "expected"),
     [
         (CALL, choice(TextPart("One moment."), call('{"to":"Anna"}')), ("sum=19", "")),
         (choice(call("ls", custom=True)), choice(call("rm", custom=True)), ("ls", "rm")),
@@ -249,19 +258,19 @@ def test_variants_are_the_different_answers_that_a_model_could_give() -> None:
         (choice(RefusalPart("x" * 200)), choice(), (f"{'x' * 119}…", "")),
     ],
 )
-def test_difference_is_the_words_between_those_in_common(
-    one: Choice, other: Choice, expected: tuple[str, str]
+def test_difference_is_the_text_between_common_words(
+    first: Choice, second: Choice, expected: tuple[str, str]
 ) -> None:
-    assert difference(one, other) == expected
+    assert difference(first, second) == expected
 
 
-def test_every_alteration_has_a_case_and_a_name_for_people() -> None:
+def test_every_alteration_has_a_case_and_a_readable_name() -> None:
     assert {case[0] for case in CASES} | {"result"} == set(ALTERATIONS)
     assert all(alteration.words for alteration in ALTERATIONS.values())
 
 
 def test_steps_can_declare_every_alteration_that_a_model_could_make_equivalent() -> None:
-    possible = [name for name, one in ALTERATIONS.items() if not one.broken]
+    possible = [name for name, alteration in ALTERATIONS.items() if not alteration.broken]
     assert list(EquivalentChangesDocument.model_fields) == possible
     keys = json_schema()["$defs"]["EquivalentChangesDocument"]["properties"]
     assert all(ALTERATIONS[name].words in key["description"] for name, key in keys.items())
@@ -273,8 +282,8 @@ def test_only_the_first_choice_is_altered_and_an_answer_without_choices_is_not()
     assert alter("refusal", [], REQUEST) is None
 
 
-def test_scripted_chunks_and_citations_go_with_the_text_that_they_belong_to() -> None:
-    cited = TextPart("a 1", citations=(Citation(url="u"),))
-    choices = alter("number", [choice(cited, chunks=(Chunk(0, "a"), Chunk(0, " 1")))], REQUEST)
+def test_altered_text_loses_its_scripted_chunks_and_citations() -> None:
+    cited_text = TextPart("a 1", citations=(Citation(url="u"),))
+    choices = alter("number", [choice(cited_text, chunks=(Chunk(0, "a"), Chunk(0, " 1")))], REQUEST)
     assert choices is not None and choices[0].chunks is None
     assert choices[0].parts == (TextPart("a 100"),)

@@ -1,4 +1,4 @@
-"""Answers cut at their limits."""
+"""Answers are cut at token limits and stop sequences."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,18 +14,18 @@ CALL = ScriptedChoice((TextPart("look"), ToolCallPart("", "find", '{"a":"bcdef"}
 
 
 def test_text_ends_before_the_first_stop_sequence() -> None:
-    stopped = cut_answer(TEXT, max_tokens=None, stop=("", "three", "two", "never"))
-    assert stopped == ScriptedChoice((TextPart("one "),), None, "stop_sequence", "two")
+    cut_choice = cut_answer(TEXT, max_tokens=None, stop=("", "three", "two", "never"))
+    assert cut_choice == ScriptedChoice((TextPart("one "),), None, "stop_sequence", "two")
     assert cut_answer(TEXT, max_tokens=None, stop=("", "never")) == TEXT
     assert cut_answer(TEXT, max_tokens=None, stop=("one",)).parts == ()
     assert cut_answer(TEXT, max_tokens=None, stop=("n",)).parts == (TextPart("o"),)
     assert cut_answer(TEXT, max_tokens=None, stop=("e",)).parts == (TextPart("on"),)
 
 
-def test_arguments_and_thoughts_know_no_stop_sequence() -> None:
+def test_arguments_and_reasoning_ignore_stop_sequences() -> None:
     assert cut_answer(CALL, max_tokens=None, stop=("bcd",)) == CALL
-    thought = ScriptedChoice((ReasoningPart("XXXX"), TextPart("go")))
-    assert cut_answer(thought, max_tokens=None, stop=("XX",)) == thought
+    choice = ScriptedChoice((ReasoningPart("XXXX"), TextPart("go")))
+    assert cut_answer(choice, max_tokens=None, stop=("XX",)) == choice
 
 
 def test_an_answer_ends_at_its_last_token() -> None:
@@ -45,8 +45,8 @@ def test_an_answer_ends_at_its_last_token() -> None:
 
 
 def test_length_limit_wins_over_a_later_stop_sequence() -> None:
-    both = cut_answer(TEXT, max_tokens=1, stop=("three",))
-    assert (both.parts, both.finish_reason, both.stop_sequence) == (
+    cut_choice = cut_answer(TEXT, max_tokens=1, stop=("three",))
+    assert (cut_choice.parts, cut_choice.finish_reason, cut_choice.stop_sequence) == (
         (TextPart("one "),),
         "length",
         None,
@@ -55,16 +55,16 @@ def test_length_limit_wins_over_a_later_stop_sequence() -> None:
 
 def test_chunks_are_cut_where_their_parts_are() -> None:
     chunks = (Chunk(0, "Why?"), Chunk(1, "One "), Chunk(1, "two "), Chunk(1, "three"))
-    whole = ScriptedChoice((ReasoningPart("Why?"), TextPart("One two three")), chunks)
-    in_a_chunk = cut_answer(whole, max_tokens=None, stop=("wo",))
-    assert in_a_chunk.parts == (ReasoningPart("Why?"), TextPart("One t"))
-    assert in_a_chunk.chunks == (*chunks[:2], Chunk(1, "t"))
-    between_two = cut_answer(whole, max_tokens=None, stop=("two",))
-    assert between_two.parts == (ReasoningPart("Why?"), TextPart("One "))
-    assert between_two.chunks == chunks[:2]
-    before_all = cut_answer(whole, max_tokens=None, stop=("One",))
-    assert before_all.parts == (ReasoningPart("Why?"),)
-    assert before_all.chunks == chunks[:1]
+    choice = ScriptedChoice((ReasoningPart("Why?"), TextPart("One two three")), chunks)
+    cut_inside_chunk = cut_answer(choice, max_tokens=None, stop=("wo",))
+    assert cut_inside_chunk.parts == (ReasoningPart("Why?"), TextPart("One t"))
+    assert cut_inside_chunk.chunks == (*chunks[:2], Chunk(1, "t"))
+    cut_between_chunks = cut_answer(choice, max_tokens=None, stop=("two",))
+    assert cut_between_chunks.parts == (ReasoningPart("Why?"), TextPart("One "))
+    assert cut_between_chunks.chunks == chunks[:2]
+    cut_before_text = cut_answer(choice, max_tokens=None, stop=("One",))
+    assert cut_before_text.parts == (ReasoningPart("Why?"),)
+    assert cut_before_text.chunks == chunks[:1]
 
 
 @settings(max_examples=often(500))
@@ -73,13 +73,15 @@ def test_chunks_are_cut_where_their_parts_are() -> None:
     st.integers(0, 900),
     st.sampled_from([(), (" ut ",), ("Why", "to")]),
 )
-def test_chunks_stay_the_whole_answer(message: str, tokens: int, stop: tuple[str, ...]) -> None:
-    (whole,) = lorem_answer(message).choices
-    shorter = cut_answer(whole, max_tokens=tokens, stop=stop)
-    texts = [part.text for part in shorter.parts if isinstance(part, TextPart | ReasoningPart)]
-    chunks: tuple[Chunk, ...] = shorter.chunks or ()
-    joined = ["".join(c.text for c in chunks if c.part == i) for i in range(len(texts))]
-    assert joined == texts
+def test_chunks_of_a_cut_answer_join_to_its_parts(
+    message: str, tokens: int, stop: tuple[str, ...]
+) -> None:
+    (choice,) = lorem_answer(message).choices
+    cut_choice = cut_answer(choice, max_tokens=tokens, stop=stop)
+    texts = [part.text for part in cut_choice.parts if isinstance(part, TextPart | ReasoningPart)]
+    chunks: tuple[Chunk, ...] = cut_choice.chunks or ()
+    joined_chunks = ["".join(c.text for c in chunks if c.part == i) for i in range(len(texts))]
+    assert joined_chunks == texts
     assert sum(map(len, texts)) <= 4 * tokens
-    for part, text in zip(whole.parts, texts, strict=False):
+    for part, text in zip(choice.parts, texts, strict=False):
         assert isinstance(part, TextPart | ReasoningPart) and part.text.startswith(text)

@@ -1,4 +1,4 @@
-"""Which fault strikes how, and the errors that faults make."""
+"""The stage at which each fault strikes, and the errors of faults."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from scenarios_app.engine.producing.faults import (
 )
 from scenarios_app.engine.scenario import Fault
 
-STREAM: dict[str, FaultStage] = {
+STREAM_STAGES: dict[str, FaultStage] = {
     "http": "error",
     "rate_limit": "error",
     "rate_limited": "error",
@@ -31,22 +31,26 @@ STREAM: dict[str, FaultStage] = {
     "stall": "inside",
     "error_event": "inside",
 }
-WHOLE: dict[str, FaultStage] = {**STREAM, "malformed_chunk": "malformed", "error_event": "error"}
+WHOLE_ANSWER_STAGES: dict[str, FaultStage] = {
+    **STREAM_STAGES,
+    "malformed_chunk": "malformed",
+    "error_event": "error",
+}
 
 
-def test_the_tables_name_every_kind() -> None:
-    assert list(STREAM) == list(WHOLE) == list(FAULT_KINDS)
-    assert [kind.name for kind in FAULT_KINDS.values() if kind.inside] == list(STREAM)[10:]
+def test_tables_of_stages_name_every_fault_kind() -> None:
+    assert list(STREAM_STAGES) == list(WHOLE_ANSWER_STAGES) == list(FAULT_KINDS)
+    assert [kind.name for kind in FAULT_KINDS.values() if kind.inside] == list(STREAM_STAGES)[10:]
 
 
-@pytest.mark.parametrize("kind", STREAM)
-def test_how_a_fault_strikes_a_stream(kind: str) -> None:
-    assert fault_stage_of(Fault(kind), stream=True) == STREAM[kind]
+@pytest.mark.parametrize("kind", STREAM_STAGES)
+def test_stage_of_a_fault_in_a_stream(kind: str) -> None:
+    assert fault_stage_of(Fault(kind), stream=True) == STREAM_STAGES[kind]
 
 
-@pytest.mark.parametrize("kind", WHOLE)
-def test_how_a_fault_strikes_a_whole_answer(kind: str) -> None:
-    assert fault_stage_of(Fault(kind), stream=False) == WHOLE[kind]
+@pytest.mark.parametrize("kind", WHOLE_ANSWER_STAGES)
+def test_stage_of_a_fault_in_a_whole_answer(kind: str) -> None:
+    assert fault_stage_of(Fault(kind), stream=False) == WHOLE_ANSWER_STAGES[kind]
 
 
 def test_only_faults_with_hold_ms_hold_the_connection() -> None:
@@ -56,7 +60,7 @@ def test_only_faults_with_hold_ms_hold_the_connection() -> None:
     assert silence_ms(Fault("network_error", hold_ms=5)) == 0
 
 
-def test_everything_scripted_is_in_the_error() -> None:
+def test_error_has_all_fields_of_the_fault() -> None:
     fault = Fault(
         "http",
         status=418,
@@ -83,18 +87,20 @@ def test_everything_scripted_is_in_the_error() -> None:
     )
 
 
-def test_a_rate_limit_is_429_and_says_when_to_come_back() -> None:
+def test_rate_limit_is_a_429_with_a_retry_delay() -> None:
     error = fault_error(Fault("rate_limit"))
     assert (error.status, error.limited, error.retry_after_ms) == (429, True, 1000)
     assert fault_error(Fault("rate_limit", retry_after_ms=0)).retry_after_ms == 0
 
 
-def test_provider_error_fills_what_the_fault_leaves_open() -> None:
-    own = {"overloaded": ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)}
-    error = fault_error(Fault("overloaded"), own)
+def test_provider_error_fills_fields_that_the_fault_omits() -> None:
+    provider_errors = {
+        "overloaded": ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)
+    }
+    error = fault_error(Fault("overloaded"), provider_errors)
     assert error == ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)
     keys = {"message": "Busy", "type": "t", "code": "c", "retryable": False}
-    assert fault_error(Fault("overloaded", **keys), own) == ErrorAnswer(529, **keys)
+    assert fault_error(Fault("overloaded", **keys), provider_errors) == ErrorAnswer(529, **keys)
 
 
 def test_provider_without_an_own_error_gets_the_status_of_the_kind() -> None:
@@ -103,7 +109,7 @@ def test_provider_without_an_own_error_gets_the_status_of_the_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "model_error", "error_event"])
-def test_other_errors_are_500_and_do_not_speak_of_retries(kind: str) -> None:
+def test_other_error_is_a_500_without_retry_fields(kind: str) -> None:
     error = fault_error(Fault(kind))
     assert (error.status, error.limited, error.retry_after_ms, error.retryable) == (
         500,
@@ -124,7 +130,7 @@ def test_other_errors_are_500_and_do_not_speak_of_retries(kind: str) -> None:
         (Fault("http", message=""), ""),
     ],
 )
-def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
+def test_message_is_the_scripted_one_or_names_the_simulated_error(
     fault: Fault, message: str
 ) -> None:
     assert fault_error(fault).message == message
@@ -133,8 +139,8 @@ def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
 def test_added_fault_strikes_and_has_the_errors_of_its_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gone = FaultKind("gone", "gone (410)", "gone", stream="error_event", status=410)
-    monkeypatch.setitem(FAULT_KINDS, "gone", gone)
+    gone_kind = FaultKind("gone", "gone (410)", "gone", stream="error_event", status=410)
+    monkeypatch.setitem(FAULT_KINDS, "gone", gone_kind)
     assert FAULT_KINDS["gone"].inside
     assert fault_stage_of(Fault("gone"), stream=True) == "inside"
     assert fault_stage_of(Fault("gone"), stream=False) == "error"

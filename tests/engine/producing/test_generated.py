@@ -1,4 +1,4 @@
-"""A step that generates its answer: from the request alone, with what its script adds."""
+"""Steps with `generate`: the answer depends on the request and on scripted fields."""
 
 import pytest
 from msgspec.structs import replace
@@ -14,18 +14,18 @@ from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.producing.produce import Seed, produce
 from scenarios_app.engine.scenario import GeneratedAnswer, RawAnswer, Scenario
-from tests.engine.asking import ask, say
+from tests.engine.match_builders import chat_request, text_message
 
 LOREM = {"generate": {"kind": "lorem"}}
 
 
-def generating(name: str = "s", **produce: object) -> Scenario:
+def generating_scenario(name: str = "s", **produce: object) -> Scenario:
     (document,) = load_documents({"name": name, "steps": [{"produce": {**LOREM, **produce}}]})
     assert dump(document)["steps"] == [{"produce": {**LOREM, **produce}}]
     return compile_scenario(document)
 
 
-def produced(
+def produce_any(
     scenario: Scenario, request: CanonicalRequest, limit: int = 2_000_000
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
     return produce(
@@ -40,8 +40,8 @@ def produced(
     )
 
 
-def answered(scenario: Scenario, request: CanonicalRequest) -> CanonicalResponse:
-    response = produced(scenario, request)
+def produce_response(scenario: Scenario, request: CanonicalRequest) -> CanonicalResponse:
+    response = produce_any(scenario, request)
     assert isinstance(response, CanonicalResponse)
     return response
 
@@ -49,95 +49,104 @@ def answered(scenario: Scenario, request: CanonicalRequest) -> CanonicalResponse
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (ask("first", say("assistant", "x"), "last"), "last"),
-        (ask(say("user", "two", "parts")), "two\nparts"),
-        (ask(say("system", "no user")), ""),
-        (ask("said", say("user")), ""),
+        (chat_request("first", text_message("assistant", "x"), "last"), "last"),
+        (chat_request(text_message("user", "two", "parts")), "two\nparts"),
+        (chat_request(text_message("system", "no user")), ""),
+        (chat_request("said", text_message("user")), ""),
     ],
 )
-def test_the_answer_is_made_from_the_last_user_message(
-    request_: CanonicalRequest, message: str
-) -> None:
+def test_answer_depends_on_the_last_user_message(request_: CanonicalRequest, message: str) -> None:
     (scripted,) = lorem_answer(message).choices
-    (choice,) = answered(generating(), request_).choices
+    (choice,) = produce_response(generating_scenario(), request_).choices
     assert (choice.parts, choice.chunks) == (scripted.parts, scripted.chunks)
     assert choice.finish_reason == "stop"
 
 
-def test_streams_and_whole_answers_get_the_same() -> None:
-    scenario = generating()
-    whole, streamed = (answered(scenario, ask("Hi", stream=s)) for s in (False, True))
-    assert whole.choices == streamed.choices
+def test_streams_and_whole_answers_have_equal_choices() -> None:
+    scenario = generating_scenario()
+    whole_answer, streamed_answer = (
+        produce_response(scenario, chat_request("Hi", stream=s)) for s in (False, True)
+    )
+    assert whole_answer.choices == streamed_answer.choices
 
 
 def test_lorem_is_not_turned_into_a_call() -> None:
-    offered = answered(generating(), ask("What is the weather?", tools=["get_weather"]))
-    assert offered.choices == answered(generating(), ask("What is the weather?")).choices
+    answer_with_tools = produce_response(
+        generating_scenario(), chat_request("What is the weather?", tools=["get_weather"])
+    )
+    assert (
+        answer_with_tools.choices
+        == produce_response(generating_scenario(), chat_request("What is the weather?")).choices
+    )
 
 
 def test_an_answer_may_be_as_long_as_the_limit() -> None:
-    error = produced(generating(), ask("a" * 100), 100)
+    error = produce_any(generating_scenario(), chat_request("a" * 100), 100)
     assert isinstance(error, ErrorAnswer)
-    whole = answered(generating(), ask("a" * 100))
-    size = sum(len(part.text) for part in whole.choices[0].parts if isinstance(part, TextPart))
-    assert produced(generating(), ask("a" * 100), size) == whole
+    response = produce_response(generating_scenario(), chat_request("a" * 100))
+    size = sum(len(part.text) for part in response.choices[0].parts if isinstance(part, TextPart))
+    assert produce_any(generating_scenario(), chat_request("a" * 100), size) == response
 
 
 def test_user_message_is_not_filled_as_a_template() -> None:
-    (choice,) = answered(generating(), ask("{{ request.model }} {{ x }}")).choices
+    (choice,) = produce_response(
+        generating_scenario(), chat_request("{{ request.model }} {{ x }}")
+    ).choices
     assert isinstance(choice.parts[0], TextPart)
     assert choice.parts[0].text.endswith(" {{ request.model }} {{ x }}")
 
 
 def test_generated_answer_is_repeated_n_times() -> None:
-    response = answered(generating(), ask("Hi", n=3))
+    response = produce_response(generating_scenario(), chat_request("Hi", n=3))
     assert len(response.choices) == 3
     assert len(set(response.choices)) == 1
 
 
 def test_usage_is_counted_or_scripted_and_metadata_is_sent() -> None:
-    assert answered(generating(), ask("Hi")).usage.output_tokens > 1
-    scenario = generating(
+    assert produce_response(generating_scenario(), chat_request("Hi")).usage.output_tokens > 1
+    scenario = generating_scenario(
         usage={"input_tokens": 7, "output_tokens": 9}, provider_metadata={"openai": {"x": 1}}
     )
-    response = answered(scenario, ask("Hi"))
+    response = produce_response(scenario, chat_request("Hi"))
     assert (response.usage.input_tokens, response.usage.output_tokens) == (7, 9)
     assert response.metadata == {"x": 1}
 
 
 @pytest.mark.parametrize("message", ["é" * 51, "x" * 90])
-def test_a_message_that_is_too_long_to_echo_is_refused(message: str) -> None:
+def test_message_too_long_to_echo_is_an_error(message: str) -> None:
     expected = ErrorAnswer(400, "The answer would hold more text than the limit of 100 bytes.")
-    assert produced(generating(), ask(message), limit=100) == expected
+    assert produce_any(generating_scenario(), chat_request(message), limit=100) == expected
 
 
-def test_only_the_scenario_of_that_name_is_the_catch_all() -> None:
-    assert generating("test-mode").catch_all
-    assert not generating("test-mode-2").catch_all
-    assert not generating("Test-Mode").catch_all
+def test_only_the_scenario_named_test_mode_is_the_catch_all() -> None:
+    assert generating_scenario("test-mode").catch_all
+    assert not generating_scenario("test-mode-2").catch_all
+    assert not generating_scenario("Test-Mode").catch_all
 
 
-def test_each_mode_may_generate_for_itself() -> None:
+def test_each_mode_may_generate_or_script_its_answer() -> None:
     (document,) = load_documents(
         {"name": "s", "steps": [{"produce": {"streaming": LOREM, "non_streaming": {"text": "x"}}}]}
     )
-    script = compile_scenario(document).steps[0].produce
-    assert isinstance(script.streaming, GeneratedAnswer)
-    assert not isinstance(script.non_streaming, GeneratedAnswer)
+    produce_script = compile_scenario(document).steps[0].produce
+    assert isinstance(produce_script.streaming, GeneratedAnswer)
+    assert not isinstance(produce_script.non_streaming, GeneratedAnswer)
 
 
-def test_an_automatic_answer_is_made_for_its_request() -> None:
-    scenario = generating(generate={"kind": "auto"}, usage={"input_tokens": 7})
-    response = answered(scenario, replace(ask("Hello"), max_tokens=5))
+def test_automatic_answer_follows_limits_and_schemas() -> None:
+    scenario = generating_scenario(generate={"kind": "auto"}, usage={"input_tokens": 7})
+    response = produce_response(scenario, replace(chat_request("Hello"), max_tokens=5))
     assert [choice.finish_reason for choice in response.choices] == ["length"]
     assert (response.usage.input_tokens, response.usage.output_tokens) == (7, 5)
-    lost = replace(ask("Hello"), json=JsonFormat({"$ref": "#/lost"}, "response_format"))
-    refused = produced(scenario, lost)
-    assert isinstance(refused, ErrorAnswer) and refused.status == 400
+    invalid_request = replace(
+        chat_request("Hello"), json=JsonFormat({"$ref": "#/lost"}, "response_format")
+    )
+    error = produce_any(scenario, invalid_request)
+    assert isinstance(error, ErrorAnswer) and error.status == 400
 
 
 def test_a_script_is_never_cut() -> None:
     (document,) = load_documents({"name": "s", "steps": [{"produce": {"text": "one two three"}}]})
-    request = replace(ask("Hello"), max_tokens=1, stop=("two",))
-    response = answered(compile_scenario(document), request)
+    request = replace(chat_request("Hello"), max_tokens=1, stop=("two",))
+    response = produce_response(compile_scenario(document), request)
     assert response.choices[0].parts == (TextPart("one two three"),)

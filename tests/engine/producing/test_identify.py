@@ -1,4 +1,4 @@
-"""Every call gets an id, the same for the same request, and results find the call they are of."""
+"""Generated ids of calls, and the ids of the calls that results refer to."""
 
 from scenarios_app.engine.canonical import Choice
 from scenarios_app.engine.parts import (
@@ -13,8 +13,8 @@ from scenarios_app.engine.producing.produce import Seed, assign_ids
 SEED = Seed("5eed")
 
 
-def ids(*choices: tuple[AnswerPart, ...]) -> list[str]:
-    """The ids of an answer's parts in order, `text` for those that have none."""
+def assigned_ids(*choices: tuple[AnswerPart, ...]) -> list[str]:
+    """Return the ids of an answer's parts in order, `text` for parts without an id."""
     choices_with_ids = assign_ids(
         [Choice(parts, "stop") for parts in choices], SEED, tool_call_prefix="call_"
     )
@@ -31,7 +31,7 @@ def _id(part: AnswerPart) -> str:
             return "text"
 
 
-def seeded(prefix: str, number: int) -> str:
+def expected_id(prefix: str, number: int) -> str:
     return prefix + SEED.tool_call_id(number)
 
 
@@ -39,34 +39,50 @@ def call(id: str = "") -> ToolCallPart:
     return ToolCallPart(id, "f", "{}")
 
 
-def use(id: str = "", name: str = "web_search") -> ServerToolUsePart:
+def server_tool_use(id: str = "", name: str = "web_search") -> ServerToolUsePart:
     return ServerToolUsePart(id, name, "{}")
 
 
-def gave(id: str = "", name: str = "web_search") -> ServerToolResultPart:
+def server_tool_result(id: str = "", name: str = "web_search") -> ServerToolResultPart:
     return ServerToolResultPart(id, name, "null")
 
 
-def test_calls_are_numbered_through_all_choices_under_the_wires_prefix() -> None:
-    found = ids((call(), TextPart("x"), call()), (call(),))
-    assert found == [seeded("call_", 1), "text", seeded("call_", 2), seeded("call_", 3)]
+def test_calls_are_numbered_across_choices_with_the_prefix() -> None:
+    part_ids = assigned_ids((call(), TextPart("x"), call()), (call(),))
+    assert part_ids == [
+        expected_id("call_", 1),
+        "text",
+        expected_id("call_", 2),
+        expected_id("call_", 3),
+    ]
 
 
 def test_scripted_ids_stay() -> None:
-    assert ids((call("mine"), use("theirs"), gave("other"))) == ["mine", "theirs", "other"]
+    assert assigned_ids((call("mine"), server_tool_use("theirs"), server_tool_result("other"))) == [
+        "mine",
+        "theirs",
+        "other",
+    ]
 
 
-def test_a_result_is_of_the_last_use_of_its_tool_in_whatever_choice() -> None:
-    found = ids((use(), use(name="web_fetch")), (use("mine"),), (gave(), gave(name="web_fetch")))
-    server = [seeded("srvtoolu_", number) for number in (1, 2)]
-    assert found == [*server, "mine", "mine", server[1]]
+def test_result_has_the_id_of_the_last_use_of_its_tool() -> None:
+    part_ids = assigned_ids(
+        (server_tool_use(), server_tool_use(name="web_fetch")),
+        (server_tool_use("mine"),),
+        (server_tool_result(), server_tool_result(name="web_fetch")),
+    )
+    use_ids = [expected_id("srvtoolu_", number) for number in (1, 2)]
+    assert part_ids == [*use_ids, "mine", "mine", use_ids[1]]
 
 
-def test_a_result_of_nothing_has_an_id_of_its_own() -> None:
-    assert ids((gave(), gave())) == [seeded("srvtoolu_", 1), seeded("srvtoolu_", 2)]
+def test_result_without_a_use_gets_a_new_id() -> None:
+    assert assigned_ids((server_tool_result(), server_tool_result())) == [
+        expected_id("srvtoolu_", 1),
+        expected_id("srvtoolu_", 2),
+    ]
 
 
-def test_a_choice_that_lacks_nothing_is_the_same_choice() -> None:
+def test_choice_with_all_ids_is_returned_unchanged() -> None:
     choice = Choice((call("mine"), TextPart("x")), "stop")
-    (made,) = assign_ids([choice], SEED, tool_call_prefix="call_")
-    assert made is choice
+    (choice_with_ids,) = assign_ids([choice], SEED, tool_call_prefix="call_")
+    assert choice_with_ids is choice

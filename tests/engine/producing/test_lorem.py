@@ -1,4 +1,4 @@
-"""Test mode's answer: as long as the message's hash says, echoed, thought first, cut by words."""
+"""Test mode's answer: lorem of a length that depends on the message, reasoning, and an echo."""
 
 import hashlib
 import re
@@ -19,38 +19,41 @@ from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.schemas.scalars import WORDS
 
 MESSAGES = st.text(st.sampled_from("ab \n\té💡\u2028") | st.characters(codec="utf-8"), max_size=60)
-REASONED = st.tuples(MESSAGES, MESSAGES).map("\nReason:".join)
-BORDERS = st.text(st.sampled_from("a \n"), max_size=80)
+MESSAGES_WITH_REASON = st.tuples(MESSAGES, MESSAGES).map("\nReason:".join)
+SPACED_TEXTS = st.text(st.sampled_from("a \n"), max_size=80)
 
 
-def only(answer: ScriptedAnswer) -> ScriptedChoice:
+def only_choice(answer: ScriptedAnswer) -> ScriptedChoice:
     (choice,) = answer.choices
     return choice
 
 
 def answer_text(message: str) -> str:
-    (text,) = (p.text for p in only(lorem_answer(message)).parts if isinstance(p, TextPart))
+    (text,) = (p.text for p in only_choice(lorem_answer(message)).parts if isinstance(p, TextPart))
     return text
 
 
-def thought(message: str) -> str | None:
-    parts = only(lorem_answer(message)).parts
+def reasoning_text(message: str) -> str | None:
+    parts = only_choice(lorem_answer(message)).parts
     return next((p.text for p in parts if isinstance(p, ReasoningPart)), None)
 
 
-def chunks_of(answer: ScriptedAnswer, part: int) -> list[str]:
-    return [chunk.text for chunk in only(answer).chunks or () if chunk.part == part]
+def chunk_texts(answer: ScriptedAnswer, part: int) -> list[str]:
+    return [chunk.text for chunk in only_choice(answer).chunks or () if chunk.part == part]
 
 
 @pytest.mark.parametrize(
-    ("message", "words"), [("Hello", 29), ("", 360), ("What is the weather in Seattle?", 198)]
+    ("message", "expected_count"),
+    [("Hello", 29), ("", 360), ("What is the weather in Seattle?", 198)],
 )
-def test_r4_1_known_messages_have_their_known_number_of_words(message: str, words: int) -> None:
-    assert word_count(message) == words
-    assert len(answer_text(message).removesuffix(message).split()) == words
+def test_r4_1_known_messages_have_their_known_number_of_words(
+    message: str, expected_count: int
+) -> None:
+    assert word_count(message) == expected_count
+    assert len(answer_text(message).removesuffix(message).split()) == expected_count
 
 
-@given(MESSAGES | REASONED)
+@given(MESSAGES | MESSAGES_WITH_REASON)
 def test_r4_1_lorem_has_5_to_500_words_by_the_hash_of_the_message(message: str) -> None:
     first_four = hashlib.sha256(message.encode("utf-8")).digest()[:4]
     expected = 5 + sum(byte << (8 * i) for i, byte in enumerate(first_four)) % 496
@@ -68,16 +71,16 @@ def test_words_are_latin_and_the_same_in_every_process() -> None:
 
 
 @given(MESSAGES, st.integers(0, 60))
-def test_lorem_has_the_words_it_is_asked_for(key: str, words: int) -> None:
-    assert len(make_lorem(key, words).split()) == words
+def test_lorem_has_the_requested_number_of_words(key: str, length: int) -> None:
+    assert len(make_lorem(key, length).split()) == length
 
 
-@given(MESSAGES | REASONED)
+@given(MESSAGES | MESSAGES_WITH_REASON)
 @example("two  spaces, a tab\t and an end \n")
 @example("   ")
 def test_r5_1_the_verbatim_message_ends_the_text_and_the_thought(message: str) -> None:
     assert answer_text(message).endswith(f" {message}" if message else "")
-    reasoning = thought(message)
+    reasoning = reasoning_text(message)
     assert reasoning is None or reasoning.endswith(message)
 
 
@@ -100,65 +103,67 @@ def test_r5_2_the_echo_does_not_count(message: str) -> None:
         ("Hello Reason: the same line", None),
     ],
 )
-def test_r3_3_the_thought_is_what_follows_the_first_reason(
+def test_r3_3_reasoning_is_the_text_after_the_first_reason(
     message: str, reasoning: str | None
 ) -> None:
-    assert thought(message) == reasoning
+    assert reasoning_text(message) == reasoning
 
 
-@given(REASONED)
-def test_r3_1_the_thought_comes_before_the_text(message: str) -> None:
-    choice = only(lorem_answer(message))
+@given(MESSAGES_WITH_REASON)
+def test_r3_1_reasoning_comes_before_the_text(message: str) -> None:
+    choice = only_choice(lorem_answer(message))
     assert [type(part) for part in choice.parts] == [ReasoningPart, TextPart]
     order = [chunk.part for chunk in choice.chunks or ()]
     assert order == sorted(order)
 
 
-@given(MESSAGES | REASONED)
+@given(MESSAGES | MESSAGES_WITH_REASON)
 def test_joined_chunks_are_the_exact_parts(message: str) -> None:
     answer = lorem_answer(message)
-    for index, part in enumerate(only(answer).parts):
-        assert "".join(chunks_of(answer, index)) == part.text  # type: ignore[union-attr]
+    for index, part in enumerate(only_choice(answer).parts):
+        assert "".join(chunk_texts(answer, index)) == part.text  # type: ignore[union-attr]
 
 
-@given(MESSAGES | REASONED)
+@given(MESSAGES | MESSAGES_WITH_REASON)
 def test_r4_3_chunks_hold_3_to_10_words_but_for_the_last_of_lorem_and_of_echo(
     message: str,
 ) -> None:
     answer = lorem_answer(message)
-    counts = [len(chunk.split()) for chunk in chunks_of(answer, len(only(answer).parts) - 1)]
+    counts = [
+        len(chunk.split()) for chunk in chunk_texts(answer, len(only_choice(answer).parts) - 1)
+    ]
     lorem_counts, echo_counts = split_at(counts, word_count(message))
     for run in (lorem_counts, echo_counts):
         assert all(3 <= count <= 10 for count in run[:-1])
         assert all(count <= 10 for count in run)
 
 
-def split_at(counts: Sequence[int], words: int) -> tuple[Sequence[int], Sequence[int]]:
-    """The chunks of the lorem and those after it; no chunk belongs to both."""
+def split_at(counts: Sequence[int], lorem_words: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the word counts of the lorem's chunks and of the echo's; no chunk belongs to both."""
     for end in range(len(counts) + 1):
-        if sum(counts[:end]) == words:
+        if sum(counts[:end]) == lorem_words:
             return counts[:end], counts[end:]
     raise AssertionError("a chunk holds the end of the lorem and the beginning of the echo")
 
 
 def test_r4_3_chunk_sizes_vary_and_are_drawn_from_the_message() -> None:
-    def sizes(message: str) -> list[int]:
-        return [len(chunk.split()) for chunk in chunks_of(lorem_answer(message), 0)]
+    def chunk_sizes(message: str) -> list[int]:
+        return [len(chunk.split()) for chunk in chunk_texts(lorem_answer(message), 0)]
 
-    assert set(sizes("")[:-1]) == set(range(3, 11))
-    assert sizes("Hello") == sizes("Hello")
-    assert sizes("Hello")[:4] != sizes("Hallo")[:4]
+    assert set(chunk_sizes("")[:-1]) == set(range(3, 11))
+    assert chunk_sizes("Hello") == chunk_sizes("Hello")
+    assert chunk_sizes("Hello")[:4] != chunk_sizes("Hallo")[:4]
 
 
-@given(MESSAGES, BORDERS)
+@given(MESSAGES, SPACED_TEXTS)
 @example("", " ")
 @example("", "a ")
 @example("", "")
 def test_pieces_keep_every_space_and_lose_no_word(key: str, text: str) -> None:
-    cut = list(split_pieces(key, text))
-    assert "".join(cut) == text
-    assert all(cut)
-    assert all(3 <= len(piece.split()) <= 10 for piece in cut[:-1])
+    pieces = list(split_pieces(key, text))
+    assert "".join(pieces) == text
+    assert all(pieces)
+    assert all(3 <= len(piece.split()) <= 10 for piece in pieces[:-1])
 
 
 def test_a_text_without_a_word_is_one_piece() -> None:
@@ -166,8 +171,8 @@ def test_a_text_without_a_word_is_one_piece() -> None:
     assert list(split_pieces("key", "")) == []
 
 
-def test_an_answer_to_nothing_is_lorem_alone() -> None:
-    choice = only(lorem_answer(""))
+def test_answer_to_an_empty_message_is_lorem_only() -> None:
+    choice = only_choice(lorem_answer(""))
     assert len(choice.parts) == 1
     assert answer_text("") == answer_text("").strip()
     assert all(isinstance(chunk, Chunk) for chunk in choice.chunks or ())

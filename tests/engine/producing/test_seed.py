@@ -1,4 +1,4 @@
-"""Ids and draws depend on the request alone."""
+"""Ids and random draws depend only on the request."""
 
 from itertools import islice
 
@@ -26,25 +26,25 @@ def test_the_seed_is_pinned() -> None:
     ]
 
 
-def test_every_field_counts() -> None:
-    others = [
+def test_every_field_changes_the_seed() -> None:
+    other_seeds = [
         make_seed("t", *ARGUMENTS[1:]),
         make_seed("s", "GET", *ARGUMENTS[2:]),
         make_seed("s", "POST", "/v1/models", *ARGUMENTS[3:]),
         make_seed("s", "POST", "/v1/messages", b"{ }", 1),
         make_seed("s", "POST", "/v1/messages", b"{}", 2),
     ]
-    assert len({make_seed(*ARGUMENTS), *others}) == 6
+    assert len({make_seed(*ARGUMENTS), *other_seeds}) == 6
 
 
-def test_fields_do_not_run_into_one_another() -> None:
+def test_fields_are_separated_in_the_seed() -> None:
     assert make_seed("a", "b", "", b"", 1) != make_seed("ab", "", "", b"", 1)
     assert make_seed("1:a", "", "", b"", 1) != make_seed("", "1:a", "", b"", 1)
     assert make_seed("", "", "", b"0:1", 1) != make_seed("", "", "", b"", 1)
 
 
 @given(st.text(), st.text(), st.text(), st.binary(), st.integers(1, 10**9))
-def test_a_seed_can_be_made_of_anything_and_is_the_same_again(
+def test_seed_of_any_fields_is_deterministic(
     session: str, method: str, path: str, body: bytes, ordinal: int
 ) -> None:
     seed = make_seed(session, method, path, body, ordinal)
@@ -52,7 +52,7 @@ def test_a_seed_can_be_made_of_anything_and_is_the_same_again(
     assert len(bytes.fromhex(seed.hex)) == 32
 
 
-def test_lone_surrogates_in_a_path_do_no_harm() -> None:
+def test_lone_surrogate_in_a_path_is_accepted() -> None:
     assert make_seed("s", "GET", "/\udcff", b"", 1) != make_seed("s", "GET", "/\udcfe", b"", 1)
 
 
@@ -65,10 +65,10 @@ def test_ids_of_one_request_are_hexadecimal_and_differ() -> None:
 
 
 def test_draws_are_spread_over_the_unit_interval() -> None:
-    drawn = list(islice(Seed("ab").draws(), 4000))
-    assert all(0 <= draw < 1 for draw in drawn)
-    assert len(set(drawn)) == 4000
-    assert abs(sum(drawn) / 4000 - 0.5) < 0.02
+    draws = list(islice(Seed("ab").draws(), 4000))
+    assert all(0 <= draw < 1 for draw in draws)
+    assert len(set(draws)) == 4000
+    assert abs(sum(draws) / 4000 - 0.5) < 0.02
 
 
 def test_draws_start_over_each_time() -> None:

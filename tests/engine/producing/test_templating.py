@@ -1,4 +1,4 @@
-"""Templates: which braces are templates, what goes in, and that it is looked at once."""
+"""Templates: which braces are placeholders, and their values."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from scenarios_app.engine.producing.placeholders import (
     unknown_names,
 )
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, ScriptedChoice
-from tests.engine.asking import ask, say
+from tests.engine.match_builders import chat_request, text_message
 
 
 @pytest.mark.parametrize(
@@ -43,56 +43,58 @@ def test_names_are_filled(text: str, expected: str) -> None:
         *("{{ city() }}", "{% if city %}", "{{ city[0] }}", "{{ user .name }}", "${city}"),
     ],
 )
-def test_anything_else_in_braces_is_text(text: str) -> None:
+def test_other_text_in_braces_is_unchanged(text: str) -> None:
     assert fill_placeholders(text, {"city": "Paris", "user.name": "Ann", "7": "x"}) == text
     assert placeholder_names(text) == ()
 
 
-def test_values_are_not_looked_at_again() -> None:
+def test_placeholders_in_values_are_not_filled() -> None:
     values = {"a": "{{ b }}", "b": "{{ a }}", "open": "{{", "close": "}}"}
     assert fill_placeholders("{{ a }}{{ b }}", values) == "{{ b }}{{ a }}"
     assert fill_placeholders("{{ open }} a {{ close }}", values) == "{{ a }}"
 
 
-def test_values_go_in_as_they_are() -> None:
+def test_values_are_not_escaped() -> None:
     value = '\\1 \\g<0> \\n $& " & < \x00'
     assert fill_placeholders("<{{ a }}>", {"a": value}) == f"<{value}>"
 
 
-def test_a_name_without_a_value_stays() -> None:
+def test_placeholder_without_a_value_is_unchanged() -> None:
     assert fill_placeholders("{{ a }} {{ b }}", {"a": "1"}) == "1 {{ b }}"
 
 
 @pytest.mark.parametrize("unit", ["{{ ", "{{a", "{{ a.", "{{" + " " * 1_000, "{"])
-def test_a_text_of_open_braces_is_read_once(unit: str) -> None:
+def test_open_braces_take_linear_time(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
     assert fill_placeholders(text, {"a": "1"}) == text
 
 
-def slowly(text: str, values: dict[str, str]) -> str:
-    """The same by hand: at each place, what stands between two braces and the next two."""
-    out, at = "", 0
-    while at < len(text):
-        end = text.find("}}", at + 2)
-        name = text[at + 2 : end].strip() if text.startswith("{{", at) and end >= 0 else ""
+def fill_by_hand(text: str, values: dict[str, str]) -> str:
+    """Fill placeholders with a simple second implementation."""
+    filled, position = "", 0
+    while position < len(text):
+        end = text.find("}}", position + 2)
+        name = (
+            text[position + 2 : end].strip() if text.startswith("{{", position) and end >= 0 else ""
+        )
         if name in values:
-            out, at = out + values[name], end + 2
+            filled, position = filled + values[name], end + 2
         else:
-            out, at = out + text[at], at + 1
-    return out
+            filled, position = filled + text[position], position + 1
+    return filled
 
 
 @given(
     st.lists(st.sampled_from(["{", "{{", "}", "}}", " ", "a", "b", ".", "a.b", "\n"])).map("".join),
     st.text("{} .ab", max_size=6),
 )
-def test_the_same_as_by_hand(text: str, value: str) -> None:
+def test_fill_agrees_with_a_second_implementation(text: str, value: str) -> None:
     values = {"a": value, "b": "{{ a }}", "a.b": "{{", "ab": "}}"}
-    assert fill_placeholders(text, values) == slowly(text, values)
+    assert fill_placeholders(text, values) == fill_by_hand(text, values)
     assert fill_placeholders(text, {}) == text
 
 
-def test_names_are_told_once_in_order() -> None:
+def test_placeholder_names_are_unique_and_in_order() -> None:
     assert placeholder_names("{{ b }} {{a.x}} {{ b }} {{ c }}") == ("b", "a.x", "c")
 
 
@@ -108,7 +110,7 @@ VARIABLES = {
 
 
 def test_variables_are_strings_or_their_json() -> None:
-    values = placeholder_values(Scenario("s", variables=VARIABLES), ask(), {})  # type: ignore[arg-type]
+    values = placeholder_values(Scenario("s", variables=VARIABLES), chat_request(), {})  # type: ignore[arg-type]
     assert {name: values[name] for name in values if not name.startswith("request.")} == {
         "city": "Paris",
         "days": "3",
@@ -123,8 +125,8 @@ def test_variables_are_strings_or_their_json() -> None:
     }
 
 
-def test_the_request_and_its_groups_have_names() -> None:
-    request = ask("one", say("assistant", "two"), "three")
+def test_fields_of_the_request_and_groups_are_values() -> None:
+    request = chat_request("one", text_message("assistant", "two"), "three")
     values = placeholder_values(Scenario("s"), request, {"city": "Rome"})
     assert values == {
         "request.model": "gpt-4o",
@@ -136,12 +138,12 @@ def test_the_request_and_its_groups_have_names() -> None:
 
 def test_captured_group_contains_no_secret_of_the_request() -> None:
     secret = "sk-abcdef-1234567890"
-    request = ask("x", headers={"authorization": f"Bearer {secret}"})
+    request = chat_request("x", headers={"authorization": f"Bearer {secret}"})
     values = placeholder_values(Scenario("s"), request, {"key": f"it is {secret}"})
     assert secret not in values["match.key"] and values["match.key"].startswith("it is ")
 
 
-def test_a_text_is_written_so_that_it_is_filled_to_itself() -> None:
+def test_escaped_text_is_filled_to_the_original() -> None:
     text = "{{ city }} and {{user.name}} {"
     assert fill_placeholders(escape_placeholders(text), {BRACES: OPENING}) == text
     assert escape_placeholders("city") == "city"
@@ -149,11 +151,11 @@ def test_a_text_is_written_so_that_it_is_filled_to_itself() -> None:
 
 def test_a_variable_does_not_hide_the_request() -> None:
     shadow = Scenario("s", variables={"request": {"model": "mine", "other": "x"}})
-    values = placeholder_values(shadow, ask(), {})
+    values = placeholder_values(shadow, chat_request(), {})
     assert (values["request.model"], values["request.other"]) == ("gpt-4o", "x")
 
 
-def test_unknown_names() -> None:
+def test_unknown_names_are_listed() -> None:
     text = (
         "{{ city }} {{ user.name }} {{ user.nobody }} {{ town }} {{ match.place }} "
         "{{ match.other }} {{ request.model }} {{ request.last_user_text }} {{ request.turn }} "
@@ -177,7 +179,7 @@ def test_unknown_names() -> None:
         (ScriptedChoice((TextPart("ab"),), chunks=(Chunk(0, "a"), Chunk(0, "{{ b }}"))), True),
     ],
 )
-def test_whether_an_answer_has_templates_is_seen_in_all_of_its_texts(
+def test_placeholder_in_any_text_of_an_answer_is_detected(
     choice: ScriptedChoice, templates: bool
 ) -> None:
     assert has_placeholders(ScriptedAnswer((ScriptedChoice(), choice))) is templates

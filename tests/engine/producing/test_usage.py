@@ -1,4 +1,4 @@
-"""Tokens are what the script says, else counted, and never nothing at all."""
+"""Token usage: scripted counts, or counts of characters."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.engine.producing.usage import count_input, count_output, count_tokens, usage_of
 from scenarios_app.engine.scenario import ScriptedUsage
 
-NOTHING = ScriptedUsage()
+NO_USAGE = ScriptedUsage()
 
 
 def request_of(*parts: object, tools: tuple[Tool, ...] = ()) -> CanonicalRequest:
@@ -31,7 +31,7 @@ def choices_of(*parts: object) -> tuple[Choice, ...]:
 
 
 @pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2)])
-def test_four_characters_are_a_token_and_a_part_of_one_is_one(characters: int, tokens: int) -> None:
+def test_tokens_are_quarters_of_characters_rounded_up(characters: int, tokens: int) -> None:
     assert count_tokens(characters) == tokens
 
 
@@ -50,9 +50,9 @@ def test_every_message_and_tool_counts_as_input() -> None:
 
 
 def test_every_choice_counts_as_output() -> None:
-    one = Choice((TextPart("a" * 5), ReasoningPart("b" * 6)), "stop")
-    two = Choice((ToolCallPart("id", "cc", "d" * 7), RefusalPart("eeee")), "stop")
-    assert count_output((one, two)) == 6
+    first_choice = Choice((TextPart("a" * 5), ReasoningPart("b" * 6)), "stop")
+    second_choice = Choice((ToolCallPart("id", "cc", "d" * 7), RefusalPart("eeee")), "stop")
+    assert count_output((first_choice, second_choice)) == 6
 
 
 def test_part_without_text_counts_no_tokens() -> None:
@@ -64,12 +64,12 @@ def test_characters_are_counted_together_before_rounding() -> None:
     assert count_input(request_of(TextPart("a"), TextPart("b"), TextPart("c"))) == 1
 
 
-def test_an_empty_exchange_still_costs_something() -> None:
-    usage = usage_of(request_of(), choices_of(), NOTHING)
+def test_empty_request_and_answer_cost_one_token_each() -> None:
+    usage = usage_of(request_of(), choices_of(), NO_USAGE)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (1, 1, 2)
 
 
-def test_scripted_goes_before_counted() -> None:
+def test_scripted_usage_overrides_counts() -> None:
     usage = usage_of(
         request_of(TextPart("a" * 40)),
         choices_of(TextPart("b" * 40), ReasoningPart("c" * 8)),
@@ -78,7 +78,7 @@ def test_scripted_goes_before_counted() -> None:
     assert usage == Usage(64, 12, reasoning_tokens=2, cached_tokens=3)
 
 
-def test_a_scripted_zero_is_a_zero() -> None:
+def test_scripted_zero_is_kept() -> None:
     zero = ScriptedUsage(0, 0, 0, 0)
     answer = choices_of(ReasoningPart("thought"))
     assert usage_of(request_of(), answer, zero) == Usage(0, 0, 0, 0)
@@ -96,7 +96,7 @@ def test_counted_reasoning_is_a_part_of_counted_output(
     texts: list[str], thoughts: list[str]
 ) -> None:
     answer = choices_of(*map(TextPart, texts), *map(ReasoningPart, thoughts))
-    usage = usage_of(request_of(), answer, NOTHING)
+    usage = usage_of(request_of(), answer, NO_USAGE)
     assert 0 <= usage.reasoning_tokens <= usage.output_tokens
     assert usage.output_tokens * 4 >= len("".join(texts + thoughts))
 
@@ -108,20 +108,20 @@ def test_cache_tokens_are_not_part_of_input_tokens() -> None:
     assert usage.total_tokens == 11
 
 
-def test_a_scripted_total_is_the_total() -> None:
+def test_scripted_total_overrides_the_sum() -> None:
     scripted = ScriptedUsage(9, 2, total_tokens=20)
     usage = usage_of(request_of(), choices_of(), scripted)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (9, 2, 20)
 
 
-THOUGHTFUL = replace(request_of(), thought_tokens=64)
-CACHING = replace(request_of(), cached_tokens=1_024)
+REQUEST_WITH_THINKING = replace(request_of(), thought_tokens=64)
+REQUEST_WITH_CACHE = replace(request_of(), cached_tokens=1_024)
 
 
 def test_unscripted_reasoning_tokens_are_added_to_the_output() -> None:
-    said = usage_of(request_of(), choices_of(TextPart("x" * 40)), NOTHING)
-    usage = usage_of(THOUGHTFUL, choices_of(TextPart("x" * 40)), NOTHING)
-    assert (usage.reasoning_tokens, usage.output_tokens) == (64, said.output_tokens + 64)
+    plain_usage = usage_of(request_of(), choices_of(TextPart("x" * 40)), NO_USAGE)
+    usage = usage_of(REQUEST_WITH_THINKING, choices_of(TextPart("x" * 40)), NO_USAGE)
+    assert (usage.reasoning_tokens, usage.output_tokens) == (64, plain_usage.output_tokens + 64)
 
 
 @pytest.mark.parametrize(
@@ -130,21 +130,21 @@ def test_unscripted_reasoning_tokens_are_added_to_the_output() -> None:
         (ScriptedUsage(output_tokens=7), (), 0),
         (ScriptedUsage(reasoning_tokens=3), (), 3),
         (ScriptedUsage(reasoning_tokens=0), (), 0),
-        (NOTHING, (ReasoningPart("x" * 40),), 10),
+        (NO_USAGE, (ReasoningPart("x" * 40),), 10),
     ],
 )
-def test_scripted_thinking_and_scripted_counts_go_before_it(
+def test_scripted_counts_override_thinking_tokens(
     scripted: ScriptedUsage, parts: tuple[AnswerPart, ...], reasoning: int
 ) -> None:
-    usage = usage_of(THOUGHTFUL, choices_of(*parts), scripted)
+    usage = usage_of(REQUEST_WITH_THINKING, choices_of(*parts), scripted)
     assert usage.reasoning_tokens == reasoning
 
 
 def test_tokens_of_a_named_cache_are_part_of_counted_input() -> None:
-    usage = usage_of(CACHING, choices_of(), NOTHING)
-    bare = usage_of(request_of(), choices_of(), NOTHING)
-    assert usage.input_tokens == bare.input_tokens + 1_024
-    assert (usage.cached_tokens, bare.cached_tokens) == (1_024, 0)
+    usage = usage_of(REQUEST_WITH_CACHE, choices_of(), NO_USAGE)
+    plain_usage = usage_of(request_of(), choices_of(), NO_USAGE)
+    assert usage.input_tokens == plain_usage.input_tokens + 1_024
+    assert (usage.cached_tokens, plain_usage.cached_tokens) == (1_024, 0)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,8 @@ def test_tokens_of_a_named_cache_are_part_of_counted_input() -> None:
         (ScriptedUsage(cached_tokens=4), 4),
     ],
 )
-def test_scripted_counts_go_before_a_named_cache(scripted: ScriptedUsage, cached: int) -> None:
-    usage = usage_of(CACHING, choices_of(), scripted)
+def test_scripted_counts_override_the_tokens_of_a_named_cache(
+    scripted: ScriptedUsage, cached: int
+) -> None:
+    usage = usage_of(REQUEST_WITH_CACHE, choices_of(), scripted)
     assert usage.cached_tokens == cached

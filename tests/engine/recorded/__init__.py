@@ -1,1 +1,1 @@
-"""When two requests are the same conversation, and how an answer replays."""
+"""Tests of comparing requests with recordings, and of replayed answers."""

@@ -1,4 +1,4 @@
-"""Makes requests for comparison from their raw parts."""
+"""Build compared requests from raw parts."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Requests as they are compared: bodies of any kind, queries, secrets, and how alike they are."""
+"""Compared requests: bodies, queries, secrets, and their likeness."""
 
 import json
 
@@ -16,19 +16,19 @@ from scenarios_app.engine.recorded.rules import RULE_NAMES
 from tests.engine.recorded.raw_requests import compared_request
 
 
-def post(body: object, *exact: str) -> ComparedRequest:
+def post_request(body: object, *exact: str) -> ComparedRequest:
     return compared_request("POST", {}, json.dumps(body), exact=frozenset(exact))
 
 
-def test_a_digest_is_one_of_what_is_compared() -> None:
-    one = post({"messages": [{"id": "a", "content": "hi"}]})
-    assert one.digest == post({"messages": [{"content": "hi", "id": "b"}]}).digest
-    assert one.digest != post({"messages": [{"id": "a", "content": "ho"}]}).digest
-    assert one.digest != compared_request("PUT", {}, json.dumps(one.body)).digest
+def test_digest_depends_on_the_compared_fields_only() -> None:
+    request = post_request({"messages": [{"id": "a", "content": "hi"}]})
+    assert request.digest == post_request({"messages": [{"content": "hi", "id": "b"}]}).digest
+    assert request.digest != post_request({"messages": [{"id": "a", "content": "ho"}]}).digest
+    assert request.digest != compared_request("PUT", {}, json.dumps(request.body)).digest
 
 
 @pytest.mark.parametrize(
-    ("body", "wanted"),
+    ("body", "decoded"),
     [
         (b"", None),
         (b"  \n", None),
@@ -40,11 +40,11 @@ def test_a_digest_is_one_of_what_is_compared() -> None:
         (b"{broken", "{broken"),
     ],
 )
-def test_a_body_is_json_or_text_or_nothing(body: bytes | str, wanted: object) -> None:
-    assert decode_body(body) == wanted
+def test_body_is_decoded_as_json_text_or_none(body: bytes | str, decoded: object) -> None:
+    assert decode_body(body) == decoded
 
 
-def test_bytes_that_are_no_text_have_a_name_by_their_hash() -> None:
+def test_binary_body_is_represented_by_its_hash() -> None:
     assert decode_body(b"\xff\xfe") == decode_body(b"\xff\xfe") != decode_body(b"\xff\xfd")
     assert str(decode_body(b"\xff\xfe")).startswith("<2 bytes ")
 
@@ -56,54 +56,54 @@ def test_deeply_nested_body_is_compared_as_text() -> None:
     assert depth_of([[{"a": [1]}]]) == 5
 
 
-def test_a_query_counts_where_there_is_no_body_and_never_with_a_secret() -> None:
-    one = compared_request("GET", {"limit": "1", "key": "secret"}, b"")
-    assert one.digest == compared_request("GET", {"limit": "1"}, b"").digest
-    assert one.digest != compared_request("GET", {"limit": "2"}, b"").digest
+def test_query_is_compared_without_a_body_and_without_its_secrets() -> None:
+    request = compared_request("GET", {"limit": "1", "key": "secret"}, b"")
+    assert request.digest == compared_request("GET", {"limit": "1"}, b"").digest
+    assert request.digest != compared_request("GET", {"limit": "2"}, b"").digest
     assert (
         compared_request("POST", {"alt": "sse"}, "{}").digest
         == compared_request("POST", {}, "{}").digest
     )
-    off = frozenset({"query"})
+    exact = frozenset({"query"})
     assert (
-        compared_request("POST", {"alt": "sse"}, "{}", exact=off).digest
-        != compared_request("POST", {}, "{}", exact=off).digest
+        compared_request("POST", {"alt": "sse"}, "{}", exact=exact).digest
+        != compared_request("POST", {}, "{}", exact=exact).digest
     )
 
 
-def test_likeness_goes_from_nothing_in_common_to_the_same() -> None:
-    one = post({"model": "m", "messages": [{"role": "user", "content": "hi"}]})
-    near = post({"model": "m", "messages": [{"role": "user", "content": "ho"}]})
-    far = post({"contents": [{"parts": [{"text": "x"}]}]})
-    assert one.likeness(one) == 1.0
-    assert 0 < one.likeness(far) + 0.01 < one.likeness(near) < 1
+def test_likeness_is_higher_for_more_similar_requests() -> None:
+    request = post_request({"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+    similar_request = post_request({"model": "m", "messages": [{"role": "user", "content": "ho"}]})
+    other_request = post_request({"contents": [{"parts": [{"text": "x"}]}]})
+    assert request.likeness(request) == 1.0
+    assert 0 < request.likeness(other_request) + 0.01 < request.likeness(similar_request) < 1
     assert compared_request("GET", {}, b"").likeness(compared_request("GET", {}, b"")) == 1.0
-    assert one.likeness(compared_request("PUT", {}, json.dumps(one.body))) == 0.5
+    assert request.likeness(compared_request("PUT", {}, json.dumps(request.body))) == 0.5
 
 
-def test_a_request_that_came_is_read_once_for_each_set_of_rules() -> None:
-    sent = SentRequest("POST", {}, b'{"a": "2026-05-01"}')
-    first = to_compared_request(sent)
-    assert to_compared_request(sent) is first
-    exact = to_compared_request(sent, RULE_NAMES)
-    assert exact is not first and exact.body is first.body
-    assert exact.digest != first.digest
+def test_sent_request_is_parsed_once_for_each_set_of_rules() -> None:
+    sent_request = SentRequest("POST", {}, b'{"a": "2026-05-01"}')
+    compared = to_compared_request(sent_request)
+    assert to_compared_request(sent_request) is compared
+    compared_exactly = to_compared_request(sent_request, RULE_NAMES)
+    assert compared_exactly is not compared and compared_exactly.body is compared.body
+    assert compared_exactly.digest != compared.digest
 
 
-def test_a_request_that_came_is_compared_without_its_secrets() -> None:
+def test_sent_request_is_compared_without_its_secrets() -> None:
     body = json.dumps({"content": json.dumps({"token": "abcdefghijklmnop"})}).encode()
     assert "abcdefghijkl" not in json.dumps(to_compared_request(SentRequest("POST", {}, body)).body)
     assert to_compared_request(SentRequest("POST", {}, b"\xff")).body == decode_body(b"\xff")
 
 
 def test_required_rules_of_two_requests_are_listed() -> None:
-    one = post({"id": "a", "user": "x", "t": "2026-05-01"})
-    other = post({"id": "b", "user": "y", "t": "2026-05-01"})
-    assert rules_needed(one, other) == ("ids", "labels")
-    assert rules_needed(one, one) == ()
-    without = (post({"id": "a", "user": name}, "ids") for name in "xy")
-    assert rules_needed(*without) == ("labels",)
+    first = post_request({"id": "a", "user": "x", "t": "2026-05-01"})
+    second = post_request({"id": "b", "user": "y", "t": "2026-05-01"})
+    assert rules_needed(first, second) == ("ids", "labels")
+    assert rules_needed(first, first) == ()
+    requests_with_exact_ids = (post_request({"id": "a", "user": name}, "ids") for name in "xy")
+    assert rules_needed(*requests_with_exact_ids) == ("labels",)
 
 
-def test_digests_do_not_look_at_the_order_of_keys() -> None:
+def test_digest_ignores_the_order_of_keys() -> None:
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1})

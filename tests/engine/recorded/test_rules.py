@@ -1,4 +1,4 @@
-"""When two bodies are the same conversation, rule by rule; each rule can be switched off."""
+"""Rules that make two bodies the same conversation; each can be switched off."""
 
 from typing import Any, get_args
 
@@ -13,9 +13,9 @@ from scenarios_app.engine.recorded.rules import (
 )
 
 
-def same(one: Json, other: Json, *exact: str) -> bool:
-    off = frozenset(exact)
-    return normalize_body(one, exact=off) == normalize_body(other, exact=off)
+def is_same(first: Json, second: Json, *exact: str) -> bool:
+    exact_rules = frozenset(exact)
+    return normalize_body(first, exact=exact_rules) == normalize_body(second, exact=exact_rules)
 
 
 CASES: dict[str, tuple[Any, Any]] = {
@@ -51,32 +51,32 @@ def test_every_rule_is_named_once() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_rule_makes_two_bodies_the_same_until_it_is_switched_off(name: str) -> None:
-    one, other = CASES[name]
-    assert same(one, other)
-    assert not same(one, other, name)
-    assert same(one, other, *(RULE_NAMES - {name, "texts", "defaults"}))
+    first, second = CASES[name]
+    assert is_same(first, second)
+    assert not is_same(first, second, name)
+    assert is_same(first, second, *(RULE_NAMES - {name, "texts", "defaults"}))
 
 
-def test_ids_that_belong_together_still_have_to() -> None:
-    one = {"m": [{"id": "a"}, {"id": "b"}, {"tool_call_id": "a"}]}
-    other = {"m": [{"id": "x"}, {"id": "y"}, {"tool_call_id": "y"}]}
-    assert not same(one, other)
+def test_differently_paired_ids_are_a_difference() -> None:
+    first = {"m": [{"id": "a"}, {"id": "b"}, {"tool_call_id": "a"}]}
+    second = {"m": [{"id": "x"}, {"id": "y"}, {"tool_call_id": "y"}]}
+    assert not is_same(first, second)
 
 
 def test_roles_and_texts_of_messages_are_compared() -> None:
-    said = {"messages": [{"role": "user", "content": "hi"}]}
-    assert not same(said, {"messages": [{"role": "user", "content": "ho"}]})
-    assert not same(said, {"messages": [{"role": "system", "content": "hi"}]})
-    assert not same({"temperature": 0}, {"temperature": 1})
-    assert not same({"stream": True}, {})
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    assert not is_same(body, {"messages": [{"role": "user", "content": "ho"}]})
+    assert not is_same(body, {"messages": [{"role": "system", "content": "hi"}]})
+    assert not is_same({"temperature": 0}, {"temperature": 1})
+    assert not is_same({"stream": True}, {})
 
 
 def test_a_signature_of_thinking_is_no_secret() -> None:
-    assert not same({"signature": "abc"}, {"signature": "def"})
+    assert not is_same({"signature": "abc"}, {"signature": "def"})
 
 
-def test_numbers_are_of_one_kind_and_no_flags() -> None:
-    assert same({"temperature": 1}, {"temperature": 1.0})
+def test_integers_equal_floats_but_not_booleans() -> None:
+    assert is_same({"temperature": 1}, {"temperature": 1.0})
     assert normalize_body({"x": True}) == {"x": True}
     assert normalize_body({"x": 0.5}) == {"x": 0.5}
 
@@ -90,7 +90,7 @@ def test_numbers_are_of_one_kind_and_no_flags() -> None:
         "at 2026-05-01",
     ],
 )
-def test_dates_are_known_in_the_forms_in_which_programs_write_them(text: str) -> None:
+def test_date_in_a_common_format_is_replaced(text: str) -> None:
     assert normalize_body(text) == "at <date>"
 
 
@@ -109,15 +109,15 @@ def test_other_numbers_before_words_are_compared(text: str) -> None:
     assert normalize_body(text) == text
 
 
-def test_broken_arguments_are_a_text() -> None:
+def test_invalid_json_arguments_are_compared_as_text() -> None:
     assert normalize_body({"arguments": '{"a": '}) == {"arguments": '{"a": '}
     deep = "[" * 100_000
     assert normalize_body({"arguments": deep}) == {"arguments": deep}
 
 
 def test_the_boundary_of_a_form_is_not_compared() -> None:
-    one = '--abc\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--abc--\r\n'
-    other = one.replace("abc", "xyz")
-    assert normalize_body(one) == normalize_body(other)
-    assert normalize_body(one, exact=frozenset({"boundaries"})) == one
+    form = '--abc\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--abc--\r\n'
+    form_with_other_boundary = form.replace("abc", "xyz")
+    assert normalize_body(form) == normalize_body(form_with_other_boundary)
+    assert normalize_body(form, exact=frozenset({"boundaries"})) == form
     assert normalize_body("plain") == "plain"

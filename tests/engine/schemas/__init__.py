@@ -1,1 +1,1 @@
-"""Tests of values made for JSON Schemas."""
+"""Tests of values generated for JSON Schemas."""

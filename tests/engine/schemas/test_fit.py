@@ -1,4 +1,4 @@
-"""Whether values fit, as `jsonschema` has it."""
+"""Validity of values in schemas, compared with `jsonschema`."""
 
 from itertools import product
 from typing import Any
@@ -80,23 +80,25 @@ def is_valid(value: Any, schema: Any) -> bool:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-def test_a_value_fits_where_the_judge_says_so(schema: Any) -> None:
-    judge = Draft202012Validator(schema)
-    wrong = [value for value in VALUES if is_valid(value, schema) != judge.is_valid(value)]
-    assert wrong == []
+def test_validity_agrees_with_jsonschema(schema: Any) -> None:
+    validator = Draft202012Validator(schema)
+    different_results = [
+        value for value in VALUES if is_valid(value, schema) != validator.is_valid(value)
+    ]
+    assert different_results == []
 
 
-def test_a_value_fits_a_schema_of_draft_7() -> None:
+def test_validity_agrees_with_jsonschema_for_draft_7() -> None:
     for schema, value in product(DRAFT_7, VALUES):
         assert is_valid(value, schema) is Draft7Validator(schema).is_valid(value), (schema, value)
 
 
-def test_a_bound_of_draft_4_is_outside() -> None:
-    both = {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "exclusiveMaximum": True}
-    assert [value for value in (1, 2, 3) if is_valid(value, both)] == [2]
+def test_exclusive_bounds_of_draft_4_are_supported() -> None:
+    bounds = {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "exclusiveMaximum": True}
+    assert [value for value in (1, 2, 3) if is_valid(value, bounds)] == [2]
 
 
-def test_numbers_that_are_beyond_others_are_multiples() -> None:
+def test_multiple_of_is_exact_for_huge_integers() -> None:
     assert is_valid(10**400, {"multipleOf": 0.5})
     assert not is_valid(10**400, {"multipleOf": 3})
 
@@ -113,6 +115,6 @@ def test_unevaluated_properties_are_validated_in_order() -> None:
     assert not is_valid(value, {"unevaluatedProperties": first_is_invalid})
 
 
-def test_a_schema_that_is_itself_is_no_schema() -> None:
+def test_schema_that_refers_only_to_itself_is_an_error() -> None:
     with pytest.raises(SchemaError, match="nests without end"):
         is_valid(1, {"not": {"$ref": "#"}})

@@ -1,4 +1,4 @@
-"""Values for JSON Schemas as people write them, and what is said where there are none."""
+"""Values generated for hand-written JSON Schemas, and errors of unsatisfiable ones."""
 
 import json
 from typing import Any
@@ -33,14 +33,15 @@ TREE = {
 ANCHORED = {"$anchor": "a", "type": "integer"}
 
 
-def deep(schema: Any) -> Any:
-    """A schema below so many levels that there is to be little."""
+def nest_schema(schema: Any) -> Any:
+    """Nest a schema so deep that its value must be small."""
     for _ in range(6):
         schema = {"type": "array", "minItems": 1, "items": schema}
     return {**schema, "$defs": {"A": {"type": "integer"}}}
 
 
-def is_valid(schema: Any, validator: Any = Draft202012Validator) -> Any:
+def check_instances(schema: Any, validator: Any = Draft202012Validator) -> Any:
+    """Check that the value generated for each key is valid; return the last value."""
     for key in KEYS:
         value = make_instance(schema, key)
         assert validator(schema, format_checker=FormatChecker()).is_valid(value), (schema, value)
@@ -140,9 +141,9 @@ def is_valid(schema: Any, validator: Any = Draft202012Validator) -> Any:
         {"type": "integer", "maximum": 10**6, "minimum": 0, "enum": [7]},
         {"type": "object", "properties": {"a": {"const": 1}}, "unevaluatedProperties": False},
         {"type": "object", "minProperties": 1, "unevaluatedProperties": {"type": "null"}},
-        deep({"anyOf": [{"type": "object"}, {"items": {}}, {"$ref": "#/$defs/A"}, True]}),
-        deep({"oneOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}, {"enum": [1]}]}),
-        deep({"type": ["array", "string"]}),
+        nest_schema({"anyOf": [{"type": "object"}, {"items": {}}, {"$ref": "#/$defs/A"}, True]}),
+        nest_schema({"oneOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}, {"enum": [1]}]}),
+        nest_schema({"type": ["array", "string"]}),
         {"examples": ["nothing", 5], "type": "integer"},
         {"type": "string", "example": "Paris", "default": "x"},
         {"type": "string", "minLength": 30, "maxLength": 31},
@@ -158,58 +159,65 @@ def is_valid(schema: Any, validator: Any = Draft202012Validator) -> Any:
     ],
     ids=lambda schema: json.dumps(schema)[:60],
 )
-def test_a_value_fits(schema: Any) -> None:
-    is_valid(schema)
+def test_generated_value_is_valid(schema: Any) -> None:
+    check_instances(schema)
 
 
-def test_length_goes_before_format() -> None:
+def test_length_overrides_format() -> None:
     assert len(make_instance({"type": "string", "format": "date", "maxLength": 4}, "k")) == 4
     assert len(make_instance({"type": "string", "format": "email", "maxLength": 1}, "k")) == 1
 
 
 # `jsonschema` only checks times without zones.
 @pytest.mark.parametrize("name", sorted(_FORMATS.keys() - {"time"}))
-def test_a_format_is_kept(name: str) -> None:
-    is_valid({"type": "string", "format": name})
+def test_generated_value_has_its_format(name: str) -> None:
+    check_instances({"type": "string", "format": name})
 
 
-def test_older_drafts_are_understood() -> None:
-    is_valid({"items": [{"const": 1}], "additionalItems": False, "type": "array"}, Draft7Validator)
-    is_valid({"dependencies": {"a": ["b"]}, "properties": {"a": {}}}, Draft7Validator)
-    is_valid({"dependencies": {"a": {"required": ["b"]}}, "properties": {"a": {}}}, Draft7Validator)
+def test_older_drafts_are_supported() -> None:
+    check_instances(
+        {"items": [{"const": 1}], "additionalItems": False, "type": "array"}, Draft7Validator
+    )
+    check_instances({"dependencies": {"a": ["b"]}, "properties": {"a": {}}}, Draft7Validator)
+    check_instances(
+        {"dependencies": {"a": {"required": ["b"]}}, "properties": {"a": {}}}, Draft7Validator
+    )
     low = {"type": "integer", "minimum": 3, "exclusiveMinimum": True}
-    is_valid({**low, "maximum": 5, "exclusiveMaximum": True}, Draft4Validator)
-    is_valid({"type": "integer", "maximum": 5, "exclusiveMaximum": True}, Draft4Validator)
+    check_instances({**low, "maximum": 5, "exclusiveMaximum": True}, Draft4Validator)
+    check_instances({"type": "integer", "maximum": 5, "exclusiveMaximum": True}, Draft4Validator)
     assert make_instance({"properties": {"a": {"required": True, "const": 1}}}, "k") == {"a": 1}
 
 
-def test_nullable_value_is_made_with_content() -> None:
+def test_nullable_value_is_generated_with_content() -> None:
     schema = {"properties": {"a": {"anyOf": [{"type": "null"}, {"const": 1}], "default": None}}}
     assert [make_instance(schema, key) for key in KEYS] == [{"a": 1}] * len(KEYS)
     assert make_instance({"type": "boolean", "default": None}, "k") in (True, False)
 
 
-def test_the_same_key_gives_the_same_value_and_others_give_others() -> None:
+def test_generated_value_depends_on_the_key() -> None:
     schema = {"type": "array", "items": {"type": "number"}, "minItems": 5}
     values = [json.dumps(make_instance(schema, str(key))) for key in range(20)]
     assert values == [json.dumps(make_instance(schema, str(key))) for key in range(20)]
     assert len(set(values)) == 20
 
 
-def test_large_schemas_with_branches_in_them_stay_small() -> None:
+def test_value_of_a_widely_branching_schema_is_small() -> None:
     wide = {"type": "object", "properties": {f"p{i}": {"$ref": "#/$defs/W"} for i in range(60)}}
     value = make_instance({"$ref": "#/$defs/W", "$defs": {"W": wide}}, "k")
     assert len(json.dumps(value)) < 100_000
 
 
-LINKS = {f"L{i}": {"properties": {"n": {"$ref": f"#/$defs/L{i + 1}"}}} for i in range(99)}
-LINKS = {name: {**link, "type": "object", "required": ["n"]} for name, link in LINKS.items()} | {
-    "L99": {"type": "null"}
+CHAINED_DEFINITIONS = {
+    f"L{i}": {"properties": {"n": {"$ref": f"#/$defs/L{i + 1}"}}} for i in range(99)
 }
+CHAINED_DEFINITIONS = {
+    name: {**link, "type": "object", "required": ["n"]}
+    for name, link in CHAINED_DEFINITIONS.items()
+} | {"L99": {"type": "null"}}
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "reason"),
     [
         (False, "no value fits it."),
         ({"enum": []}, "no value fits it."),
@@ -241,7 +249,7 @@ LINKS = {name: {**link, "type": "object", "required": ["n"]} for name, link in L
             "it nests without",
         ),
         ({"$ref": "#"}, "it nests without end."),
-        ({"$ref": "#/$defs/L0", "$defs": LINKS}, "it nests deeper than 32 levels."),
+        ({"$ref": "#/$defs/L0", "$defs": CHAINED_DEFINITIONS}, "it nests deeper than 32 levels."),
         ({"allOf": [{"anyOf": [{}]}] * 101}, "it branches too often."),
         ({"type": "array", "minItems": 10**9}, "it takes too many steps"),
         ({"type": "array", "contains": {}, "minContains": 10**9}, "it takes too many steps"),
@@ -278,16 +286,18 @@ LINKS = {name: {**link, "type": "object", "required": ["n"]} for name, link in L
     ],
     ids=lambda value: json.dumps(value)[:50],
 )
-def test_unsatisfiable_schema_is_rejected_with_the_reason(schema: Any, said: str) -> None:
+def test_unsatisfiable_schema_is_rejected_with_the_reason(schema: Any, reason: str) -> None:
     with pytest.raises(SchemaError) as error:
         make_instance(schema, "key")
-    assert error.value.message.startswith(said)
+    assert error.value.message.startswith(reason)
 
 
-def test_the_place_that_nothing_fits_is_named() -> None:
-    wrong = {"type": "integer", "minimum": 5, "maximum": 3}
-    inner = {"type": "object", "properties": {"b": wrong}, "required": ["b"]}
-    items = {"type": "array", "items": inner, "minItems": 1}
+def test_error_has_the_path_of_the_unsatisfiable_schema() -> None:
+    unsatisfiable = {"type": "integer", "minimum": 5, "maximum": 3}
+    object_schema = {"type": "object", "properties": {"b": unsatisfiable}, "required": ["b"]}
+    array_schema = {"type": "array", "items": object_schema, "minItems": 1}
     with pytest.raises(SchemaError) as error:
-        make_instance({"type": "object", "properties": {"a": items}, "required": ["a"]}, "key")
+        make_instance(
+            {"type": "object", "properties": {"a": array_schema}, "required": ["a"]}, "key"
+        )
     assert error.value.path == ("a", "0", "b")

@@ -1,4 +1,4 @@
-"""Values for JSON Schemas drawn at random, with `jsonschema` as their judge."""
+"""Values generated for random JSON Schemas, checked with `jsonschema`."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from referencing import Registry
 
 from scenarios_app.engine.schemas.instance import make_instance
 from scenarios_app.engine.schemas.keywords import SchemaError
-from tests.engine.schemas.drawn_schemas import ANY, satisfiable
+from tests.engine.schemas.schema_strategies import ANY_SCHEMA, satisfiable_schemas
 from tests.support.hypothesis_profiles import often
 
 # `jsonschema` uses Python's `re`, which warns about some character sets.
@@ -25,18 +25,18 @@ def is_valid(value: Any, schema: Any) -> bool:
 
 
 @settings(max_examples=often(10_000))
-@given(satisfiable(), st.text(max_size=3))
+@given(satisfiable_schemas(), st.text(max_size=3))
 def test_satisfiable_schema_gets_a_valid_value(schema: Any, key: str) -> None:
     value = make_instance(schema, key)
     assert is_valid(value, schema), (schema, value)
     assert json.dumps(make_instance(json.loads(json.dumps(schema)), key)) == json.dumps(value)
 
 
-UNDECIDED = (RecursionError, ZeroDivisionError, UnknownType)
+UNDECIDED_ERRORS = (RecursionError, ZeroDivisionError, UnknownType)
 
 
 @settings(max_examples=often(10_000))
-@given(ANY)
+@given(ANY_SCHEMA)
 def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None:
     try:
         value = make_instance(schema, "key")
@@ -46,7 +46,7 @@ def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None
     try:
         valid = is_valid(value, schema)
     except BaseException as error:
-        if not isinstance(error, UNDECIDED) and type(error).__name__ != "PanicException":
+        if not isinstance(error, UNDECIDED_ERRORS) and type(error).__name__ != "PanicException":
             raise
         # `jsonschema` cannot decide: the schema refers to itself without end, or an alternative has
         # a multipleOf of 0 or an unknown type.

@@ -1,4 +1,4 @@
-"""Texts made for regular expressions."""
+"""Texts generated for regular expressions."""
 
 import re
 from random import Random
@@ -19,22 +19,22 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_text_matches_its_pattern(pattern: str) -> None:
+def test_sample_matches_its_pattern(pattern: str) -> None:
     for seed in range(20):
-        made = make_sample(pattern, Random(seed), 3)
-        assert re.search(pattern, made), (pattern, made)
-        assert matches_pattern(pattern, made)
+        sample = make_sample(pattern, Random(seed), 3)
+        assert re.search(pattern, sample), (pattern, sample)
+        assert matches_pattern(pattern, sample)
 
 
 @pytest.mark.parametrize("pattern", ["^\\p{L}+$", "^\\p{Lu}\\pN$", "^\\P{L}$", "^\\x{41}$"])
-def test_a_text_matches_a_pattern_in_words_of_its_own(pattern: str) -> None:
+def test_sample_matches_a_pattern_with_re2_classes(pattern: str) -> None:
     assert all(
         matches_pattern(pattern, make_sample(pattern, Random(seed), 3)) for seed in range(20)
     )
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "reason"),
     [
         *(("(?=a)b", "looks around"), ("(?<!a)b", "looks around"), ("(?z:a)", "unknown flags")),
         *(("(a", "')' is missing"), ("a)", "a ')' too many"), ("[a", "cannot be read")),
@@ -46,8 +46,8 @@ def test_a_text_matches_a_pattern_in_words_of_its_own(pattern: str) -> None:
         ("\\x{ffffffffffff}", "cannot be read"),
     ],
 )
-def test_a_pattern_that_no_text_is_made_for_is_refused(pattern: str, said: str) -> None:
-    with pytest.raises(SchemaError, match=re.escape(said)):
+def test_unsupported_pattern_is_rejected_with_the_reason(pattern: str, reason: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(reason)):
         make_sample(pattern, Random(0), 3)
 
 

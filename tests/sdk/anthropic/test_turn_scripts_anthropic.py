@@ -2,13 +2,19 @@
 
 import pytest
 
-from tests.engine.turn_scripts import calls, examples, says, script, turn
+from tests.engine.turn_scripts import (
+    script,
+    shipped_scripts,
+    text_response,
+    tool_call_response,
+    turn,
+)
 from tests.sdk.client_factories import SYNC_OR_ASYNC
 from tests.sdk.conversations import ConversationOptions, start_conversation
 from tests.support.live_server import Live
 
 MODEL = "test-llm-claude"
-SCRIPTS = {document["id"]: document for document in examples()}
+SCRIPTS = {document["id"]: document for document in shipped_scripts()}
 sync_and_async = pytest.mark.parametrize("mode", SYNC_OR_ASYNC)
 
 
@@ -20,8 +26,8 @@ def test_thinking_without_a_signature_switches_reasoning_off_in_later_turns(
     for id, thought in (("signed", signed), ("unsigned", {"text": "Hm."})):
         live.load(
             script(
-                turn(calls({"toolName": "read_logs"}, reasoning=[thought])),
-                turn(says("fine"), 2, expectedReasoning="enabled"),
+                turn(tool_call_response({"toolName": "read_logs"}, reasoning=[thought])),
+                turn(text_response("fine"), 2, expectedReasoning="enabled"),
                 id=id,
             )
         )

@@ -3,7 +3,7 @@
 import pytest
 from google.genai import types
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.gemini.gemini_client import GeminiClient
 from tests.sdk.paris import paris_scenario
 from tests.serving.modes import CATCH_ALL, marked
@@ -122,7 +122,7 @@ def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiClient, stream:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_script_in_turns(live: Live, gemini: GeminiClient, stream: bool) -> None:
-    live.load(*examples())
+    live.load(*shipped_scripts())
     names = ("read_metrics", "read_logs", "agent__task_status", "agent__final_report")
     declarations = [types.FunctionDeclaration(name=name) for name in names]
     config = types.GenerateContentConfig(

@@ -4,8 +4,8 @@ from typing import Any
 
 from scenarios_app.engine.parts import ReasoningPart, TextPart
 from scenarios_app.engine.producing.lorem import lorem_answer
-from tests.engine.turn_scripts import calls, script, turn
-from tests.engine.turn_scripts import says as text_answer
+from tests.engine.turn_scripts import script, tool_call_response, turn
+from tests.engine.turn_scripts import text_response as text_answer
 from tests.sdk.matrix.matrix_client import MatrixClient
 from tests.sdk.matrix.matrix_faults import faults
 from tests.sdk.matrix.matrix_messages import (
@@ -166,7 +166,7 @@ def generated_features() -> list[Feature]:
     )
     call = {"toolName": WEATHER.name, "callId": WEATHER.id, "arguments": WEATHER.arguments}
     run = script(
-        turn(calls(call, assistantText="Let me look.", reasoningContent="Hm.")),
+        turn(tool_call_response(call, assistantText="Let me look.", reasoningContent="Hm.")),
         turn(text_answer("It is sunny."), 2),
         id="a run in the matrix",
     )

@@ -6,14 +6,14 @@ from typing import Any
 import openai
 import pytest
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.openai.openai_client import OpenAIClient
 from tests.sdk.openai.test_openai_responses_answers import TOOLS
 from tests.sdk.scripted import load
 from tests.serving.pipelines import says, scenario
 from tests.support.live_server import Live
 
-SCRIPTS = {document["id"]: document for document in examples()}
+SCRIPTS = {document["id"]: document for document in shipped_scripts()}
 PARIS = scenario(
     "paris",
     {

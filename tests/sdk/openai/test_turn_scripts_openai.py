@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.openai.openai_chat_client import OpenAIChatClient
 from tests.support.live_server import Live
 
-SCRIPTS = {document["id"]: document for document in examples()}
+SCRIPTS = {document["id"]: document for document in shipped_scripts()}
 
 
 def test_failed_expectation_is_returned_as_a_failing_report(

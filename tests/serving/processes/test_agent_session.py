@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.serving.processes.serve_process import Serving, serving, written
-from tests.state.outside import postgres_database
+from tests.state.other_process import postgres_database
 from tests.support.agent_traffic import agent_turns
 
 PASSWORD = "a password of a test"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from scenarios_app.wire.base import Call
-from tests.engine.instructions.blocks import ANY_BLOCKS, RIGHT_BLOCKS
+from tests.engine.instructions.blocks import ANY_BLOCKS, VALID_BLOCKS
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, asking, in_test_mode, marked
 from tests.serving.reading import (
@@ -78,7 +78,7 @@ def _read(wire: WireName, body: bytes, *, stream: bool) -> None:
         assert DIALECTS[wire].hear(body, stream=stream).finish or stream
 
 
-@given(RIGHT_BLOCKS)
+@given(VALID_BLOCKS)
 async def test_any_right_block_says_the_same_streamed_and_whole(block: dict[str, Any]) -> None:
     def call(wire: WireName, stream: bool) -> Call:
         return asking(wire, marked(block), stream=stream, model="m")

@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.state import put_scenario
-from tests.engine.turn_scripts import calls, says, script, turn
+from tests.engine.turn_scripts import script, text_response, tool_call_response, turn
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing, scenario
 from tests.serving.turn_scripts.turns import (
@@ -17,7 +17,7 @@ from tests.serving.turn_scripts.turns import (
 )
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
-TWO = script(turn(says("one")), turn(says("two"), 2), id="run-test-1")
+TWO = script(turn(text_response("one")), turn(text_response("two"), 2), id="run-test-1")
 RUN = "run-test-1"
 
 
@@ -32,7 +32,7 @@ async def test_scenario_id_required_the_first_user_message_trimmed_is_it(wire: W
 
 @EVERY_WIRE
 async def test_a_header_names_the_scenario_whatever_is_said(wire: WireName) -> None:
-    playing = Playing(TWO, script(turn(says("other")), id="größe"))
+    playing = Playing(TWO, script(turn(text_response("other")), id="größe"))
     headers = {"x-mockllm-scenario": "gr%C3%B6%C3%9Fe"}
     assert (await hear(playing, wire, "Hello", headers=headers)).text == "other"
     assert (await hear(playing, wire, RUN, headers=headers)).text == "other"
@@ -72,7 +72,7 @@ async def test_turn_computation_counts_every_assistant_message_and_one(wire: Wir
 
 @EVERY_WIRE
 async def test_a_turn_may_be_the_first_one_that_is_defined(wire: WireName) -> None:
-    playing = Playing(script(turn(says("two"), 2)))
+    playing = Playing(script(turn(text_response("two"), 2)))
     assert (await hear(playing, wire, "script", turn=2)).text == "two"
     assert is_failure(await hear(playing, wire, "script"), FALLBACK, "No turn 1 in scenario script")
 
@@ -80,7 +80,7 @@ async def test_a_turn_may_be_the_first_one_that_is_defined(wire: WireName) -> No
 @pytest.mark.parametrize("stream", [False, True])
 @EVERY_WIRE
 async def test_deterministic_responses_to_the_byte(wire: WireName, stream: bool) -> None:
-    response = calls({"toolName": "f"}, assistantText="text", reasoningContent="Hm.")
+    response = tool_call_response({"toolName": "f"}, assistantText="text", reasoningContent="Hm.")
     answers = [
         (await Playing(script(turn(response))).ask(talk(wire, "script", stream=stream)))[2]
         for _ in range(2)
@@ -107,7 +107,7 @@ async def test_a_turn_answers_again_and_again_and_consumes_nothing(wire: WireNam
 @EVERY_WIRE
 async def test_a_sessions_own_script_is_the_one_that_it_gets(wire: WireName) -> None:
     playing = Playing(TWO)
-    own = script(turn(says("mine")), id=RUN)
+    own = script(turn(text_response("mine")), id=RUN)
     await put_scenario(playing.state, SESSION, RUN, own)
     assert (await hear(playing, wire, RUN)).text == "mine"
     headers = {"x-mockllm-session": "another"}

@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from tests.engine.turn_scripts import calls, reports, says, script, turn
+from tests.engine.turn_scripts import (
+    final_report_response,
+    script,
+    text_response,
+    tool_call_response,
+    turn,
+)
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
@@ -15,7 +21,7 @@ EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 
 @EVERY_WIRE
 async def test_default_usage_is_64_32_96(wire: WireName) -> None:
-    playing = Playing(script(turn(says("one")), id="run"))
+    playing = Playing(script(turn(text_response("one")), id="run"))
     for said in ("run", "nobody"):
         _, _, body = await playing.ask(talk(wire, said))
         assert tokens_of(wire, body, stream=False) == (64, 32)
@@ -32,7 +38,7 @@ async def test_scripted_usage_is_sent_in_each_wires_own_terms() -> None:
         "cacheReadInputTokens": 40,
         "cacheWriteInputTokens": 45,
     }
-    playing = Playing(script(turn(says("a", tokenUsage=usage))))
+    playing = Playing(script(turn(text_response("a", tokenUsage=usage))))
     _, _, body = await playing.ask(talk("openai", "script"))
     sent = json.loads(body)["usage"]
     assert [sent[f"{key}_tokens"] for key in ("prompt", "completion", "total")] == [90, 30, 125]
@@ -48,7 +54,7 @@ async def test_scripted_usage_is_sent_in_each_wires_own_terms() -> None:
 @EVERY_WIRE
 async def test_provider_metadata_preservation(wire: WireName) -> None:
     metadata = {"actualProvider": "router/x", "costs": [0.5], "openai": {"tier": 1}}
-    playing = Playing(script(turn(says("a", providerMetadata=metadata))))
+    playing = Playing(script(turn(text_response("a", providerMetadata=metadata))))
     _, _, body = await playing.ask(talk(wire, "script"))
     answer = json.loads(body)
     assert (answer["actualProvider"], answer["costs"]) == ("router/x", [0.5])
@@ -61,7 +67,8 @@ async def test_large_response_handling(wire: WireName, stream: bool) -> None:
     content, argument = "Zeile – 1\n" * 40_000, "x" * 300_000
     playing = Playing(
         script(
-            turn(reports(content)), turn(calls({"toolName": "f", "arguments": {"a": argument}}), 2)
+            turn(final_report_response(content)),
+            turn(tool_call_response({"toolName": "f", "arguments": {"a": argument}}), 2),
         )
     )
     answer = await hear(playing, wire, "script", stream=stream)
@@ -76,14 +83,16 @@ async def test_templates_of_our_own_form_are_plain_text_in_a_script(
     wire: WireName, stream: bool
 ) -> None:
     text = "{{ request.model }} {{x}} {{ braces }}"
-    response = calls({"toolName": "f", "arguments": {text: [text]}}, assistantText=text)
+    response = tool_call_response(
+        {"toolName": "f", "arguments": {text: [text]}}, assistantText=text
+    )
     answer = await hear(Playing(script(turn(response))), wire, "script", stream=stream)
     assert (answer.text, answer.calls) == (text, called(wire, ("call-1", "f", {text: [text]})))
 
 
 @EVERY_WIRE
 async def test_stream_conversion_gives_the_whole_answer_in_pieces(wire: WireName) -> None:
-    response = calls(
+    response = tool_call_response(
         {"toolName": "f", "assistantText": "then", "arguments": {"a": "some words"}},
         {"toolName": "g", "arguments": {}},
         assistantText="one two three four five six seven",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.serving.playback import Answer
-from tests.engine.turn_scripts import says, script, turn
+from tests.engine.turn_scripts import script, text_response, turn
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
@@ -157,7 +157,7 @@ async def test_attempt_tracking_exactly_so_many_fail_then_none_for_ever(wire: Wi
 async def test_attempts_are_counted_per_scenario_turn_provider_and_session() -> None:
     fails: dict[str, Any] = {"failuresBeforeSuccess": 1}
     playing = Playing(
-        script(turn(**fails), turn(says("two"), 2, **fails), id="a"),
+        script(turn(**fails), turn(text_response("two"), 2, **fails), id="a"),
         script(turn(**fails), id="b"),
     )
     asked: list[tuple[WireName, str, dict[str, Any]]] = [

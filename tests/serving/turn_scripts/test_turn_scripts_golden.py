@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.turn_scripts import examples
+from tests.engine.turn_scripts import shipped_scripts
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
 from tests.serving.turn_scripts.turns import talk
@@ -31,7 +31,7 @@ CASES = [(wire, name, stream) for wire in WIRES for name in ASKED for stream in 
 async def test_answers_are_these_bytes(wire: WireName, name: str, stream: bool) -> None:
     path = GOLDEN / f"{wire}-{name}-{'stream' if stream else 'whole'}.txt"
     id, fields = ASKED[name]
-    _, _, body = await Playing(*examples()).ask(talk(wire, id, stream=stream, **fields))
+    _, _, body = await Playing(*shipped_scripts()).ask(talk(wire, id, stream=stream, **fields))
     if os.environ.get("WRITE_GOLDEN"):
         path.write_bytes(body)
     assert body == path.read_bytes()

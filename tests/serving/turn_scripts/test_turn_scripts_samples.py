@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.turn_scripts import each_collection, examples
+from tests.engine.turn_scripts import each_collection, shipped_scripts
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
 from tests.serving.pipelines import Playing
@@ -88,7 +88,7 @@ async def test_complex_multi_turn_scenarios_are_answered_turn_by_turn(
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_scenario_without_turns_answers_with_the_fallback_step(wire: WireName) -> None:
-    (empty,) = [document for document in examples() if not document["turns"]]
+    (empty,) = [document for document in shipped_scripts() if not document["turns"]]
     playing = Playing(empty)
     _, _, body = await playing.ask(talk(wire, empty["id"]))
     found = heard(wire, body, stream=False)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from scenarios_app.testing.server import RunningServer, running_server
-from tests.engine.turn_scripts import EXAMPLES, examples, says, script, turn
+from tests.engine.turn_scripts import EXAMPLES, script, shipped_scripts, text_response, turn
 from tests.serving.modes import WIRES
 from tests.serving.turn_scripts.turns import talk
 
@@ -20,7 +20,7 @@ def transcript(server: RunningServer) -> list[bytes]:
     answers: list[bytes] = []
     with httpx2.Client(base_url=server.base_url, trust_env=False, timeout=30) as client:
         for wire in WIRES:
-            for document in examples():
+            for document in shipped_scripts():
                 for stream in (False, True):
                     call = talk(
                         wire,
@@ -46,10 +46,10 @@ def test_a_file_of_scripts_is_served_with_the_same_bytes_by_every_process() -> N
 
 def test_a_list_in_one_file_and_a_script_given_to_a_running_server(tmp_path: Path) -> None:
     file = tmp_path / "list.json"
-    file.write_text(json.dumps([script(turn(says("from a list")), id="listed")]))
+    file.write_text(json.dumps([script(turn(text_response("from a list")), id="listed")]))
     with (
         running_server(
-            scenarios=[script(turn(says("given")), id="given")],
+            scenarios=[script(turn(text_response("given")), id="given")],
         ) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False) as client,
     ):

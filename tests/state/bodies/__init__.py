@@ -1,1 +1,1 @@
-"""Long bodies of the journal: packed, stored, deleted and read again."""
+"""Tests of long journal bodies: packed, stored, deleted and read."""

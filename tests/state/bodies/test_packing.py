@@ -1,4 +1,4 @@
-"""Bodies are replaced by parts of blocks, without a database."""
+"""Bodies are replaced by parts of blocks; no database is needed."""
 
 import zlib
 from typing import Any
@@ -19,14 +19,14 @@ from tests.state.entries import entry
 from tests.support.agent_traffic import agent_turns
 
 
-def row(request: bytes = b"", response: bytes = b"") -> Row:
+def make_row(request: bytes = b"", response: bytes = b"") -> Row:
     return row_of(entry(request_body=request, response_body=(response,)), body_bytes=10_000_000)
 
 
-def unpacked(packed: Row, blocks: dict[int, bytes], of: str = "request") -> bytes:
+def unpack_body(packed: Row, blocks: dict[int, bytes], kind: str = "request") -> bytes:
     texts = {block: bodies.decompress(data) for block, data in blocks.items()}
     assert packed.parts is not None
-    return b"".join(texts[block][at : at + size] for block, at, size in packed.parts[of])
+    return b"".join(texts[block][at : at + size] for block, at, size in packed.parts[kind])
 
 
 @pytest.mark.parametrize(
@@ -51,55 +51,57 @@ def test_growth_in_the_middle_leaves_most_pieces_equal() -> None:
     assert sum(map(len, second - first)) < 5_000
 
 
-def test_turns_of_an_agent_store_what_is_new() -> None:
-    packer, turns, stored = BodyPacker(), list(agent_turns()), dict[int, bytes]()
-    sizes = []
+def test_turns_of_an_agent_store_only_new_pieces() -> None:
+    packer, turns, stored_blocks = BodyPacker(), list(agent_turns()), dict[int, bytes]()
+    new_sizes = []
     for body in turns:
-        (packed,), blocks, ids = packer.pack([row(body)])
-        stored |= blocks
-        sizes.append(sum(map(len, blocks.values())))
-        assert packed.request_text == ""
-        assert unpacked(packed, stored).decode() == body.decode()
-        assert ids <= stored.keys()
+        (packed_row,), blocks, ids = packer.pack([make_row(body)])
+        stored_blocks |= blocks
+        new_sizes.append(sum(map(len, blocks.values())))
+        assert packed_row.request_text == ""
+        assert unpack_body(packed_row, stored_blocks).decode() == body.decode()
+        assert ids <= stored_blocks.keys()
     assert 80_000 < len(turns[0]) < len(turns[-1]) < 130_000
-    assert max(sizes[1:]) < 3_000
-    assert sum(sizes) < sum(map(len, turns)) / 20
+    assert max(new_sizes[1:]) < 3_000
+    assert sum(new_sizes) < sum(map(len, turns)) / 20
 
 
 def test_sessions_share_tools_and_instructions() -> None:
     packer = BodyPacker()
-    _, first, _ = packer.pack([row(next(agent_turns(1)))])
-    _, second, _ = packer.pack([row(next(agent_turns(2)))])
+    _, first, _ = packer.pack([make_row(next(agent_turns(1)))])
+    _, second, _ = packer.pack([make_row(next(agent_turns(2)))])
     (first_size,), (second_size,) = (map(len, blocks.values()) for blocks in (first, second))
     assert second_size < first_size / 10
 
 
 def test_rows_of_one_batch_share_blocks() -> None:
-    packed, blocks, ids = BodyPacker().pack([row(body) for body in agent_turns(turns=3)])
+    packed_rows, blocks, ids = BodyPacker().pack([make_row(body) for body in agent_turns(turns=3)])
     assert len(blocks) == 3
     assert ids == blocks.keys()
-    bodies_again = [unpacked(one, blocks) for one in packed]
-    assert bodies_again == list(agent_turns(turns=3))
+    unpacked_bodies = [unpack_body(packed_row, blocks) for packed_row in packed_rows]
+    assert unpacked_bodies == list(agent_turns(turns=3))
 
 
 def test_short_bodies_stay_in_their_row() -> None:
-    rows = [row(b"x" * MAX_TEXT_CHARS, b"y" * MAX_TEXT_CHARS)]
+    rows = [make_row(b"x" * MAX_TEXT_CHARS, b"y" * MAX_TEXT_CHARS)]
     packed, blocks, ids = BodyPacker().pack(rows)
     assert (list(packed), blocks, ids) == (rows, {}, set())
 
 
 def test_long_response_is_a_part_of_one_block() -> None:
     stream = b"".join(b'data: {"id": "%d"}\n\n' % number for number in range(5_000))
-    (packed,), blocks, _ = BodyPacker().pack([row(b"{}", stream)])
+    (packed,), blocks, _ = BodyPacker().pack([make_row(b"{}", stream)])
     assert len(blocks) == 1
     assert (packed.request_text, packed.response_text) == ("{}", "")
-    assert unpacked(packed, blocks, "response") == stream
+    assert unpack_body(packed, blocks, "response") == stream
 
 
 def test_responses_of_one_batch_share_blocks_of_limited_size() -> None:
     responses = [b"%d " % number * 10_000 for number in range(20)]
-    packed, blocks, ids = BodyPacker().pack([row(b"{}", response) for response in responses])
-    assert [unpacked(one, blocks, "response") for one in packed] == responses
+    packed_rows, blocks, ids = BodyPacker().pack(
+        [make_row(b"{}", response) for response in responses]
+    )
+    assert [unpack_body(packed_row, blocks, "response") for packed_row in packed_rows] == responses
     assert ids == blocks.keys()
     sizes = [len(bodies.decompress(data)) for data in blocks.values()]
     assert sum(sizes) == sum(map(len, responses))
@@ -109,17 +111,17 @@ def test_responses_of_one_batch_share_blocks_of_limited_size() -> None:
 
 def test_packer_that_forgets_stores_everything_again() -> None:
     packer, body = BodyPacker(), next(agent_turns())
-    packer.pack([row(body)])
+    packer.pack([make_row(body)])
     packer.forget()
-    (packed,), blocks, ids = packer.pack([row(body)])
+    (packed,), blocks, ids = packer.pack([make_row(body)])
     assert ids == blocks.keys()
-    assert unpacked(packed, blocks) == body
+    assert unpack_body(packed, blocks) == body
 
 
 def test_packer_of_another_thread_knows_no_pieces() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    packer, rows = BodyPacker(), [row(next(agent_turns()))]
+    packer, rows = BodyPacker(), [make_row(next(agent_turns()))]
     packer.pack(rows)
     with ThreadPoolExecutor(1) as pool:
         _, blocks, ids = pool.submit(packer.pack, rows).result()
@@ -138,8 +140,8 @@ def test_text_is_compressed_by_zlib_without_zstd(monkeypatch: pytest.MonkeyPatch
     assert zlib.decompress(data) == bodies.decompress(data) == b"text " * 1_000
 
 
-class Zstd:
-    """The two functions of the standard library's module, as far as this code uses them."""
+class FakeZstd:
+    """The two functions of the standard library's module that the product uses."""
 
     MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -154,17 +156,17 @@ class Zstd:
 
 @pytest.fixture(params=["installed", "same functions"])
 def zstd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module of zstd, or one that stands in for it where none is installed."""
+    """Return the zstd module, or a fake with the same functions."""
     if request.param == "installed" and bodies.zstd is None:
         pytest.skip("neither Python 3.14 nor backports.zstd")
     if request.param != "installed":
-        monkeypatch.setattr(bodies, "zstd", Zstd)
+        monkeypatch.setattr(bodies, "zstd", FakeZstd)
     return bodies.zstd
 
 
-def test_text_is_compressed_by_zstd_if_it_is_there(zstd: Any) -> None:
+def test_text_is_compressed_by_zstd_if_installed(zstd: Any) -> None:
     data = bodies.compress(b"text " * 1_000)
-    assert data.startswith(Zstd.MAGIC)
+    assert data.startswith(FakeZstd.MAGIC)
     assert bodies.decompress(data) == b"text " * 1_000
 
 
@@ -172,8 +174,10 @@ def test_zlib_blocks_are_readable_beside_zstd(zstd: Any) -> None:
     assert bodies.decompress(zlib.compress(b"before")) == b"before"
 
 
-def test_block_of_zstd_without_zstd_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Zstd.compress(str(uuid4()).encode(), 1)
+def test_zstd_block_without_zstd_is_an_error_with_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = FakeZstd.compress(str(uuid4()).encode(), 1)
     monkeypatch.setattr(bodies, "zstd", None)
     with pytest.raises(RuntimeError, match=r"install mockllm\[zstd\]"):
         bodies.decompress(data)

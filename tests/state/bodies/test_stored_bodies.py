@@ -1,4 +1,4 @@
-"""Long bodies as the database has them: readable, shared, and deleted with their last row."""
+"""Long bodies in the database: readable, shared, and deleted with their last row."""
 
 import json
 from typing import Any
@@ -21,11 +21,11 @@ CANARY = "canary-1f2e3d4c5b6a"
 pytestmark = pytest.mark.django_db
 
 
-def row(body: bytes, **fields: Any) -> Row:
+def make_row(body: bytes, **fields: Any) -> Row:
     return row_of(entry(request_body=body, **fields), body_bytes=MB)
 
 
-def incompressible(size: int, seed: int = 0) -> bytes:
+def incompressible_body(size: int, seed: int = 0) -> bytes:
     import random
 
     return random.Random(seed).randbytes(size // 2).hex().encode()
@@ -46,31 +46,31 @@ def test_rows_have_the_bodies_that_were_recorded(journal: Journal) -> None:
     for body in turns:
         journal.record(entry(request_body=body, response_body=(stream,)))
         assert journal.flush()
-    stored = ServedRequest.objects.order_by("pk")
-    assert [one.request_body.encode() for one in stored] == turns
-    assert {one.response_body.encode() for one in stored} == {stream}
-    assert {(one.request_text, one.response_text) for one in stored} == {("", "")}
-    assert not any(one.request_cut or one.response_cut for one in stored)
+    rows = ServedRequest.objects.order_by("pk")
+    assert [row.request_body.encode() for row in rows] == turns
+    assert {row.response_body.encode() for row in rows} == {stream}
+    assert {(row.request_text, row.response_text) for row in rows} == {("", "")}
+    assert not any(row.request_cut or row.response_cut for row in rows)
     assert stored_bytes() < sum(map(len, turns)) / 20
 
 
 @pytest.mark.parametrize("size", [MB, MB + 1])
-def test_body_over_a_megabyte_is_cut_and_says_so(journal: Journal, size: int) -> None:
-    body = incompressible(MB) + b"x" * (size - MB)
+def test_body_over_a_megabyte_is_cut_and_marked(journal: Journal, size: int) -> None:
+    body = incompressible_body(MB) + b"x" * (size - MB)
     journal.record(entry(request_body=body, response_body=(body[:MB], body[MB:])))
     journal.flush()
-    stored = ServedRequest.objects.get()
-    assert (stored.request_bytes, stored.response_bytes) == (size, size)
-    assert stored.request_cut is stored.response_cut is (size > MB)
-    assert stored.request_body == stored.response_body == body[:MB].decode()
+    row = ServedRequest.objects.get()
+    assert (row.request_bytes, row.response_bytes) == (size, size)
+    assert row.request_cut is row.response_cut is (size > MB)
+    assert row.request_body == row.response_body == body[:MB].decode()
 
 
 def test_row_of_an_earlier_version_is_readable() -> None:
     body = '{"a": "' + "x" * 65_000
-    columns = row(b"{}")._asdict() | {"request_text": body, "request_cut": True}
+    columns = make_row(b"{}")._asdict() | {"request_text": body, "request_cut": True}
     ServedRequest.objects.create(**columns)
-    stored = ServedRequest.objects.get()
-    assert (stored.request_body, stored.parts) == (body, None)
+    row = ServedRequest.objects.get()
+    assert (row.request_body, row.parts) == (body, None)
 
 
 def test_secrets_of_long_bodies_are_in_no_block(journal: Journal) -> None:
@@ -85,23 +85,23 @@ def test_secrets_of_long_bodies_are_in_no_block(journal: Journal) -> None:
         )
     )
     journal.flush()
-    stored = ServedRequest.objects.get()
+    row = ServedRequest.objects.get()
     texts = [bodies.decompress(bytes(block.data)).decode() for block in BodyBlock.objects.all()]
     assert texts
-    assert not any(CANARY in text for text in (*texts, json.dumps(stored.parts)))
-    assert stored.request_body == body.replace(CANARY, "***5b6a")
+    assert not any(CANARY in text for text in (*texts, json.dumps(row.parts)))
+    assert row.request_body == body.replace(CANARY, "***5b6a")
 
 
-def test_blocks_that_are_gone_are_stored_again() -> None:
+def test_deleted_blocks_are_stored_again() -> None:
     first, second, third = agent_turns(turns=3)
-    table.insert([row(first)])
+    table.insert([make_row(first)])
     ServedRequest.objects.all().delete()
     table.trim_bytes(10**9)
     assert not BodyBlock.objects.exists()
-    table.insert([row(second)])
-    table.insert([row(third)])
-    stored = ServedRequest.objects.order_by("pk")
-    assert [one.request_body.encode() for one in stored] == [second, third]
+    table.insert([make_row(second)])
+    table.insert([make_row(third)])
+    rows = ServedRequest.objects.order_by("pk")
+    assert [row.request_body.encode() for row in rows] == [second, third]
 
 
 def test_rows_after_a_failed_write_refer_to_stored_blocks_only(
@@ -110,91 +110,93 @@ def test_rows_after_a_failed_write_refer_to_stored_blocks_only(
     first, second = agent_turns(turns=2)
     insert = rows.insert
 
-    def failing(model: Any, *arguments: Any, **options: Any) -> None:
+    def fail_to_insert(model: Any, *arguments: Any, **options: Any) -> None:
         if model is ServedRequest:
             raise DatabaseError("the disk is full")
         insert(model, *arguments, **options)
 
-    monkeypatch.setattr(rows, "insert", failing)
+    monkeypatch.setattr(rows, "insert", fail_to_insert)
     with pytest.raises(DatabaseError):
-        table.insert([row(first)])
+        table.insert([make_row(first)])
     monkeypatch.undo()
     assert not BodyBlock.objects.exists()
-    table.insert([row(second)])
+    table.insert([make_row(second)])
     assert ServedRequest.objects.get().request_body.encode() == second
 
 
-def test_rows_of_short_bodies_touch_no_block() -> None:
+def test_short_bodies_need_no_query_of_blocks() -> None:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        table.insert([row(b"{}"), row(b"x" * 8_000)])
+        table.insert([make_row(b"{}"), make_row(b"x" * 8_000)])
     assert not any("bodyblock" in query["sql"] for query in queries.captured_queries)
 
 
-def test_oldest_rows_leave_if_bodies_take_too_many_bytes() -> None:
+def test_oldest_rows_are_deleted_beyond_the_byte_limit() -> None:
     for number in range(10):
-        body = incompressible(20_000, number)
-        table.insert([row(body, path=f"/{number}", scenario="a", step_key="1")])
-        table.insert([row(b"{}", path=f"/short-{number}")])
+        body = incompressible_body(20_000, number)
+        table.insert([make_row(body, path=f"/{number}", scenario="a", step_key="1")])
+        table.insert([make_row(b"{}", path=f"/short-{number}")])
     limit = stored_bytes() // 2
     table.trim_bytes(limit)
-    left = list(ServedRequest.objects.order_by("pk"))
-    assert [one.path for one in left][:2] == ["/short-4", "/5"]
+    remaining_rows = list(ServedRequest.objects.order_by("pk"))
+    assert [row.path for row in remaining_rows][:2] == ["/short-4", "/5"]
     assert limit * 0.8 < stored_bytes() <= limit
-    assert left[1].request_body.encode() == incompressible(20_000, 5)
+    assert remaining_rows[1].request_body.encode() == incompressible_body(20_000, 5)
     assert PastAnswers.objects.get().count == 5
 
 
-def test_block_stays_as_long_as_a_row_refers_to_it() -> None:
+def test_block_is_deleted_with_its_last_row() -> None:
     turns = list(agent_turns())
     for body in turns:
-        table.insert([row(body)])
+        table.insert([make_row(body)])
     table.trim(3)
     blocks = BodyBlock.objects.count()
     table.trim_bytes(10**9)
-    stored = ServedRequest.objects.order_by("pk")
-    assert [one.request_body.encode() for one in stored] == turns[-3:]
+    rows = ServedRequest.objects.order_by("pk")
+    assert [row.request_body.encode() for row in rows] == turns[-3:]
     # All turns share tools and conversation; only cache marks are new in each.
     assert BodyBlock.objects.count() == blocks
-    stored.delete()
+    rows.delete()
     table.trim_bytes(10**9)
     assert not BodyBlock.objects.exists()
 
 
-def test_journal_holds_its_limit_of_bytes(journal: Journal, settings: Settings) -> None:
+def test_journal_stays_below_its_byte_limit(journal: Journal, settings: Settings) -> None:
     settings.MOCKLLM_JOURNAL_BYTES = 200_000
     for number in range(40):
-        journal.record(entry(request_body=incompressible(20_000, number), path=f"/{number}"))
+        journal.record(entry(request_body=incompressible_body(20_000, number), path=f"/{number}"))
         assert journal.flush()
         assert stored_bytes() <= 200_000
-    left = list(ServedRequest.objects.order_by("pk"))
-    assert 10 <= len(left) < 20
-    assert left[-1].path == "/39"
-    assert [one.request_bytes for one in left] == [len(one.request_body) for one in left]
+    remaining_rows = list(ServedRequest.objects.order_by("pk"))
+    assert 10 <= len(remaining_rows) < 20
+    assert remaining_rows[-1].path == "/39"
+    assert [row.request_bytes for row in remaining_rows] == [
+        len(row.request_body) for row in remaining_rows
+    ]
 
 
 def test_reading_a_conversation_reads_each_block_once(journal: Journal) -> None:
     for body in agent_turns():
         journal.record(entry(request_body=body))
         journal.flush()
-    stored = list(ServedRequest.objects.order_by("pk"))
+    rows = list(ServedRequest.objects.order_by("pk"))
     bodies._cache.clear()
     with CaptureQueriesContext(connection) as queries:
-        for one in stored * 2:
-            assert one.request_body
+        for row in rows * 2:
+            assert row.request_body
     # Each turn but the first adds a block; queries of the second round would double the number.
-    assert len(queries) <= len(stored)
+    assert len(queries) <= len(rows)
 
 
 def test_row_that_is_deleted_while_it_is_read_has_no_text() -> None:
-    table.insert([row(next(agent_turns()))])
-    stored = ServedRequest.objects.get()
+    table.insert([make_row(next(agent_turns()))])
+    row = ServedRequest.objects.get()
     ServedRequest.objects.all().delete()
     table.trim_bytes(0)
-    assert stored.request_body == ""
+    assert row.request_body == ""
 
 
 def test_lint_knows_the_tools_of_long_bodies() -> None:
-    table.insert([row(next(agent_turns()))])
+    table.insert([make_row(next(agent_turns()))])
     assert {"Tool0", "Tool17"} <= offered_tools()

@@ -1,4 +1,4 @@
-"""Entries that wait in memory: large ones are written without a reader, and memory has a limit."""
+"""Entries that wait in memory: large ones are written early, and memory is limited."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from pytest_django import Settings
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import ENTRY_BYTES, MAX_UNREAD_ENTRY_BYTES, Journal
 from scenarios_app.models import BodyBlock, ServedRequest
-from tests.state.entries import entry, paths
+from tests.state.entries import entry, journal_paths
 from tests.support.agent_traffic import agent_turns
 
 
@@ -24,14 +24,14 @@ def test_large_entry_is_written_with_those_before_it(unread: Journal) -> None:
     unread.record(entry(path="/large", request_body=b"x" * MAX_UNREAD_ENTRY_BYTES))
     unread.record(entry(path="/later"))
     assert unread.stop()
-    assert paths() == ["/small", "/large"]
+    assert journal_paths() == ["/small", "/large"]
     assert unread.waiting_bytes == ENTRY_BYTES
 
 
 def test_entry_of_usual_size_waits_for_a_reader(unread: Journal) -> None:
     unread.record(entry(request_body=b"x" * 30_000, response_body=(b"y" * 30_000,)))
     assert unread.stop()
-    assert paths() == []
+    assert journal_paths() == []
 
 
 def test_entries_beyond_the_memory_are_dropped_and_counted(
@@ -46,7 +46,7 @@ def test_entries_beyond_the_memory_are_dropped_and_counted(
     assert unread.waiting_bytes <= 6 * ENTRY_BYTES
     monkeypatch.undo()
     unread.flush()
-    assert paths() == [f"/{number}" for number in range(6)]
+    assert journal_paths() == [f"/{number}" for number in range(6)]
 
 
 def test_ring_of_an_agents_requests_takes_a_fraction_of_their_bytes(
@@ -57,7 +57,7 @@ def test_ring_of_an_agents_requests_takes_a_fraction_of_their_bytes(
     for body in turns:
         unread.record(entry(request_body=body))
     assert unread.flush()
-    stored = ServedRequest.objects.order_by("pk")
-    assert [one.request_body.encode() for one in stored] == turns[-60:]
-    blocks = sum(len(block.data) for block in BodyBlock.objects.all())
-    assert blocks < sum(map(len, turns[-60:])) / 30
+    rows = ServedRequest.objects.order_by("pk")
+    assert [row.request_body.encode() for row in rows] == turns[-60:]
+    block_bytes = sum(len(block.data) for block in BodyBlock.objects.all())
+    assert block_bytes < sum(map(len, turns[-60:])) / 30

@@ -1,9 +1,9 @@
-"""A database of the version before blocks: its rows keep their bodies, and new rows join them."""
+"""A database of the version before blocks: old rows keep their bodies beside new rows."""
 
 import json
 from pathlib import Path
 
-from tests.state.outside import run
+from tests.state.other_process import run_script
 
 UPGRADE = """
 import json
@@ -34,7 +34,7 @@ print(json.dumps([
 
 
 def test_rows_of_the_version_before_keep_their_bodies(empty_database: str, tmp_path: Path) -> None:
-    rows = json.loads(run(empty_database, UPGRADE, folder=tmp_path))
+    rows = json.loads(run_script(empty_database, UPGRADE, folder=tmp_path))
     assert rows == [
         ["old", "üüüü", 10, "answer", True],
         ["old", "üüüü", 65_536, "answer", True],

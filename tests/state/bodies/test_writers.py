@@ -1,4 +1,4 @@
-"""Several processes write and prune long bodies of one database, and one of them is killed."""
+"""Several processes write and prune long bodies in one database, and one of them is killed."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.state.outside import run, running
+from tests.state.other_process import run_script, start_script
 
 LIMIT = 300_000
 PROCESSES = 3
 # Each row shares the instructions of its process, which are long enough to take a block.
-WRITES = """
+WRITE_SCRIPT = """
 import random
 from tests.state.entries import entry
 from scenarios_app.journal import journal
@@ -25,7 +25,7 @@ for number in range(60):
         assert journal.flush()
 assert journal.stop() and not journal.failed and not journal.dropped
 """
-READS = """
+READ_SCRIPT = """
 import json
 from scenarios_app.models import BodyBlock, ServedRequest
 rows = list(ServedRequest.objects.order_by("pk"))
@@ -36,7 +36,7 @@ print(json.dumps({
     "whole": all(len(row.request_body) == row.request_bytes > 24_000 for row in rows),
 }))
 """
-ENDLESS = """
+ENDLESS_SCRIPT = """
 from itertools import count
 from tests.state.entries import entry
 from tests.support.agent_traffic import agent_turns
@@ -48,7 +48,7 @@ for number, session in enumerate(count()):
         assert journal.flush()
         print("written", flush=True)
 """
-READS_TURNS = """
+READ_TURNS_SCRIPT = """
 import json
 from scenarios_app.models import ServedRequest
 rows = list(ServedRequest.objects.order_by("pk"))
@@ -62,21 +62,21 @@ def test_writers_that_prune_together_keep_rows_readable(
     shared_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOCKLLM_JOURNAL_BYTES", str(LIMIT))
-    scripts = [WRITES.format(seed=seed) for seed in range(PROCESSES)]
+    scripts = [WRITE_SCRIPT.format(seed=seed) for seed in range(PROCESSES)]
     with ThreadPoolExecutor(PROCESSES) as pool:
-        list(pool.map(lambda script: run(shared_database, script, folder=tmp_path), scripts))
-    found = json.loads(run(shared_database, READS, folder=tmp_path))
-    assert found["whole"]
-    assert found["last"] == ["/59"]
+        list(pool.map(lambda script: run_script(shared_database, script, folder=tmp_path), scripts))
+    summary = json.loads(run_script(shared_database, READ_SCRIPT, folder=tmp_path))
+    assert summary["whole"]
+    assert summary["last"] == ["/59"]
     # Each process trims when it has written a twentieth of the limit, and a batch may be larger.
-    assert LIMIT / 2 < found["stored"] <= LIMIT * (1 + PROCESSES * 0.3)
-    assert 0 < found["rows"] < PROCESSES * 60
+    assert LIMIT / 2 < summary["stored"] <= LIMIT * (1 + PROCESSES * 0.3)
+    assert 0 < summary["rows"] < PROCESSES * 60
 
 
 def test_process_that_is_killed_leaves_readable_rows(shared_database: str, tmp_path: Path) -> None:
-    with running(shared_database, ENDLESS, folder=tmp_path) as process:
+    with start_script(shared_database, ENDLESS_SCRIPT, folder=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
         process.kill()
         process.wait()
-    assert int(run(shared_database, READS_TURNS, folder=tmp_path)) >= 40
+    assert int(run_script(shared_database, READ_TURNS_SCRIPT, folder=tmp_path)) >= 40

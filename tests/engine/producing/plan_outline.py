@@ -1,4 +1,4 @@
-"""Plans of answers, and what is seen of them."""
+"""Plans of answers, and their outlines as text."""
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice
 from scenarios_app.engine.parts import (
@@ -13,10 +13,10 @@ from scenarios_app.engine.producing.plan import TimedEvent, plan
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 
-AB = Choice((TextPart("a b"), ToolCallPart("id", "f", "{}")), "tool_calls")
+TEXT_AND_CALL = Choice((TextPart("a b"), ToolCallPart("id", "f", "{}")), "tool_calls")
 
 
-def planned(
+def build_plan(
     response: CanonicalResponse,
     pacing: Pacing = Pacing(words_per_chunk=1),  # noqa: B008
     *,
@@ -29,7 +29,10 @@ def planned(
 
 
 def outline(timed: tuple[TimedEvent, ...]) -> list[str]:
-    """A plan in short: `+0` part 0 starts, `0:text` a delta of it, `-0` it ends, `.` a finish."""
+    """Return a plan as short texts.
+
+    `+0` starts part 0, `0:text` is a delta of it, `-0` ends it, `.` is a finish, `!` a fault.
+    """
     lines = []
     for _, event in timed:
         match event:

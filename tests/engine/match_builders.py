@@ -1,4 +1,4 @@
-"""Requests and scenarios in few words."""
+"""Build requests, conditions, matches and scenarios for tests of the engine."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,24 +29,26 @@ from scenarios_app.engine.scenario import Scenario, Step
 CHAT = "/v1/chat/completions"
 
 
-def say(role: Role, *texts: str) -> Message:
+def text_message(role: Role, *texts: str) -> Message:
     return Message(role, tuple(TextPart(text) for text in texts))
 
 
-def called(name: str, arguments: str = "{}", call_id: str = "call_1") -> Message:
+def tool_call_message(name: str, arguments: str = "{}", call_id: str = "call_1") -> Message:
     return Message("assistant", (ToolCallPart(call_id, name, arguments),))
 
 
-def result(
+def tool_result_message(
     content: str, name: str = "get_weather", call_id: str = "call_1", is_error: bool = False
 ) -> Message:
     return Message("tool", (ToolResultPart(call_id, name, content, is_error),))
 
 
-def ask(*messages: Message | str, tools: Sequence[str] = (), **fields: Any) -> CanonicalRequest:
-    """A chat request to OpenAI; strings are user messages."""
+def chat_request(
+    *messages: Message | str, tools: Sequence[str] = (), **fields: Any
+) -> CanonicalRequest:
+    """Return a chat request to OpenAI; strings become user messages."""
     defaults = {"provider": "openai", "path": CHAT, "route": CHAT, "model": "gpt-4o", **fields}
-    request_messages = tuple(say("user", m) if isinstance(m, str) else m for m in messages)
+    request_messages = tuple(text_message("user", m) if isinstance(m, str) else m for m in messages)
     return CanonicalRequest(
         messages=request_messages, tools=tuple(Tool(name) for name in tools), **defaults
     )
@@ -61,18 +63,18 @@ Texts: TypeAlias = Sequence[TextCondition]
 NamedTexts: TypeAlias = Sequence[tuple[str, TextCondition]]
 
 
-def message(
+def message_condition(
     text: TextCondition = ANY_TEXT, role: Role | None = None, which: Which = "last"
 ) -> MessageCondition:
     subject = Subject(MessageCondition.read_texts, role or "", which)
     return MessageCondition("", subject, (text,))
 
 
-def tool_call(name: str | None = None, arguments: Json = None) -> ToolCallCondition:
+def tool_call_condition(name: str | None = None, arguments: Json = None) -> ToolCallCondition:
     return ToolCallCondition("", name, arguments)
 
 
-def tool_result(
+def tool_result_condition(
     text: TextCondition = ANY_TEXT,
     tool_call_id: str | None = None,
     name: str | None = None,
@@ -81,7 +83,7 @@ def tool_result(
     return ToolResultCondition("", text, tool_call_id, name, is_error)
 
 
-def when(
+def build_match(
     *,
     provider: Texts = (),
     path: Texts = (),
@@ -94,34 +96,34 @@ def when(
     headers: NamedTexts = (),
     metadata: NamedTexts = (),
 ) -> Match:
-    """Conditions of every kind, also such as no document may hold."""
+    """Return a match with conditions of any kind, including those that no document can hold."""
     return Match(
         (
-            *_one_of(ProviderCondition, provider),
-            *_one_of(PathCondition, path),
-            *_one_of(ModelCondition, model),
+            *_alternatives(ProviderCondition, provider),
+            *_alternatives(PathCondition, path),
+            *_alternatives(ModelCondition, model),
             *StreamCondition.compile(stream, "match.stream"),
-            *_numbered(messages),
+            *_numbered_conditions(messages),
             *OfferedToolCondition.compile(list(tools), "match.tools"),
-            *_numbered(tool_calls),
-            *_numbered(tool_results),
-            *_named(HeaderCondition, [(name.lower(), text) for name, text in headers]),
-            *_named(MetadataCondition, metadata),
+            *_numbered_conditions(tool_calls),
+            *_numbered_conditions(tool_results),
+            *_named_conditions(HeaderCondition, [(name.lower(), text) for name, text in headers]),
+            *_named_conditions(MetadataCondition, metadata),
         )
     )
 
 
-def _one_of(kind: type[SubjectTextCondition], texts: Texts) -> Iterator[Condition]:
+def _alternatives(kind: type[SubjectTextCondition], texts: Texts) -> Iterator[Condition]:
     if texts:
         yield kind(f"match.{kind.key}", Subject(kind.read_texts), tuple(texts))  # type: ignore[attr-defined]
 
 
-def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    for number, one in enumerate(conditions):
-        yield replace(one, field=f"match.{one.key}[{number}]")
+def _numbered_conditions(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    for number, condition in enumerate(conditions):
+        yield replace(condition, field=f"match.{condition.key}[{number}]")
 
 
-def _named(kind: type[SubjectTextCondition], texts: NamedTexts) -> Iterator[Condition]:
+def _named_conditions(kind: type[SubjectTextCondition], texts: NamedTexts) -> Iterator[Condition]:
     for name, text in texts:
         subject = Subject(kind.read_texts, name)  # type: ignore[attr-defined]
         yield kind(f"match.{kind.key}.{name}", subject, (text,))
@@ -140,7 +142,7 @@ class MatchResult:
 def match_request(
     match: Match, request: CanonicalRequest, *, turn: int | None = None
 ) -> MatchResult:
-    """What a step with this match, for this turn, makes of a request."""
+    """Return the result of one step's match, with its turn condition, for a request."""
     conditions, reader = match.with_turn(turn), RequestReader(request)
     mismatches = conditions.mismatches(reader)
     return MatchResult(
@@ -157,28 +159,28 @@ def explain_match(
     return match.with_turn(turn).condition_results(RequestReader(request))
 
 
-def on(role: Role | None = "user", which: Which = "last", **condition: Any) -> Match:
-    """A match on one message."""
-    return when(messages=(message(TextCondition(**condition), role, which),))
+def message_match(role: Role | None = "user", which: Which = "last", **condition: Any) -> Match:
+    """Return a match with a condition on one message."""
+    return build_match(messages=(message_condition(TextCondition(**condition), role, which),))
 
 
-def call(name: str | None = None, arguments: Json = None) -> Match:
-    """A match on an earlier tool call."""
-    return when(tool_calls=(tool_call(name, arguments),))
+def tool_call_match(name: str | None = None, arguments: Json = None) -> Match:
+    """Return a match with a condition on an earlier tool call."""
+    return build_match(tool_calls=(tool_call_condition(name, arguments),))
 
 
-def gave(text: TextCondition | None = None, **fields: Any) -> Match:
-    """A match on a tool result."""
-    return when(tool_results=(tool_result(text or ANY_TEXT, **fields),))
+def tool_result_match(text: TextCondition | None = None, **fields: Any) -> Match:
+    """Return a match with a condition on a tool result."""
+    return build_match(tool_results=(tool_result_condition(text or ANY_TEXT, **fields),))
 
 
-def saying(**condition: Any) -> Match:
-    """A match on the last user message."""
-    return on(**condition)
+def user_text_match(**condition: Any) -> Match:
+    """Return a match with a condition on the last user message."""
+    return message_match(**condition)
 
 
 def step(match: Match | None = None, key: str = "k", **fields: Any) -> Step:
-    return Step(**{"key": key, "label": key, "match": match or when(), **fields})
+    return Step(**{"key": key, "label": key, "match": match or build_match(), **fields})
 
 
 def scenario(name: str, *steps: Step, **fields: Any) -> Scenario:

@@ -1,4 +1,4 @@
-"""What the processes can be told to do to scenarios, their drafts and the journal."""
+"""Operations on scenarios, drafts and the journal; each returns a JSON object with its result."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def scenario(name: str, text: str = "Hi.") -> dict[str, Any]:
 
 
 def texts(name: str) -> dict[str, Any]:
-    """The answers of a scenario, and what its history has of steps that were not deleted."""
-    stored = Scenario.objects.get(name=name)
-    records = Step.history.filter(scenario_id=stored.pk)
+    """Return the answers of a scenario, and those in the history of steps that were not deleted."""
+    scenario_row = Scenario.objects.get(name=name)
+    records = Step.history.filter(scenario_id=scenario_row.pk)
     deleted = records.filter(history_type="-").values("id")
     return {
-        "stored": list(stored.steps.values_list("answer_text", flat=True)),
+        "stored": list(scenario_row.steps.values_list("answer_text", flat=True)),
         "history": list(records.exclude(id__in=deleted).values_list("answer_text", flat=True)),
     }
 
@@ -46,41 +46,41 @@ def restore(pk: int) -> dict[str, Any]:
 
 
 def draft(scenario: int) -> dict[str, Any]:
-    found, made = get_or_create_draft(Scenario.objects.get(pk=scenario))
-    return {"pk": found.pk, "made": made}
+    draft_row, is_created = get_or_create_draft(Scenario.objects.get(pk=scenario))
+    return {"pk": draft_row.pk, "created": is_created}
 
 
 def new_draft(name: str) -> dict[str, Any]:
-    """A draft of no scenario."""
-    found = Draft.objects.create(name=name)
-    found.steps.create(order=1, answer_text="Hi.")
-    return {"pk": found.pk}
+    """Create a draft of no scenario."""
+    draft_row = Draft.objects.create(name=name)
+    draft_row.steps.create(order=1, answer_text="Hi.")
+    return {"pk": draft_row.pk}
 
 
-def look(draft: int) -> dict[str, Any]:
-    """What one who publishes looks at first."""
-    return {"seen": plan_publication(Draft.objects.get(pk=draft)).token}
+def plan(draft: int) -> dict[str, Any]:
+    """Return the token that publishing needs."""
+    return {"token": plan_publication(Draft.objects.get(pk=draft)).token}
 
 
-def publish(draft: int, seen: str) -> dict[str, Any]:
-    return {"published": publish_draft(Draft(pk=draft), seen=seen).name}
+def publish(draft: int, token: str) -> dict[str, Any]:
+    return {"published": publish_draft(Draft(pk=draft), seen=token).name}
 
 
 def scenarios(name: str) -> dict[str, Any]:
-    found = Scenario.objects.filter(name=name)
-    return {"scenarios": found.count(), "drafts": Draft.objects.filter(name=name).count()}
+    rows = Scenario.objects.filter(name=name)
+    return {"scenarios": rows.count(), "drafts": Draft.objects.filter(name=name).count()}
 
 
 def record(paths: list[str], body: bytes = b"") -> dict[str, Any]:
-    """Let the journal write these requests; what it has of them then."""
+    """Let the journal write requests of these paths, and return its rows of them."""
     for path in paths:
         journal.record(entry(path=path, request_body=body))
     flushed = journal.flush()
-    found = ServedRequest.objects.filter(path__in=paths).order_by("pk")
+    rows = ServedRequest.objects.filter(path__in=paths).order_by("pk")
     return {
         "flushed": flushed,
         "failed": journal.failed,
-        "paths": list(found.values_list("path", flat=True)),
+        "paths": list(rows.values_list("path", flat=True)),
     }
 
 

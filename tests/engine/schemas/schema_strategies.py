@@ -1,5 +1,4 @@
-"""JSON Schemas drawn at random: around a value that fits them, so that there is one, or of any
-keywords whatsoever."""
+"""Hypothesis strategies for JSON Schemas: satisfiable ones, and schemas of any keywords."""
 
 import re
 from typing import Any
@@ -25,59 +24,69 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 # A value that is never drawn.
-STRANGE = "no such value"
+NEVER_DRAWN = "no such value"
 
 
 @st.composite
-def satisfiable(draw: st.DrawFn) -> Any:
-    """A schema for which there is a value."""
+def satisfiable_schemas(draw: st.DrawFn) -> Any:
+    """Draw a schema for which a valid value exists."""
     value, definitions = draw(VALUES), {}
-    schema = draw(around(value, definitions))
+    schema = draw(schemas_around(value, definitions))
     return {**schema, "$defs": definitions} if definitions else schema
 
 
 @st.composite
-def around(draw: st.DrawFn, value: Any, definitions: dict[str, Any], depth: int = 0) -> Any:
-    """A schema that a value fits."""
-    schema = draw(_plain(value, definitions, depth))
+def schemas_around(draw: st.DrawFn, value: Any, definitions: dict[str, Any], depth: int = 0) -> Any:
+    """Draw a schema in which the value is valid."""
+    schema = draw(_typed_schema(value, definitions, depth))
     if depth > 3:
         return schema
-    other = {"const": STRANGE}
+    impossible_schema = {"const": NEVER_DRAWN}
     match draw(st.integers(0, 11)):
         case 0:
-            return {"anyOf": draw(st.permutations([schema, other, False]))}
+            return {"anyOf": draw(st.permutations([schema, impossible_schema, False]))}
         case 1:
-            return {"oneOf": draw(st.permutations([schema, other]))}
+            return {"oneOf": draw(st.permutations([schema, impossible_schema]))}
         case 2:
-            return {"allOf": [schema, draw(_plain(value, definitions, depth).map(_loose))]}
+            return {
+                "allOf": [
+                    schema,
+                    draw(_typed_schema(value, definitions, depth).map(_without_patterns)),
+                ]
+            }
         case 3:
             name = f"Def{len(definitions)}"
             definitions[name] = schema
             return {"$ref": f"#/$defs/{name}", "description": "by reference"}
         case 4:
-            return {**schema, "not": other}
+            return {**schema, "not": impossible_schema}
         case 5:
-            return {"if": other, "then": False, "else": schema}
+            return {"if": impossible_schema, "then": False, "else": schema}
         case 6:
-            return {"if": draw(_plain(value, definitions, depth).map(_loose)), "then": schema}
+            return {
+                "if": draw(_typed_schema(value, definitions, depth).map(_without_patterns)),
+                "then": schema,
+            }
         case 7:
-            return {"enum": draw(st.permutations([value, STRANGE])), **schema}
+            return {"enum": draw(st.permutations([value, NEVER_DRAWN])), **schema}
         case _:
             return schema
 
 
-def _loose(schema: Any) -> Any:
-    """A schema without patterns: two that must hold of one text are tried alone, not solved."""
+def _without_patterns(schema: Any) -> Any:
+    """Return the schema without patterns: two patterns for one text may exclude each other."""
     match schema:
         case dict():
-            return {key: _loose(each) for key, each in schema.items() if key != "pattern"}
+            return {
+                key: _without_patterns(inner) for key, inner in schema.items() if key != "pattern"
+            }
         case list():
-            return [_loose(each) for each in schema]
+            return [_without_patterns(inner) for inner in schema]
         case _:
             return schema
 
 
-def _plain(value: Any, definitions: dict[str, Any], depth: int) -> st.SearchStrategy[Any]:
+def _typed_schema(value: Any, definitions: dict[str, Any], depth: int) -> st.SearchStrategy[Any]:
     match value:
         case None:
             return st.sampled_from([{"type": "null"}, {"type": ["string", "null"]}, {}])
@@ -133,21 +142,23 @@ def _array(draw: st.DrawFn, value: list[Any], definitions: dict[str, Any], depth
     schema: dict[str, Any] = {"type": "array"}
     first = draw(st.integers(0, len(value)))
     if draw(st.booleans()):
-        schema["prefixItems"] = [draw(around(v, definitions, depth)) for v in value[:first]]
+        schema["prefixItems"] = [draw(schemas_around(v, definitions, depth)) for v in value[:first]]
         schema["items"] = len(value) > first
     elif value and draw(st.booleans()):
-        schema["items"] = {"anyOf": [draw(around(v, definitions, depth)) for v in value]}
-        schema["contains"] = {"anyOf": [draw(around(value[0], definitions, depth))]}
+        schema["items"] = {"anyOf": [draw(schemas_around(v, definitions, depth)) for v in value]}
+        schema["contains"] = {"anyOf": [draw(schemas_around(value[0], definitions, depth))]}
     if draw(st.booleans()):
         schema["minItems"] = draw(st.integers(0, len(value)))
     if draw(st.booleans()):
         schema["maxItems"] = draw(st.integers(len(value), len(value) + 3))
-    if len({repr(v) for v in value}) == len(value) and not {0, 1} & set(map(_hashed, value)):
+    if len({repr(v) for v in value}) == len(value) and not {0, 1} & set(
+        map(_comparable_number, value)
+    ):
         schema["uniqueItems"] = draw(st.booleans())
     return schema
 
 
-def _hashed(value: Any) -> Any:
+def _comparable_number(value: Any) -> Any:
     return value if isinstance(value, int | float) else None
 
 
@@ -155,7 +166,7 @@ def _hashed(value: Any) -> Any:
 def _object(draw: st.DrawFn, value: dict[str, Any], definitions: dict[str, Any], depth: int) -> Any:
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {k: draw(around(v, definitions, depth)) for k, v in value.items()},
+        "properties": {k: draw(schemas_around(v, definitions, depth)) for k, v in value.items()},
         "required": draw(st.permutations(list(value))),
     }
     if draw(st.booleans()):
@@ -226,7 +237,7 @@ KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
     "maxContains": st.integers(0, 3),
     "$ref": st.sampled_from(["#", "#/$defs/D", "#/properties/a", "#/nowhere", "other.json"]),
 }
-_ONE = (
+_SCHEMA_KEYWORDS = (
     "not",
     "items",
     "contains",
@@ -237,15 +248,17 @@ _ONE = (
     "then",
     "else",
 )
-_SEVERAL = ("anyOf", "oneOf", "allOf", "prefixItems")
-_BY_NAME = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_SCHEMA_LIST_KEYWORDS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMA_MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "dependentSchemas")
 
 
 def _with_inner(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     keywords = dict(KEYWORDS)
-    keywords |= dict.fromkeys(_ONE, inner)
-    keywords |= dict.fromkeys(_SEVERAL, st.lists(inner, max_size=3))
-    keywords |= dict.fromkeys(_BY_NAME, st.dictionaries(NAMES | st.just("D"), inner, max_size=3))
+    keywords |= dict.fromkeys(_SCHEMA_KEYWORDS, inner)
+    keywords |= dict.fromkeys(_SCHEMA_LIST_KEYWORDS, st.lists(inner, max_size=3))
+    keywords |= dict.fromkeys(
+        _SCHEMA_MAP_KEYWORDS, st.dictionaries(NAMES | st.just("D"), inner, max_size=3)
+    )
     return _some_of(keywords)
 
 
@@ -255,4 +268,4 @@ def _some_of(draw: st.DrawFn, keywords: dict[str, st.SearchStrategy[Any]]) -> di
     return {key: draw(keywords[key]) for key in chosen}
 
 
-ANY = st.recursive(st.booleans() | _some_of(KEYWORDS), _with_inner, max_leaves=8)
+ANY_SCHEMA = st.recursive(st.booleans() | _some_of(KEYWORDS), _with_inner, max_leaves=8)

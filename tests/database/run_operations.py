@@ -1,4 +1,4 @@
-"""What the processes can be told to do to runs."""
+"""Operations on runs; each returns a JSON object with its result."""
 
 import asyncio
 from typing import Any
@@ -14,21 +14,21 @@ from traces_app.recorder import Recorder, finish_run
 
 
 def say(trace: str, texts: list[str]) -> dict[str, Any]:
-    """Write what a run of this process says after its first event."""
-    lost: list[UUID] = []
+    """Write the texts that a run of this process produces after its first event."""
+    lost_traces: list[UUID] = []
 
     async def write() -> None:
-        recorder = Recorder(lambda trace_id, _: lost.append(trace_id), batch_seconds=3_600)
+        recorder = Recorder(lambda trace_id, _: lost_traces.append(trace_id), batch_seconds=3_600)
         for seq, text in enumerate(texts, start=2):
             recorder.record(UUID(trace), _event(seq, text))
         await recorder.flush()
 
     asyncio.run(write())
-    return {"lost": bool(lost)}
+    return {"lost": bool(lost_traces)}
 
 
 def say_on(trace: str) -> dict[str, Any]:
-    """Say something, go on while it is being written, and end."""
+    """Produce texts before and during a write of the batch, and end the run."""
     return asyncio.run(_say_on(UUID(trace)))
 
 
@@ -47,27 +47,27 @@ async def _say_on(trace: UUID) -> dict[str, Any]:
     await writing
     pending = await recorder.take_pending(trace)
     columns, event = {"status": Status.COMPLETED}, _event(4, ".", "done")
-    ended = await finish_run(trace, pending, columns=columns, event=event)
-    return {"problems": problems, "ended": ended}
+    has_ended = await finish_run(trace, pending, columns=columns, event=event)
+    return {"problems": problems, "ended": has_ended}
 
 
 def end_dead(trace: str) -> dict[str, Any]:
-    """End a run as whoever finds it does whose process renews its lease no more."""
+    """End a run as a process does that finds its lease expired."""
     with standing_still():
         return {"ended": end_dead_runs(Trace.objects.filter(pk=trace))}
 
 
 def events(trace: str) -> dict[str, Any]:
-    found = Trace.objects.get(pk=trace).events.order_by("seq")
-    return {"events": [[event.seq, event.type] for event in found]}
+    rows = Trace.objects.get(pk=trace).events.order_by("seq")
+    return {"events": [[event.seq, event.type] for event in rows]}
 
 
-def written(trace: str) -> dict[str, Any]:
-    """What a run said in the order in which it was written, and what its calls cost."""
-    found = Trace.objects.get(pk=trace)
+def write_order(trace: str) -> dict[str, Any]:
+    """Return the events of a run in the order of writing, and the tokens of its calls."""
+    trace_row = Trace.objects.get(pk=trace)
     return {
-        "seqs": [event.seq for event in found.events.order_by("pk")],
-        "tokens": [call.output_tokens for call in found.calls.order_by("number")],
+        "seqs": [event.seq for event in trace_row.events.order_by("pk")],
+        "tokens": [call.output_tokens for call in trace_row.calls.order_by("number")],
     }
 
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for answers, their pacing and the faults inside them."""
+"""Hypothesis strategies for answers, their pacing and faults inside a stream."""
 
 from hypothesis import strategies as st
 
@@ -24,20 +24,20 @@ PARTS: st.SearchStrategy[AnswerPart] = st.one_of(
 
 @st.composite
 def choices(draw: st.DrawFn) -> Choice:
-    """A choice; a scripted one has its parts cut anywhere and dealt in any order."""
+    """Draw a choice; half of them are scripted, with parts cut anywhere and sent in any order."""
     parts = tuple(draw(st.lists(PARTS, max_size=4)))
     if draw(st.booleans()):
         return Choice(parts, "stop")
     chunked = [i for i in range(len(parts)) if draw(st.booleans())]
-    left = {i: text_of(parts[i]) for i in chunked}
+    remaining_texts = {i: text_of(parts[i]) for i in chunked}
     chunks = []
-    while left:
-        index = draw(st.sampled_from(sorted(left)))
-        size = draw(st.integers(0, len(left[index])))
-        chunks.append(Chunk(index, left[index][:size]))
-        left[index] = left[index][size:]
-        if not left[index]:
-            del left[index]
+    while remaining_texts:
+        index = draw(st.sampled_from(sorted(remaining_texts)))
+        size = draw(st.integers(0, len(remaining_texts[index])))
+        chunks.append(Chunk(index, remaining_texts[index][:size]))
+        remaining_texts[index] = remaining_texts[index][size:]
+        if not remaining_texts[index]:
+            del remaining_texts[index]
     return Choice(parts, "stop", chunks=tuple(chunks))
 
 
@@ -49,7 +49,7 @@ def response_of(*choices: Choice) -> CanonicalResponse:
     return CanonicalResponse("ab", 1735689600, "m", choices, Usage(1, 1))
 
 
-MAX_RESPONSES = st.lists(choices(), min_size=1, max_size=3).map(lambda found: response_of(*found))
+RESPONSES = st.lists(choices(), min_size=1, max_size=3).map(lambda drawn: response_of(*drawn))
 PACINGS = st.builds(
     Pacing,
     first_ms=st.integers(0, 1000),
@@ -58,7 +58,7 @@ PACINGS = st.builds(
     words_per_chunk=st.integers(1, 6),
     jitter=st.floats(0, 1),
 )
-INSIDE = st.builds(
+STREAM_FAULTS = st.builds(
     Fault,
     kind=st.sampled_from(["disconnect", "truncate", "malformed_chunk", "stall", "error_event"]),
     after_chunks=st.integers(0, 40),

@@ -1,4 +1,4 @@
-"""Many requests at once to one server, and how many connections its database has meanwhile."""
+"""Concurrent requests to one server, and the number of its database connections."""
 
 import asyncio
 import json
@@ -18,72 +18,72 @@ CLOSE_ALL = f"""
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE pid IN ({CONNECTIONS.replace("count(*)", "pid")})
 """
-MOMENT = 0.005
-ENDED_SECONDS = 60.0
+POLL_SECONDS = 0.005
+ANSWER_SECONDS = 60.0
 
 
 @dataclass
-class Looked:
-    """The most connections that were seen."""
+class ConnectionMaximum:
+    """The highest number of connections that was observed."""
 
     most: int = 0
-    over: Event = field(default_factory=Event)
+    stopped: Event = field(default_factory=Event)
 
 
 @contextmanager
-def watched(address: str) -> Iterator[Looked]:
-    """Looks at the database's connections again and again, at least once."""
-    looked = Looked()
+def watch_connections(address: str) -> Iterator[ConnectionMaximum]:
+    """Count the connections of the database repeatedly, at least once."""
+    maximum = ConnectionMaximum()
 
-    def look() -> None:
-        with psycopg.connect(address, autocommit=True) as looking:
+    def observe() -> None:
+        with psycopg.connect(address, autocommit=True) as observer:
             while True:
-                looked.most = max(looked.most, connections(looking))
-                if looked.over.wait(MOMENT):
+                maximum.most = max(maximum.most, connections(observer))
+                if maximum.stopped.wait(POLL_SECONDS):
                     return
 
-    thread = Thread(target=look)
+    thread = Thread(target=observe)
     thread.start()
     try:
-        yield looked
+        yield maximum
     finally:
-        looked.over.set()
+        maximum.stopped.set()
         thread.join()
 
 
-def connections(looking: "psycopg.Connection[tuple[int]]") -> int:
-    row = looking.execute(CONNECTIONS).fetchone()
+def connections(observer: "psycopg.Connection[tuple[int]]") -> int:
+    row = observer.execute(CONNECTIONS).fetchone()
     assert row is not None
     return row[0]
 
 
-def close_all(address: str) -> None:
-    """Close every connection from the database's side, as one does that starts anew."""
-    with psycopg.connect(address, autocommit=True) as closing:
-        closing.execute(CLOSE_ALL)
+def close_all_connections(address: str) -> None:
+    """Close every connection from the server's side, as a restarted server does."""
+    with psycopg.connect(address, autocommit=True) as observer:
+        observer.execute(CLOSE_ALL)
 
 
-def statuses(port: int, *paths: str, times: int) -> Counter[int]:
-    """How many of these answers had which status, all asked for at once."""
+def request_statuses(port: int, *paths: str, times: int) -> Counter[int]:
+    """Request all paths concurrently, `times` times each, and count the response statuses."""
 
-    async def ask() -> list[int]:
+    async def request_all() -> list[int]:
         return await asyncio.gather(*(_status(port, path) for path in paths * times))
 
-    return Counter(asyncio.run(ask()))
+    return Counter(asyncio.run(request_all()))
 
 
 async def _status(port: int, path: str) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-    async with asyncio.timeout(ENDED_SECONDS):
+    async with asyncio.timeout(ANSWER_SECONDS):
         answer = await reader.read()
     writer.close()
     return int(answer.split(b" ", 2)[1])
 
 
 @asynccontextmanager
-async def following(port: int, client: str) -> AsyncIterator[None]:
-    """A run of the chat that somebody follows, once it says something."""
+async def follow_run(port: int, client: str) -> AsyncIterator[None]:
+    """Start a chat run and follow it; yield after its first chunk."""
     body = json.dumps({"client_id": client, "message": "Hello"})
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(
@@ -91,7 +91,7 @@ async def following(port: int, client: str) -> AsyncIterator[None]:
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     )
     try:
-        async with asyncio.timeout(ENDED_SECONDS):
+        async with asyncio.timeout(ANSWER_SECONDS):
             await reader.readuntil(b'"type":"chunk"')
         yield
     finally:

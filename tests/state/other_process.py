@@ -1,4 +1,4 @@
-"""Other processes on a database that processes can share: a file, or one made on PostgreSQL."""
+"""Other processes on a shared database: a SQLite file, or a new PostgreSQL database."""
 
 import os
 import subprocess
@@ -26,29 +26,35 @@ def environment(database: str) -> dict[str, str]:
     return {**os.environ, "MOCKLLM_ENV": "dev", "DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
 
 
-def command(database: str, script: str) -> tuple[list[str], dict[str, str]]:
-    """What starts a process that runs `script` after Django is set up."""
+def script_command(database: str, script: str) -> tuple[list[str], dict[str, str]]:
+    """Return the arguments and environment that run `script` after Django is set up."""
     variables = environment(database)
     variables.pop("DJANGO_SETTINGS_MODULE", None)
     return [fork_server.python(), "-P", "-c", SETUP + script], variables
 
 
-def run(database: str, script: str, *, folder: Path) -> str:
-    """Run a script to its end in a process of its own; what it printed."""
-    line, variables = command(database, script)
-    done = subprocess.run(
-        line, env=variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+def run_script(database: str, script: str, *, folder: Path) -> str:
+    """Run a script to its end in another process, and return its output."""
+    arguments, variables = script_command(database, script)
+    completed = subprocess.run(
+        arguments,
+        env=variables,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 @contextmanager
-def running(database: str, script: str, *, folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that runs a script and is spoken to over its pipes."""
-    line, variables = command(database, script)
+def start_script(database: str, script: str, *, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a script in another process with pipes for its input and output."""
+    arguments, variables = script_command(database, script)
     process = subprocess.Popen(
-        line,
+        arguments,
         env=variables,
         cwd=folder,
         text=True,
@@ -64,8 +70,10 @@ def running(database: str, script: str, *, folder: Path) -> Iterator["subprocess
 
 @contextmanager
 def postgres_database(*, empty: bool = False) -> Iterator[str]:
-    """The address of a new database on the machine's PostgreSQL: with tables unless it is to be
-    empty, and nothing in them."""
+    """Return the URL of a new database on the local PostgreSQL, without rows.
+
+    Unless it is to be empty, it has all tables.
+    """
     try:
         import psycopg
 

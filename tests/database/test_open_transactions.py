@@ -1,4 +1,4 @@
-"""A transaction that nobody ended keeps nobody from writing: it is undone before the next work."""
+"""A transaction that was left open is rolled back before the next work of its thread."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,48 +15,48 @@ from mockllm_site.serve.database_threads import DatabaseThread
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def begin() -> None:
+def open_transaction() -> None:
     transaction.atomic().__enter__()
     User.objects.create(username="left open")
 
 
-def write() -> bool:
-    """True if what was left open is gone, and can be taken the place of."""
+def write_and_check() -> bool:
+    """Write a row, and return whether the open transaction was rolled back."""
     with transaction.atomic():
         User.objects.create(username="next")
     return not connection.in_atomic_block and not User.objects.filter(username="left open").exists()
 
 
-def begin_by_hand() -> None:
+def open_without_autocommit() -> None:
     transaction.set_autocommit(False)
     User.objects.create(username="left open")
 
 
-@pytest.mark.parametrize("begun", [begin, begin_by_hand])
-async def test_by_work_of_a_run(
-    caplog: pytest.LogCaptureFixture, begun: Callable[[], None]
+@pytest.mark.parametrize("open_transaction_by", [open_transaction, open_without_autocommit])
+async def test_work_of_a_run_rolls_back_an_open_transaction(
+    caplog: pytest.LogCaptureFixture, open_transaction_by: Callable[[], None]
 ) -> None:
-    await in_database(begun)
-    assert await in_database(write)
+    await in_database(open_transaction_by)
+    assert await in_database(write_and_check)
     # Other connections can see and write it.
     assert await sync_to_async(User.objects.filter(username="next").exists)()
     await sync_to_async(User.objects.create)(username="other")
     assert "a transaction was left open" in caplog.text
 
 
-def test_by_a_request(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_rolls_back_an_open_transaction(caplog: pytest.LogCaptureFixture) -> None:
     thread = DatabaseThread()
-    thread.submit(begin).result()
+    thread.submit(open_transaction).result()
     thread.submit(request_started.send, sender=None).result()
-    assert thread.submit(write).result()
+    assert thread.submit(write_and_check).result()
     User.objects.create(username="other")
     assert "a transaction was left open" in caplog.text
 
 
-def test_others_threads_keep_theirs() -> None:
-    """A test case's transaction, say, stays what it is when a request begins in its thread."""
+def test_open_transaction_of_another_thread_is_kept() -> None:
+    """A request that begins in the thread of a test case keeps the test case's transaction."""
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(begin).result()
+        pool.submit(open_transaction).result()
         pool.submit(request_started.send, sender=None).result()
         assert pool.submit(lambda: connection.in_atomic_block).result()
         pool.submit(roll_back_open_transactions).result()

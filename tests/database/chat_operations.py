@@ -1,5 +1,4 @@
-"""What the processes can be told to do to conversations and comparisons; each gives back what came
-of it."""
+"""Operations on conversations and comparisons; each returns a JSON object with its result."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,11 +23,11 @@ def conversation() -> dict[str, Any]:
 
 
 def send(conversation: str, text: str) -> dict[str, Any]:
-    """Store a message and the run that is to answer it, which nobody starts."""
-    begun = accept_message(
+    """Store a message and its run, which is not started."""
+    accepted = accept_message(
         IncomingMessage(conversation, text, {"": default_profile()}, client_id=READER)
     )
-    return {"trace": str(begun.trace_ids[0])}
+    return {"trace": str(accepted.trace_ids[0])}
 
 
 def delete(conversation: str) -> dict[str, Any]:
@@ -37,23 +36,23 @@ def delete(conversation: str) -> dict[str, Any]:
 
 
 def age(conversation: str) -> dict[str, Any]:
-    """As if its last message were two days old."""
+    """Set the last message two days back."""
     then = timezone.now() - timedelta(days=2)
     return {"aged": Conversation.objects.filter(pk=conversation).update(last_message_at=then)}
 
 
 def forget() -> dict[str, Any]:
-    """Delete what nobody has gone on with for a day."""
+    """Delete the conversations that were not continued for a day."""
     return {"forgotten": prune(timezone.now() - timedelta(days=1)).conversations}
 
 
 def messages(conversation: str) -> dict[str, Any]:
-    found = Message.objects.filter(conversation=conversation).order_by("number")
-    return {"messages": [[row.number, row.sender, row.content] for row in found]}
+    rows = Message.objects.filter(conversation=conversation).order_by("number")
+    return {"messages": [[row.number, row.sender, row.content] for row in rows]}
 
 
 def compare(conversation: str) -> dict[str, Any]:
-    """Store a message and the two runs that are to answer it."""
+    """Store a message and its two runs."""
     profile = default_profile()
     pair = store_pair(
         IncomingMessage(conversation, "Which?", {"a": profile, "b": profile}, client_id=READER),
@@ -66,7 +65,7 @@ def compare(conversation: str) -> dict[str, Any]:
 
 
 def complete(traces: list[str]) -> dict[str, Any]:
-    """As if these runs had answered."""
+    """Mark these runs as completed."""
     return {"runs": Trace.objects.filter(pk__in=traces).update(status=Status.COMPLETED)}
 
 

@@ -1,5 +1,7 @@
-"""One of two processes that write to one database: it does what each line tells it, and stops for
-another line before the statement that it is told to stop at."""
+"""One of two processes that write to one database: it runs the operation of each line.
+
+It waits for another line before the statement that it is to stop at.
+"""
 
 import json
 import sys
@@ -13,13 +15,13 @@ from django.db.backends.signals import connection_created
 
 from chat_app.errors import ChatError
 from scenarios_app.store.drafts import PublishError
-from tests.database import doing_chat, doing_runs, doing_scenarios
+from tests.database import chat_operations, run_operations, scenario_operations
 
-DOING = {**vars(doing_chat), **vars(doing_runs), **vars(doing_scenarios)}
+OPERATIONS = {**vars(chat_operations), **vars(run_operations), **vars(scenario_operations)}
 
 
 class Gate:
-    """Wraps every statement of this process, whatever thread it comes from."""
+    """Wraps every statement of this process, in all its threads."""
 
     def __init__(self) -> None:
         self.before: str | None = None
@@ -28,12 +30,12 @@ class Gate:
         if self not in connection.execute_wrappers:
             connection.execute_wrappers.append(self)
 
-    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+    def __call__(self, execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
         if self.before is not None and sql.startswith(self.before):
             self.before = None
             tell(held=True)
             sys.stdin.readline()
-        return execute(sql, *rest)
+        return execute(sql, *arguments)
 
 
 def tell(**values: Any) -> None:
@@ -47,16 +49,18 @@ def serve(*, migrate: bool) -> None:
         call_command("migrate", verbosity=0)
     tell(ready=True)
     while line := sys.stdin.readline():
-        asked = json.loads(line)
-        gate.before = asked["hold"]
+        request = json.loads(line)
+        gate.before = request["hold"]
         # As at the start of each request.
         close_old_connections()
-        tell(**_done(DOING[asked["what"]], asked["arguments"]))
+        tell(**_run_operation(OPERATIONS[request["operation"]], request["arguments"]))
 
 
-def _done(what: Callable[..., dict[str, Any]], arguments: dict[str, Any]) -> dict[str, Any]:
+def _run_operation(
+    operation: Callable[..., dict[str, Any]], arguments: dict[str, Any]
+) -> dict[str, Any]:
     try:
-        return what(**arguments)
+        return operation(**arguments)
     except ChatError as error:
         return {"refused": error.code}
     except PublishError as error:

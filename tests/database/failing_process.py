@@ -1,5 +1,7 @@
-"""A process on a SQLite file that is full or locked for a while: it tells of a statement that
-fails, and goes on when it hears that it may."""
+"""A process on a SQLite file that is full or locked: it reports each failing statement.
+
+It continues when it reads a line.
+"""
 
 import sys
 from collections.abc import Callable
@@ -12,16 +14,16 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from tests.database.doing_scenarios import record
-from tests.database.writer import tell
+from tests.database.scenario_operations import record
+from tests.database.writer_process import tell
 
-FULL = Path("full")
+FULL_MARKER = Path("full")
 
 
 def serve(*, rows: int) -> None:
-    """Let the journal write rows whose body is 450 KB when it is compressed."""
+    """Let the journal write rows with bodies of 450 KB when compressed."""
     call_command("migrate", verbosity=0)
-    connection_created.connect(_limit)
+    connection_created.connect(_limit_pages)
     tell(ready=True)
     sys.stdin.readline()
     tell(
@@ -32,19 +34,19 @@ def serve(*, rows: int) -> None:
     )
 
 
-def _limit(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+def _limit_pages(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     with connection.cursor() as cursor:
-        # A locked database is an error at once.
+        # A locked database is an error without a wait.
         cursor.execute("PRAGMA busy_timeout = 0")
-        if FULL.exists():
+        if FULL_MARKER.exists():
             cursor.execute("PRAGMA page_count")
             (pages,) = cursor.fetchone()
             cursor.execute(f"PRAGMA max_page_count = {pages}")
-    if _told_of not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_told_of)
+    if _report_error not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_report_error)
 
 
-def _told_of(execute: Callable[..., Any], *statement: Any) -> Any:
+def _report_error(execute: Callable[..., Any], *statement: Any) -> Any:
     try:
         return execute(*statement)
     except OperationalError as error:
