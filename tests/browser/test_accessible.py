@@ -18,8 +18,8 @@ from tests.browser.axe import violations
 from tests.browser.conftest import OPERATOR, Admin, OpenPage
 from tests.browser.editing import page_of
 from tests.browser.measuring import hold_still
-from tests.chat.asking import Api
-from tests.chat.chatting import scenario
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from mockllm_site.roles import READER
 from scenarios_app.journal.live import LOOK_SECONDS
 from tests.browser.conftest import Admin, OpenPage
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser

@@ -12,8 +12,8 @@ from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.chat.talks import talk
 from tests.browser.conftest import Admin
 from tests.browser.measuring import contrasts, hold_still, too_faint
-from tests.chat.asking import Api
-from tests.chat.chatting import scenario
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 

@@ -10,8 +10,8 @@ from scenarios_app.models import Draft, Scenario
 from scenarios_app.store.drafts import plan_publication, publish
 from tests.admin.chat.talks import talk
 from tests.browser.conftest import Admin, OpenPage
-from tests.chat.asking import Api
-from tests.chat.chatting import scenario
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 from traces_app.models import Status, Trace

@@ -17,8 +17,8 @@ from tests.admin.pages import a_scenario
 from tests.browser.conftest import OPERATOR, Admin
 from tests.browser.editing import add_step, open_row
 from tests.browser.test_keyboard import tab_to
-from tests.chat.asking import Api
-from tests.chat.chatting import scenario
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import scenario
 from tests.support.live_server import Live
 
 pytestmark = pytest.mark.browser

@@ -1,4 +1,4 @@
-"""Addresses of every kind, each with what it is to a call."""
+"""Sample IP addresses, each with its expected `Reach`."""
 
 from mockllm_site.kit.addresses import Reach
 
@@ -38,6 +38,6 @@ ADDRESSES: dict[str, Reach] = {
 }
 
 
-def bracketed(address: str) -> str:
-    """An address as a URL has it."""
+def to_url_host(address: str) -> str:
+    """Return an address as it is written in a URL: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address

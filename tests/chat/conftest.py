@@ -1,4 +1,4 @@
-"""Conversations with this server's own mock, by way of the service."""
+"""Fixtures for chats that the mock of this process answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from chat_app.clients.transports import allowed_hosts
-from tests.chat.asking import Api
-from tests.chat.chatting import Chat
-from tests.chat.ways import KEY_VARIABLE, way  # noqa: F401
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import Chat
+from tests.chat.mock_provider import KEY_VARIABLE, mock_provider  # noqa: F401
 from tests.conftest import forget
 from tests.support.live_server import Live
 
 
 @pytest.fixture
 def chat(transactional_db: None) -> Iterator[Chat]:
-    """A chat whose rows are committed, as its runs write from a thread of their own."""
+    """A chat whose rows are committed, as its runs write from another thread."""
     yield Chat()
     forget()
 
 
-class _WhereverTestsCall:
-    """The suite's variables for every host that a test allows."""
+class _KeysForAllowedHosts:
+    """The key variables of the tests, for every host that a test allows."""
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         names = (KEY_VARIABLE, "SOME_KEY", "KEY_OF_DOTENV", "NOT_SET_ANYWHERE")
@@ -30,7 +30,7 @@ class _WhereverTestsCall:
 
 @pytest.fixture(autouse=True)
 def key_hosts(settings: Any) -> None:
-    settings.CHAT_KEYS = _WhereverTestsCall()
+    settings.CHAT_KEYS = _KeysForAllowedHosts()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A database that fails in the middle of things: at one of its operations, or from one on."""
+"""Injects database errors: at one operation, or at all operations from one on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,44 +14,47 @@ from mockllm_site.kit import database_thread as database
 
 @dataclass
 class Fault:
-    """Fails at the operation `at` (queries, begins and commits, from 1) of the thread that runs
-    use, and at all later ones if the database is to stay `down`, until it is `mended`."""
+    """Raises at operation `at` (queries, begins and commits, from 1) of the thread that runs use.
+
+    With `down`, all later operations fail too, until `repaired` is set."""
 
     at: int
     down: bool = False
     operations: int = 0
-    mended: bool = False
+    repaired: bool = False
 
     @property
-    def struck(self) -> bool:
+    def has_struck(self) -> bool:
         return self.operations >= self.at
 
-    def meet(self) -> None:
+    def count_operation(self) -> None:
         self.operations += 1
-        if not self.mended and (self.operations == self.at or (self.down and self.struck)):
+        if not self.repaired and (self.operations == self.at or (self.down and self.has_struck)):
             raise OperationalError("the database has gone away")
 
 
 @contextmanager
-def failing(monkeypatch: pytest.MonkeyPatch, at: int, *, down: bool = False) -> Iterator[Fault]:
+def database_fault(
+    monkeypatch: pytest.MonkeyPatch, at: int, *, down: bool = False
+) -> Iterator[Fault]:
     fault = Fault(at, down)
     # Each thread has its own connection.
-    wrapped = database._executor.submit(lambda: connections["default"]).result()
+    connection = database._executor.submit(lambda: connections["default"]).result()
     commit = BaseDatabaseWrapper._commit
 
-    def meet(execute: Any, *rest: Any) -> Any:
-        fault.meet()
+    def execute_or_fail(execute: Any, *rest: Any) -> Any:
+        fault.count_operation()
         return execute(*rest)
 
-    def committed(self: BaseDatabaseWrapper) -> Any:
-        if self is wrapped:
-            fault.meet()
+    def commit_or_fail(self: BaseDatabaseWrapper) -> Any:
+        if self is connection:
+            fault.count_operation()
         return commit(self)
 
     with monkeypatch.context() as patched:
-        patched.setattr(BaseDatabaseWrapper, "_commit", committed)
-        wrapped.execute_wrappers.append(meet)
+        patched.setattr(BaseDatabaseWrapper, "_commit", commit_or_fail)
+        connection.execute_wrappers.append(execute_or_fail)
         try:
             yield fault
         finally:
-            wrapped.execute_wrappers.remove(meet)
+            connection.execute_wrappers.remove(execute_or_fail)

@@ -1,5 +1,4 @@
-"""A place in the chat where everything waits until a test says so: for what has to be looked at, or
-done, at that moment."""
+"""Gates that hold product code at a place until the test opens them."""
 
 import asyncio
 import contextlib
@@ -10,69 +9,70 @@ from typing import Any
 import pytest
 
 # Time limit of a failing test; working code never takes this long.
-GIVEN_UP_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
-class Each:
-    """Heard of whenever a function of a module has done its work, in whichever thread."""
+class CallWatcher:
+    """Patches a function and signals the test whenever a call returned, in any thread."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, module: Any, name: str) -> None:
-        here, work = asyncio.get_running_loop(), getattr(module, name)
-        self._done = asyncio.Event()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+        test_loop, function = asyncio.get_running_loop(), getattr(module, name)
+        self._call_returned = asyncio.Event()
 
-        def told(*given: Any, **named: Any) -> Any:
+        def call_and_signal(*args: Any, **kwargs: Any) -> Any:
             try:
-                return work(*given, **named)
+                return function(*args, **kwargs)
             finally:
                 # The chat's event loop may outlive the test's.
                 with contextlib.suppress(RuntimeError):
-                    here.call_soon_threadsafe(self._done.set)
+                    test_loop.call_soon_threadsafe(self._call_returned.set)
 
-        patch.setattr(module, name, told)
+        monkeypatch.setattr(module, name, call_and_signal)
 
-    async def next(self) -> None:
-        """Wait for one that is done from now on."""
-        self._done.clear()
-        await self.first()
+    async def wait_for_next_call(self) -> None:
+        """Wait for a call that returns from now on."""
+        self._call_returned.clear()
+        await self.wait_for_call()
 
-    async def first(self) -> None:
-        await asyncio.wait_for(self._done.wait(), GIVEN_UP_SECONDS)
+    async def wait_for_call(self) -> None:
+        """Wait until any call has returned since the last `wait_for_next_call`."""
+        await asyncio.wait_for(self._call_returned.wait(), TIMEOUT_SECONDS)
 
 
 class Gate:
-    """Made on the test's event loop; reached on any other, or in a thread."""
+    """Blocks callers until it is opened; created on the test's event loop, reached on any other."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._reached = asyncio.Event()
         self._open = threading.Event()
 
-    async def reached(self) -> None:
-        await asyncio.wait_for(self._reached.wait(), GIVEN_UP_SECONDS)
+    async def wait_until_reached(self) -> None:
+        await asyncio.wait_for(self._reached.wait(), TIMEOUT_SECONDS)
 
     def open(self) -> None:
         self._open.set()
 
     def wait(self) -> None:
-        """Wait in a thread."""
+        """Block this thread until the gate is open."""
         self._loop.call_soon_threadsafe(self._reached.set)
-        assert self._open.wait(GIVEN_UP_SECONDS)
+        assert self._open.wait(TIMEOUT_SECONDS)
 
     def before(self, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """The same coroutine function, which waits here first."""
+        """Return `work` as a coroutine function that waits at this gate first."""
 
-        async def gated(*given: Any, **named: Any) -> Any:
+        async def gated(*args: Any, **kwargs: Any) -> Any:
             await asyncio.to_thread(self.wait)
-            return await work(*given, **named)
+            return await work(*args, **kwargs)
 
         return gated
 
     def after(self, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """The same coroutine function, which waits here when it is done."""
+        """Return `work` as a coroutine function that waits at this gate before it returns."""
 
-        async def gated(*given: Any, **named: Any) -> Any:
-            found = await work(*given, **named)
+        async def gated(*args: Any, **kwargs: Any) -> Any:
+            result = await work(*args, **kwargs)
             await asyncio.to_thread(self.wait)
-            return found
+            return result
 
         return gated

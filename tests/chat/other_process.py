@@ -21,7 +21,7 @@ from traces_app.models import Trace, TraceEvent
 
 
 def prepare(answer: dict[str, Any]) -> None:
-    """Let the mock give this answer to everything."""
+    """Make the mock give this answer to every request."""
     steps = [{"consume": False, "produce": answer}]
     load(load_documents({"scenarios": [{"name": "other", "steps": steps}]}))
     profile = default_profile()
@@ -29,13 +29,13 @@ def prepare(answer: dict[str, Any]) -> None:
     profile.save()
 
 
-def tell(**values: Any) -> None:
+def print_json(**values: Any) -> None:
     print(json.dumps(values), flush=True)
 
 
-def answer(said: dict[str, Any], *, renew_seconds: float = 2.0) -> None:
-    """Send a message; tell of every event of its answer, and how many of them are stored."""
-    prepare(said)
+def answer(mock_answer: dict[str, Any], *, renew_seconds: float = 2.0) -> None:
+    """Send a message; print every event of its answer and the number of stored events."""
+    prepare(mock_answer)
     runs.RENEW_SECONDS = renew_seconds
     asyncio.run(_answer())
     loop.stop()
@@ -44,17 +44,17 @@ def answer(said: dict[str, Any], *, renew_seconds: float = 2.0) -> None:
 async def _answer() -> None:
     profile = await in_database(default_profile)
     handle = await send_message(None, "Hello", profile, client_id="reader")
-    tell(trace_id=str(handle.id))
+    print_json(trace_id=str(handle.id))
     async for event in follow(handle.id):
-        stored = await in_database(TraceEvent.objects.filter(trace=handle.id).count)
-        tell(seq=event.seq, type=event.type, payload=event.payload, stored=stored)
+        stored_count = await in_database(TraceEvent.objects.filter(trace=handle.id).count)
+        print_json(seq=event.seq, type=event.type, payload=event.payload, stored=stored_count)
 
 
-def send(said: dict[str, Any] | None, *, times: int) -> None:
-    """Send the same message many times at once, as soon as a line comes."""
-    if said:
-        prepare(said)
-    tell(ready=True)
+def send(mock_answer: dict[str, Any] | None, *, times: int) -> None:
+    """Send the same message `times` times concurrently, once a line is read from standard input."""
+    if mock_answer:
+        prepare(mock_answer)
+    print_json(ready=True)
     input()
     asyncio.run(_send(times))
     loop.stop()
@@ -62,35 +62,37 @@ def send(said: dict[str, Any] | None, *, times: int) -> None:
 
 async def _send(times: int) -> None:
     profile = await in_database(default_profile)
-    one = partial(send_message, None, "Hello", profile, client_id="reader", client_message_id="m-1")
-    handles = await asyncio.gather(*(one() for _ in range(times)))
-    tell(
+    send_once = partial(
+        send_message, None, "Hello", profile, client_id="reader", client_message_id="m-1"
+    )
+    handles = await asyncio.gather(*(send_once() for _ in range(times)))
+    print_json(
         traces=sorted({str(handle.id) for handle in handles}),
-        begun=sum(not handle.replayed for handle in handles),
+        started=sum(not handle.replayed for handle in handles),
     )
     async for event in follow(handles[0].id):
         last = event
-    tell(end=last.type, messages=await in_database(Message.objects.count))
+    print_json(end=last.type, messages=await in_database(Message.objects.count))
 
 
 def stop(trace_id: str) -> None:
-    """Follow a run, cancel it once it says something, and once more when it has ended."""
+    """Follow a run, cancel it at its first chunk, and cancel it again when it has ended."""
     asyncio.run(_stop(UUID(trace_id)))
     loop.stop()
 
 
 async def _stop(trace_id: UUID) -> None:
-    cancelling = None
+    cancel_task = None
     async for event in follow(trace_id):
-        tell(seq=event.seq, type=event.type, payload=event.payload)
-        if event.type == "chunk" and cancelling is None:
-            cancelling = asyncio.create_task(_cancelled(trace_id))
-    assert cancelling is not None
-    tell(cancelled=await cancelling)
-    tell(cancelled=await _cancelled(trace_id))
+        print_json(seq=event.seq, type=event.type, payload=event.payload)
+        if event.type == "chunk" and cancel_task is None:
+            cancel_task = asyncio.create_task(_try_cancel(trace_id))
+    assert cancel_task is not None
+    print_json(cancelled=await cancel_task)
+    print_json(cancelled=await _try_cancel(trace_id))
 
 
-async def _cancelled(trace_id: UUID) -> bool | str:
+async def _try_cancel(trace_id: UUID) -> bool | str:
     try:
         await cancel(trace_id)
     except ChatError as error:
@@ -98,20 +100,19 @@ async def _cancelled(trace_id: UUID) -> bool | str:
     return True
 
 
-def look(trace_id: str) -> None:
-    """Tell what is stored of a run of a process that died: now, once it was looked after, and
-    once more."""
-    _tell_stored(trace_id)
+def print_stored_run(trace_id: str) -> None:
+    """Print what is stored of a dead process's run, now and after each of two `end_dead_runs`."""
+    _print_stored(trace_id)
     for _ in range(2):
         end_dead_runs()
-        _tell_stored(trace_id)
+        _print_stored(trace_id)
 
 
-def _tell_stored(trace_id: str) -> None:
+def _print_stored(trace_id: str) -> None:
     trace = Trace.objects.get(pk=trace_id)
     events = trace.events.order_by("seq").values("seq", "type", "payload")
     messages = Message.objects.filter(conversation=trace.conversation_id).order_by("number")
-    tell(
+    print_json(
         status=trace.status,
         error=trace.error,
         events=list(events),

@@ -1,4 +1,4 @@
-"""Feeding a pipeline in few words."""
+"""Helpers that feed a stream pipeline."""
 
 from itertools import chain
 
@@ -9,21 +9,21 @@ from chat_app.values.model_call import Finished, ProviderEvent, TextPart
 END = Finished("stop")
 
 
-def fed(pipeline: StreamPipeline, *events: ProviderEvent | str) -> list[StreamEvent]:
-    """Strings are pieces of text."""
+def feed_all(pipeline: StreamPipeline, *events: ProviderEvent | str) -> list[StreamEvent]:
+    """Feed all events and return the pipeline's events; a string is a piece of text."""
     pieces = [TextPart(event) if isinstance(event, str) else event for event in events]
     return list(chain.from_iterable(map(pipeline.feed, pieces)))
 
 
 def run_events(*events: ProviderEvent | str) -> list[StreamEvent]:
     """Return the events of a new pipeline for a call that ends well."""
-    return fed(StreamPipeline(), *events, END)
+    return feed_all(StreamPipeline(), *events, END)
 
 
-def split(*events: ProviderEvent | str) -> tuple[str, str]:
-    """The text and the thinking of an answer, each as its deltas joined."""
-    events_found = run_events(*events)
+def text_and_thinking(*events: ProviderEvent | str) -> tuple[str, str]:
+    """Return the joined text and the joined thinking of an answer."""
+    output = run_events(*events)
     return (
-        "".join(event.content for event in events_found if isinstance(event, TextDelta)),
-        "".join(event.content for event in events_found if isinstance(event, ThinkingDelta)),
+        "".join(event.content for event in output if isinstance(event, TextDelta)),
+        "".join(event.content for event in output if isinstance(event, ThinkingDelta)),
     )

@@ -1,4 +1,4 @@
-"""A provider that is a socket and some bytes, for what no well-behaved server does."""
+"""A provider that writes raw bytes to a socket, for responses that no well-behaved server sends."""
 
 import asyncio
 import ssl
@@ -11,17 +11,19 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close
 
 @dataclass
 class RawProvider:
-    """`heads` are the requests that came; `asked` is set with the first, and `gone` when a client
-    closed a held connection."""
+    """State of the provider: `heads` are the received request heads.
+
+    `request_received` is set at the first request, `client_closed` when a client closed a held
+    connection."""
 
     port: int = 0
     heads: list[str] = field(default_factory=list)
     connections: int = 0
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    request_received: asyncio.Event = field(default_factory=asyncio.Event)
+    client_closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
     def headers(self, number: int = 0) -> dict[str, str]:
@@ -33,15 +35,16 @@ class RawProvider:
 async def raw_provider(
     *pieces: bytes, hold: bool = False, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[RawProvider]:
-    """Answers every request with the pieces, then closes the connection; or holds it open for
-    more requests, until the client closes it."""
+    """Run a provider that answers every request with the pieces, then closes the connection.
+
+    With `hold`, it keeps the connection open for more requests until the client closes it."""
     provider = RawProvider()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").rstrip("\r\n")
         provider.heads.append(head)
         await reader.readexactly(int(provider.headers(-1).get("content-length", "0")))
-        provider.asked.set()
+        provider.request_received.set()
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
@@ -53,7 +56,7 @@ async def raw_provider(
             while hold:
                 await answer(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
-            provider.gone.set()
+            provider.client_closed.set()
         finally:
             writer.close()
 

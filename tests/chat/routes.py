@@ -1,4 +1,4 @@
-"""Every route of the chat API, from the URLconf, and how each is asked for one client's things."""
+"""Every route of the chat API, from the URLconf, with a sample request for one client's rows."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ METHODS = ("get", "post", "put", "delete")
 
 
 @dataclass(frozen=True)
-class Things:
+class ResourceIds:
     """The ids of one client's rows."""
 
     conversation: str
@@ -26,36 +26,36 @@ class Things:
 
 @dataclass(frozen=True)
 class RouteRequest:
-    """How a route is asked, but for `client_id`; words in braces are ids of Things."""
+    """A request without `client_id`; words in braces are ids of ResourceIds."""
 
     method: str
     path: str
     fields: dict[str, Any] = field(default_factory=dict)
 
-    def path_for(self, things: Things) -> str:
-        return self.path.format(**vars(things))
+    def path_for(self, resource_ids: ResourceIds) -> str:
+        return self.path.format(**vars(resource_ids))
 
-    def fields_for(self, things: Things) -> dict[str, Any]:
+    def fields_for(self, resource_ids: ResourceIds) -> dict[str, Any]:
         return {
-            key: value.format(**vars(things)) if isinstance(value, str) else value
+            key: value.format(**vars(resource_ids)) if isinstance(value, str) else value
             for key, value in self.fields.items()
         }
 
 
-IN_IT = {"conversation_id": "{conversation}"}
+IN_CONVERSATION = {"conversation_id": "{conversation}"}
 ROUTE_REQUESTS = {
-    "POST get_chat_response_stream": {**IN_IT, "message": "More"},
+    "POST get_chat_response_stream": {**IN_CONVERSATION, "message": "More"},
     "GET stream/{trace}": {},
     "POST cancel_stream": {"trace_id": "{trace}"},
     "GET list_conversations": {},
-    "GET load_conversation": IN_IT,
-    "POST load_conversation": IN_IT,
+    "GET load_conversation": IN_CONVERSATION,
+    "POST load_conversation": IN_CONVERSATION,
     "POST new_conversation": {},
-    "POST rename_conversation": {**IN_IT, "title": "New"},
-    "POST delete_conversation": IN_IT,
-    "POST rewind_conversation": {**IN_IT, "message_id": "{message}"},
+    "POST rename_conversation": {**IN_CONVERSATION, "title": "New"},
+    "POST delete_conversation": IN_CONVERSATION,
+    "POST rewind_conversation": {**IN_CONVERSATION, "message_id": "{message}"},
     "POST feedback": {"message_id": "{message}", "feedback": "like"},
-    "POST ab/stream": {**IN_IT, "message": "Both", "profile_a": None, "profile_b": None},
+    "POST ab/stream": {**IN_CONVERSATION, "message": "Both", "profile_a": None, "profile_b": None},
     "POST ab/vote": {"comparison_id": "{comparison}", "preference": "tie"},
     "GET ab/pending": {},
     "GET ab/leaderboard": {},
@@ -74,14 +74,14 @@ def route_request(name: str) -> RouteRequest:
 
 
 def routes() -> list[str]:
-    """Every method of every route of the URLconf, twins with a slash and the 404 apart."""
+    """Return each method and path of the URLconf, without the 404 and the variants with a slash."""
     paths: list[str] = []
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
         cls = route.callback.cls  # type: ignore[attr-defined]
         path = re.sub(r"<\w+:(\w+)_id>", r"{\1}", str(route.pattern))
-        twin = path[:-1] if path.endswith("/") else f"{path}/"
+        slash_variant = path[:-1] if path.endswith("/") else f"{path}/"
         allowed = [m for m in METHODS if hasattr(cls, m) and m in cls.http_method_names]
-        if not any(f"{method.upper()} {twin}" in paths for method in allowed):
+        if not any(f"{method.upper()} {slash_variant}" in paths for method in allowed):
             paths += [f"{method.upper()} {path}" for method in allowed]
     return paths

@@ -9,6 +9,6 @@ TOOL_CALL: dict[str, Any] = {
 }
 
 
-def calls(name: str, **arguments: Any) -> dict[str, Any]:
-    """An answer that calls one tool."""
+def call_tool(name: str, **arguments: Any) -> dict[str, Any]:
+    """Return an answer that calls one tool."""
     return {"tool_calls": [{"name": name, "arguments": arguments, "id": f"call_{name}"}]}

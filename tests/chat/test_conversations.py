@@ -25,23 +25,23 @@ from chat_app.conversations import (
 )
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Feedback, Message, Sender
-from tests.chat.asking import NOBODYS
+from tests.chat.api_client import UNKNOWN_ID
 from tests.traces.rows import dead_owner, make_trace
 from traces_app.models import Status, Trace
 
 
 @pytest.mark.django_db
 def test_messages_are_numbered_in_order() -> None:
-    one, other = create("c"), create("c")
+    first, other = create("c"), create("c")
     for text in ("a", "b", "c"):
-        append_message(one, Sender.USER, content=text)
+        append_message(first, Sender.USER, content=text)
     append_message(other, Sender.ASSISTANT, content="x")
-    assert [(m.number, m.content) for m in messages_of(one)] == [(1, "a"), (2, "b"), (3, "c")]
+    assert [(m.number, m.content) for m in messages_of(first)] == [(1, "a"), (2, "b"), (3, "c")]
     assert [m.number for m in messages_of(other)] == [1]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_at_the_same_time_no_two_get_one_number() -> None:
+def test_concurrent_messages_get_distinct_numbers() -> None:
     conversation = create("c")
 
     def append(text: int) -> None:
@@ -52,9 +52,9 @@ def test_at_the_same_time_no_two_get_one_number() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(40)))
-    found = list(messages_of(conversation))
-    assert [message.number for message in found] == list(range(1, 41))
-    assert {message.content for message in found} == {str(number) for number in range(40)}
+    messages = list(messages_of(conversation))
+    assert [message.number for message in messages] == list(range(1, 41))
+    assert {message.content for message in messages} == {str(number) for number in range(40)}
 
 
 @pytest.mark.django_db
@@ -87,13 +87,13 @@ def test_the_first_message_of_a_user_gives_the_title() -> None:
         ("word " * 40, ("word " * 16)[: MAX_TITLE_CHARS - 1].rstrip() + "…"),
     ],
 )
-def test_a_title_is_one_line_that_is_not_long(text: str, title: str) -> None:
+def test_title_is_one_line_of_limited_length(text: str, title: str) -> None:
     assert title_from(text) == title
     assert len(title_from(text)) <= MAX_TITLE_CHARS
 
 
 @pytest.mark.django_db
-def test_a_rename_and_a_deletion() -> None:
+def test_rename_and_delete_change_the_stored_conversation() -> None:
     conversation = create("c", "old")
     rename(conversation, "new")
     assert Conversation.objects.get().title == "new"
@@ -109,9 +109,9 @@ def test_change_of_a_row_that_was_deleted_meanwhile_is_not_found() -> None:
     message = append_message(conversation, Sender.ASSISTANT, content="x")
     Conversation.objects.all().delete()
     for change in (lambda: rename(conversation, "new"), lambda: set_feedback(message, "like")):
-        with pytest.raises(ChatError) as caught:
+        with pytest.raises(ChatError) as raised:
             change()
-        assert caught.value.code == NOT_FOUND
+        assert raised.value.code == NOT_FOUND
 
 
 @pytest.mark.django_db
@@ -124,7 +124,7 @@ def test_conversation_of_a_dead_run_can_be_rewound() -> None:
 
 
 @pytest.mark.django_db
-def test_feedback_that_is_taken_back_takes_its_comment_along() -> None:
+def test_removing_feedback_removes_its_comment() -> None:
     message = append_message(create("c"), Sender.ASSISTANT, content="x")
     set_feedback(message, Feedback.LIKE, comment="good")
     assert (message.feedback, message.feedback_comment) == ("like", "good")
@@ -134,20 +134,22 @@ def test_feedback_that_is_taken_back_takes_its_comment_along() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("given", [None, "", "x", 7, [], b"1", "\0", NOBODYS, UUID(NOBODYS)])
-def test_foreign_and_invalid_ids_are_not_found(given: Any) -> None:
+@pytest.mark.parametrize(
+    "invalid_id", [None, "", "x", 7, [], b"1", "\0", UNKNOWN_ID, UUID(UNKNOWN_ID)]
+)
+def test_foreign_and_invalid_ids_are_not_found(invalid_id: Any) -> None:
     append_message(create("c"), Sender.USER, content="x")
     for select, message in (
         (conversation_of, "Conversation not found"),
         (message_of, "Message not found"),
     ):
         with pytest.raises(ChatError) as raised:
-            select("c", given)
+            select("c", invalid_id)
         assert (raised.value.code, raised.value.message) == (NOT_FOUND, message)
 
 
 @pytest.mark.django_db
-def test_anothers_is_not_found() -> None:
+def test_rows_of_another_client_are_not_found() -> None:
     conversation = create("c")
     message = append_message(conversation, Sender.USER, content="x")
     assert conversation_of("c", str(conversation.pk)) == conversation
@@ -161,27 +163,27 @@ def test_anothers_is_not_found() -> None:
 
 
 @pytest.mark.django_db
-def test_a_message_is_found_with_the_run_behind_it() -> None:
+def test_trace_ids_map_messages_to_their_latest_trace() -> None:
     conversation = create("c")
-    asked = append_message(conversation, Sender.USER, content="x")
-    said = append_message(conversation, Sender.ASSISTANT, content="y")
-    Trace.objects.create(conversation=conversation, user_message=asked, status="failed")
-    latest = Trace.objects.create(conversation=conversation, user_message=asked, message=said)
-    assert trace_ids_of(conversation) == {asked.pk: latest.pk, said.pk: latest.pk}
+    question = append_message(conversation, Sender.USER, content="x")
+    answer = append_message(conversation, Sender.ASSISTANT, content="y")
+    Trace.objects.create(conversation=conversation, user_message=question, status="failed")
+    latest = Trace.objects.create(conversation=conversation, user_message=question, message=answer)
+    assert trace_ids_of(conversation) == {question.pk: latest.pk, answer.pk: latest.pk}
 
 
-def test_an_id_may_be_written_in_any_of_the_usual_ways() -> None:
+def test_id_is_accepted_in_every_uuid_notation() -> None:
     key = uuid4()
     assert to_uuid(str(key)) == to_uuid(str(key).upper()) == to_uuid(key.hex) == to_uuid(key) == key
 
 
 @pytest.mark.django_db
-def test_an_archived_conversation_is_in_no_list_until_its_client_goes_on_with_it() -> None:
-    kept, archived = create("c"), create("c")
+def test_archived_conversation_is_unlisted_until_its_user_writes_again() -> None:
+    active, archived = create("c"), create("c")
     Conversation.objects.filter(pk=archived.pk).update(archived=True)
-    assert list(conversations_of("c")) == [kept]
+    assert list(conversations_of("c")) == [active]
     assert conversation_of("c", archived.pk) == archived
     append_message(archived, Sender.ASSISTANT, content="an answer that was on its way")
-    assert list(conversations_of("c")) == [kept]
+    assert list(conversations_of("c")) == [active]
     append_message(archived, Sender.USER, content="and on")
-    assert list(conversations_of("c")) == [archived, kept]
+    assert list(conversations_of("c")) == [archived, active]

@@ -1,5 +1,4 @@
-"""A key and the contents of a conversation: what of them is in an export of its trace, in its
-API, on its page and in the log."""
+"""API keys and message contents must not leak into trace exports, the API, pages and logs."""
 
 import json
 import logging
@@ -13,20 +12,20 @@ from django.test import Client
 from chat_app.service import StreamHandle
 from chat_app.tools import ToolOutcome, failed_outcome
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario
+from tests.chat.chat_helpers import Chat, events_of, log_of, messages_of, scenario
+from tests.chat.mock_provider import FAMILIES, KEY_VARIABLE
 from tests.chat.raw_provider import HEAD, raw_provider
-from tests.chat.service.toolboxes import tools
-from tests.chat.ways import FAMILIES, KEY_VARIABLE
+from tests.chat.service.toolboxes import patch_toolbox
 
 KEY = "sk-live-cAnArY0123456789abcdef"
-TALK = ("PROMPT", "SYSTEM", "THOUGHT", "ANSWER", "ARGUMENT", "RESULT", "FAILURE", "REPORT")
+CONTENT_NAMES = ("PROMPT", "SYSTEM", "THOUGHT", "ANSWER", "ARGUMENT", "RESULT", "FAILURE", "REPORT")
 
 
 def canary(name: str) -> str:
     return f"canary-{name}-0123456789"
 
 
-def error_answer(status: int, body: dict[str, Any]) -> bytes:
+def error_response(status: int, body: dict[str, Any]) -> bytes:
     data = json.dumps(body).encode()
     return (
         b"HTTP/1.1 %d Odd\r\ncontent-type: application/json\r\nx-seen: %s\r\n"
@@ -35,43 +34,45 @@ def error_answer(status: int, body: dict[str, Any]) -> bytes:
     )
 
 
-def in_stream(body: dict[str, Any]) -> bytes:
+def error_in_stream(body: dict[str, Any]) -> bytes:
     return HEAD + b"event: error\ndata: " + json.dumps(body).encode() + b"\n\n"
 
 
 ERROR_TEXT = f"Bearer {KEY} of {KEY} may not use this"
 BODY = {"type": "error", "error": {"type": KEY, "code": KEY, "message": ERROR_TEXT, "param": KEY}}
 ECHOES = {
-    "403": error_answer(403, BODY),
-    "500": error_answer(500, BODY),
-    "429": error_answer(429, BODY),
-    "no message": error_answer(500, {"seen": KEY}),
-    "in the stream": in_stream(BODY),
+    "403": error_response(403, BODY),
+    "500": error_response(500, BODY),
+    "429": error_response(429, BODY),
+    "no message": error_response(500, {"seen": KEY}),
+    "in the stream": error_in_stream(BODY),
     "no HTTP": b"HTTP/1.1 500 " + KEY.encode() + b"\r\nbroken " + KEY.encode() + b"\r\n\r\n",
     "a wrong event": HEAD + b"data: {" + KEY.encode() + b"\n\n",
 }
 
 
-async def exported(handle: StreamHandle) -> str:
-    """`export_traces` of one run."""
+async def export_trace(handle: StreamHandle) -> str:
+    """Return the output of `export_traces` for one run."""
     out = StringIO()
     await in_database(lambda: call_command("export_traces", str(handle.id), stdout=out))
     return out.getvalue()
 
 
-async def shown_pages(handle: StreamHandle) -> str:
+async def fetch_pages(handle: StreamHandle) -> str:
     """Return a run's API record and page, with its events and messages."""
     paths = (f"/api/trace/{handle.id}", f"/traces/{handle.id}/")
     pages = [
         await in_database(lambda path=path: Client().get(path).content.decode()) for path in paths
     ]
-    rows = [(one.content, one.thinking, one.rounds) for one in await messages_of(handle)]
+    rows = [
+        (message.content, message.thinking, message.rounds) for message in await messages_of(handle)
+    ]
     return "\n".join([*pages, str(await log_of(handle.id)), str(rows)])
 
 
 @pytest.mark.parametrize("echo", ECHOES)
 @pytest.mark.parametrize("family", FAMILIES)
-async def test_key_that_a_provider_repeats_in_an_error_is_nowhere(
+async def test_key_repeated_in_a_provider_error_is_not_leaked(
     chat: Chat,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -83,41 +84,41 @@ async def test_key_that_a_provider_repeats_in_an_error_is_nowhere(
     settings.MOCKLLM_ENV = "dev"
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     async with raw_provider(ECHOES[echo]) as provider:
-        settings.CHAT_ALLOWED_HOSTS = [provider.place]
+        settings.CHAT_ALLOWED_HOSTS = [provider.address]
         profile = await chat.profile(
-            provider_id=family, base_url=f"http://{provider.place}", api_key_env=KEY_VARIABLE
+            provider_id=family, base_url=f"http://{provider.address}", api_key_env=KEY_VARIABLE
         )
         handle = await chat.send(profile=profile)
-        told = str(await events_of(handle))
+        event_text = str(await events_of(handle))
         assert KEY in str(provider.headers())
-    found = {
-        "events": told,
-        "export": await exported(handle),
-        "page and API": await shown_pages(handle),
+    outputs = {
+        "events": event_text,
+        "export": await export_trace(handle),
+        "page and API": await fetch_pages(handle),
         "log": caplog.text,
     }
-    assert "Error(" in told
-    assert [name for name, text in found.items() if KEY in text] == []
+    assert "Error(" in event_text
+    assert [name for name, text in outputs.items() if KEY in text] == []
 
 
-async def test_otlp_export_holds_nothing_of_what_was_said(
+async def test_otlp_export_holds_no_content_of_the_conversation(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither prompts, answers, reasoning, reports, tool arguments nor tool results."""
-    tools(
+    """Prompts, answers, reasoning, reports, tool arguments and tool results are left out."""
+    patch_toolbox(
         monkeypatch,
         good=ToolOutcome(canary("RESULT")),
         bad=failed_outcome(canary("FAILURE")),
-    ).go_on("good", "bad")
+    ).finish_calls("good", "bad")
     secret = {"api_key": canary("ARGUMENT"), "headers": {"Authorization": canary("ARGUMENT")}}
     calls = [{"id": name, "name": name, "arguments": secret} for name in ("good", "bad")]
-    said = {"text": canary("ANSWER"), "reasoning": canary("THOUGHT")}
+    answer = {"text": canary("ANSWER"), "reasoning": canary("THOUGHT")}
     report = {"status": "success", "report_content": canary("REPORT")}
-    await chat.script(scenario({**said, "tool_calls": calls}, {**said, "final_report": report}))
+    await chat.script(scenario({**answer, "tool_calls": calls}, {**answer, "final_report": report}))
     profile = await chat.profile(mcp_servers=["demo"], system_prompt=canary("SYSTEM"))
     handle = await chat.send(canary("PROMPT"), profile=profile)
-    told = str(await events_of(handle)) + await shown_pages(handle)
-    assert [name for name in TALK if canary(name) not in told] == ["SYSTEM"]
-    export = await exported(handle)
+    visible_text = str(await events_of(handle)) + await fetch_pages(handle)
+    assert [name for name in CONTENT_NAMES if canary(name) not in visible_text] == ["SYSTEM"]
+    export = await export_trace(handle)
     assert export.count('"name": "execute_tool') == 2
-    assert [name for name in TALK if canary(name) in export] == []
+    assert [name for name in CONTENT_NAMES if canary(name) in export] == []

@@ -1,4 +1,4 @@
-"""Profiles: the default one, what makes one unusable, how they travel as fixtures."""
+"""Profiles: the default one, validation, and dumping and loading them as fixtures."""
 
 import io
 import json
@@ -17,8 +17,8 @@ from chat_app.profiles import (
 )
 from mockllm_site.management.commands import serve
 
-GOOD = {"name": "p", "provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:"}
-LIKE_KEYS = [
+VALID_COLUMNS = {"name": "p", "provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:"}
+KEY_LIKE_NAMES = [
     "sk-proj-abc123",
     "sk-ant-api03-xyz",
     "AIzaSyD-1234567890",
@@ -36,10 +36,10 @@ LIKE_KEYS = [
     "_LLM",
     "1LLM",
 ]
-OWN = ["SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CHAT_TOKEN", "MOCKLLM_CONTROL_TOKEN"]
+SERVER_SECRETS = ["SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CHAT_TOKEN", "MOCKLLM_CONTROL_TOKEN"]
 
 
-def usable(profile: ModelProfile) -> bool:
+def is_usable(profile: ModelProfile) -> bool:
     try:
         check_profile(profile)
     except ChatError:
@@ -48,19 +48,18 @@ def usable(profile: ModelProfile) -> bool:
 
 
 @pytest.mark.django_db
-def test_the_default_profile_is_made_when_it_is_missing() -> None:
+def test_missing_default_profile_is_created() -> None:
     assert not ModelProfile.objects.exists()
-    made = default_profile()
-    assert (made.name, made.provider_id, made.model_id, made.base_url, made.mcp_servers) == (
-        "demo", "openai", "gpt-4o", "mock:", ["demo"],
-    )  # fmt: skip
-    assert default_profile() == made == find_profile(None) == find_profile("demo")
+    profile = default_profile()
+    assert (profile.name, profile.provider_id, profile.model_id) == ("demo", "openai", "gpt-4o")
+    assert (profile.base_url, profile.mcp_servers) == ("mock:", ["demo"])
+    assert default_profile() == profile == find_profile(None) == find_profile("demo")
     assert ModelProfile.objects.count() == 1
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("mode", ["dev", "test", "prod"])
-def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) -> None:
+def test_server_start_creates_the_default_profile_in_every_mode(settings: Any, mode: str) -> None:
     settings.MOCKLLM_ENV = mode
     serve._check_and_load([], catch_all=False)
     names = set(ModelProfile.objects.values_list("name", flat=True))
@@ -69,7 +68,7 @@ def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) 
 
 
 @pytest.mark.django_db
-def test_profiles_that_somebody_has_are_left_as_they_are(settings: Any) -> None:
+def test_server_start_leaves_existing_profiles_unchanged(settings: Any) -> None:
     settings.MOCKLLM_ENV = "dev"
     ModelProfile.objects.create(name="mine", provider_id="openai", model_id="gpt-4o")
     serve._check_and_load([], catch_all=False)
@@ -104,40 +103,40 @@ def test_a_name_of_no_profile_is_not_found(name: str) -> None:
         ({"mcp_servers": None}, "MCP servers: expected a list of names", None),
     ],
 )
-def test_a_profile_that_cannot_be_used_says_why(
+def test_unusable_profile_error_has_message_and_field(
     columns: dict[str, Any], message: str, field: str | None
 ) -> None:
     with pytest.raises(ChatError) as raised:
-        check_profile(ModelProfile(**(GOOD | columns)))
+        check_profile(ModelProfile(**(VALID_COLUMNS | columns)))
     assert (raised.value.code, raised.value.message) == ("VALIDATION_ERROR", message)
     assert field in (None, raised.value.field)
 
 
-@pytest.mark.parametrize("name", LIKE_KEYS)
-def test_a_key_is_refused_where_the_name_of_its_variable_belongs(name: str) -> None:
+@pytest.mark.parametrize("name", KEY_LIKE_NAMES)
+def test_key_in_place_of_a_variable_name_is_refused(name: str) -> None:
     with pytest.raises(ChatError) as raised:
-        check_profile(ModelProfile(**GOOD, api_key_env=name))
+        check_profile(ModelProfile(**VALID_COLUMNS, api_key_env=name))
     assert raised.value.field == "profile.api_key_env"
     assert name not in raised.value.message
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_the_servers_own_secrets_go_to_no_provider(name: str) -> None:
+@pytest.mark.parametrize("name", SERVER_SECRETS)
+def test_names_of_server_secrets_are_rejected(name: str) -> None:
     with pytest.raises(NotAKeyName):
         check_key_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "K", "KEY_2", "MY_COMPANYS_LLM_GATEWAY"])
-def test_a_name_of_a_variable_is_one(name: str) -> None:
-    assert usable(ModelProfile(**GOOD, api_key_env=name))
+def test_valid_variable_name_is_accepted(name: str) -> None:
+    assert is_usable(ModelProfile(**VALID_COLUMNS, api_key_env=name))
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", [*LIKE_KEYS[:3], "SECRET_KEY"])
-def test_no_way_of_saving_stores_a_key(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*KEY_LIKE_NAMES[:3], "SECRET_KEY"])
+def test_keys_are_stored_neither_by_create_nor_by_loaddata(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError):
-        ModelProfile.objects.create(**GOOD, api_key_env=name)
-    row = {"model": "chat_app.modelprofile", "fields": {**GOOD, "api_key_env": name}}
+        ModelProfile.objects.create(**VALID_COLUMNS, api_key_env=name)
+    row = {"model": "chat_app.modelprofile", "fields": {**VALID_COLUMNS, "api_key_env": name}}
     file = tmp_path / "keys.json"
     file.write_text(json.dumps([row]))
     with pytest.raises(ValueError) as raised:
@@ -147,9 +146,9 @@ def test_no_way_of_saving_stores_a_key(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_profiles_travel_as_fixtures_by_their_names(tmp_path: Path) -> None:
+def test_dumped_profiles_load_by_their_names(tmp_path: Path) -> None:
     ModelProfile.objects.create(
-        **GOOD,
+        **VALID_COLUMNS,
         api_key_env="OPENAI_API_KEY",
         system_prompt="Be brief: ünïcödé, {braces}",
         temperature=0.5,
@@ -175,20 +174,23 @@ def test_profiles_travel_as_fixtures_by_their_names(tmp_path: Path) -> None:
 
 
 def columns() -> dict[str, Any]:
-    """All but the times, which fixtures cut to milliseconds."""
-    found = ModelProfile.objects.values().get()
-    return {name: value for name, value in found.items() if not name.endswith("_at")}
+    """Return the only profile's columns without times, which fixtures cut to milliseconds."""
+    row = ModelProfile.objects.values().get()
+    return {name: value for name, value in row.items() if not name.endswith("_at")}
 
 
 @pytest.mark.django_db
 def test_a_fixture_changes_the_profile_of_its_name(tmp_path: Path) -> None:
-    kept = default_profile()
+    original = default_profile()
     file = tmp_path / "changed.json"
-    row = {"model": "chat_app.modelprofile", "fields": {**GOOD, "name": "demo", "model_id": "new"}}
+    row = {
+        "model": "chat_app.modelprofile",
+        "fields": {**VALID_COLUMNS, "name": "demo", "model_id": "new"},
+    }
     file.write_text(json.dumps([row]))
     call_command("loaddata", file, verbosity=0)
-    found = ModelProfile.objects.get()
-    assert (found.pk, found.model_id) == (kept.pk, "new")
+    changed = ModelProfile.objects.get()
+    assert (changed.pk, changed.model_id) == (original.pk, "new")
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""`prune`: what is older than RETENTION_DAYS is gone, and nothing else."""
+"""`prune` deletes rows older than RETENTION_DAYS and nothing else."""
 
 import io
 from datetime import timedelta
@@ -17,12 +17,16 @@ from traces_app.models import ModelCall, Status, Trace, TraceEvent
 pytestmark = pytest.mark.django_db
 
 
-def talk(days_ago: float, *, status: Status = Status.COMPLETED, **columns: Any) -> Conversation:
-    """A conversation with a question, an answer and its trace, all of that age."""
+def create_conversation(
+    days_ago: float, *, status: Status = Status.COMPLETED, **columns: Any
+) -> Conversation:
+    """Create a conversation with a question, an answer and its trace, all `days_ago` old."""
     conversation = create("c", f"{days_ago} days")
-    asked = append_message(conversation, Sender.USER, content="x")
-    said = append_message(conversation, Sender.ASSISTANT, content="y")
-    add_trace(conversation, days_ago, user_message=asked, message=said, status=status, **columns)
+    question = append_message(conversation, Sender.USER, content="x")
+    answer = append_message(conversation, Sender.ASSISTANT, content="y")
+    add_trace(
+        conversation, days_ago, user_message=question, message=answer, status=status, **columns
+    )
     then = timezone.now() - timedelta(days=days_ago)
     Conversation.objects.filter(pk=conversation.pk).update(last_message_at=then)
     return conversation
@@ -46,11 +50,11 @@ def prune(**options: Any) -> str:
     return out.getvalue().strip()
 
 
-def test_old_conversations_go_with_all_that_is_theirs(settings: Any) -> None:
+def test_old_conversations_are_deleted_with_their_rows(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
-    young = talk(29)
-    talk(31)
-    talk(400)
+    young = create_conversation(29)
+    create_conversation(31)
+    create_conversation(400)
     assert prune() == "deleted conversations: 2; traces of others: 0"
     assert list(Conversation.objects.all()) == [young]
     assert set(Message.objects.values_list("conversation", flat=True)) == {young.pk}
@@ -58,9 +62,9 @@ def test_old_conversations_go_with_all_that_is_theirs(settings: Any) -> None:
         assert set(rows.values_list("trace__conversation", flat=True)) == {young.pk}
 
 
-def test_old_traces_go_from_conversations_that_go_on(settings: Any) -> None:
+def test_old_traces_of_active_conversations_are_deleted(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
-    conversation = talk(1)
+    conversation = create_conversation(1)
     add_trace(conversation, 31)
     assert prune() == "deleted conversations: 0; traces of others: 1"
     assert (Conversation.objects.count(), Message.objects.count()) == (1, 2)
@@ -70,57 +74,59 @@ def test_old_traces_go_from_conversations_that_go_on(settings: Any) -> None:
 def test_prune_keeps_running_traces(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
     lease = timezone.now() + timedelta(seconds=60)
-    running = talk(31, status=Status.RUNNING, finished_at=None, lease_until=lease)
+    running = create_conversation(31, status=Status.RUNNING, finished_at=None, lease_until=lease)
     assert prune() == "deleted conversations: 0; traces of others: 0"
     assert list(Conversation.objects.all()) == [running]
 
 
-def test_a_run_whose_process_died_does_not_keep_its_conversation(settings: Any) -> None:
+def test_conversation_of_a_dead_run_is_deleted(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
     lease = timezone.now() + timedelta(seconds=60)
     running = {"finished_at": None, "lease_until": lease, "owner": dead_owner()}
-    talk(31, status=Status.RUNNING, **running)
+    create_conversation(31, status=Status.RUNNING, **running)
     assert prune() == "deleted conversations: 1; traces of others: 0"
 
 
 def test_a_dry_run_counts_and_deletes_nothing(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
-    add_trace(talk(1), 31)
-    talk(31)
+    add_trace(create_conversation(1), 31)
+    create_conversation(31)
     assert prune(dry_run=True) == "would delete conversations: 1; traces of others: 1"
     assert (Conversation.objects.count(), Trace.objects.count()) == (2, 3)
     assert prune() == "deleted conversations: 1; traces of others: 1"
 
 
-def test_many_go_in_batches(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_conversations_are_deleted_in_batches(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.RETENTION_DAYS = 30
     monkeypatch.setattr(pruning, "BATCH", 3)
     for _ in range(10):
-        talk(31)
+        create_conversation(31)
     assert prune() == "deleted conversations: 10; traces of others: 0"
     assert not Conversation.objects.exists()
 
 
-def test_days_go_before_the_setting(settings: Any) -> None:
+def test_days_option_overrides_the_setting(settings: Any) -> None:
     settings.RETENTION_DAYS = None
-    talk(5)
+    create_conversation(5)
     assert prune(days=6).startswith("deleted conversations: 0;")
     assert prune(days=4).startswith("deleted conversations: 1;")
-    talk(0)
+    create_conversation(0)
     assert prune(days=0).startswith("deleted conversations: 1;")
 
 
-def test_without_a_number_of_days_nothing_is_done(settings: Any) -> None:
+def test_prune_without_days_is_refused(settings: Any) -> None:
     settings.RETENTION_DAYS = None
-    talk(1_000)
+    create_conversation(1_000)
     with pytest.raises(CommandError, match="RETENTION_DAYS is not set"):
         prune()
     assert Conversation.objects.exists()
 
 
 @pytest.mark.parametrize("days", [-1, 10**6])
-def test_a_number_that_makes_no_sense_is_refused(days: int) -> None:
-    talk(1)
+def test_days_out_of_range_are_refused(days: int) -> None:
+    create_conversation(1)
     with pytest.raises(CommandError, match="from 0 to 36,500"):
         prune(days=days)
     assert Conversation.objects.exists()

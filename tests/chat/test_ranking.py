@@ -13,14 +13,14 @@ NAMES = st.sampled_from(["one", "two", "three", "four"])
 VOTES = st.lists(st.builds(Vote, NAMES, NAMES, tie=st.booleans()), max_size=40)
 
 
-MET = [
+SAMPLE_VOTES = [
     *[Vote("alpha", "beta")] * 7 + [Vote("beta", "alpha")] * 3,
     *[Vote("beta", "gamma")] * 6 + [Vote("gamma", "beta")] * 2,
     *[Vote("alpha", "gamma")] * 5 + [Vote("gamma", "alpha")],
     *[Vote("gamma", "delta")] * 3 + [Vote("delta", "gamma")],
     *[Vote("alpha", "gamma", tie=True)] * 2 + [Vote("beta", "alpha", tie=True)],
 ]
-# Worked out apart from the product, by Newton's method on the likelihood: for the votes, and for
+# Computed independently by Newton's method on the likelihood: for the votes, and for
 # each of 200 samples of them that `random.Random(20_250_101)` draws. The last two numbers are the
 # samples' 2.5 % and 97.5 % quantiles.
 NEWTON = {
@@ -29,7 +29,7 @@ NEWTON = {
     "gamma": (945.38, 779.11, 1058.39),
     "delta": (808.54, 542.74, 1135.80),
 }
-TABLE = [
+EXPECTED_RANKS = [
     ProfileRank("alpha", wins=12, losses=4, ties=3, score=1169.5, low=1031.2, high=1325.8),
     ProfileRank("beta", wins=9, losses=9, ties=1, score=1072.2, low=934.8, high=1208.7),
     ProfileRank("gamma", wins=6, losses=12, ties=2, score=945.4, low=779.6, high=1057.7),
@@ -37,26 +37,26 @@ TABLE = [
 ]
 
 
-def ranked(votes: list[Vote]) -> list[ProfileRank]:
-    """Ranks that no earlier call has left behind."""
+def rank_uncached(votes: list[Vote]) -> list[ProfileRank]:
+    """Return ranks computed without the cache."""
     _rank_counts.cache_clear()
     return rank_profiles(votes)
 
 
-def by_name(votes: list[Vote]) -> dict[str, ProfileRank]:
-    return {found.profile: found for found in rank_profiles(votes)}
+def ranks_by_name(votes: list[Vote]) -> dict[str, ProfileRank]:
+    return {rank.profile: rank for rank in rank_profiles(votes)}
 
 
-def test_the_same_votes_give_this_table() -> None:
-    assert ranked(MET) == TABLE
-    assert ranked(MET[::-1]) == TABLE
+def test_sample_votes_give_the_expected_ranks() -> None:
+    assert rank_uncached(SAMPLE_VOTES) == EXPECTED_RANKS
+    assert rank_uncached(SAMPLE_VOTES[::-1]) == EXPECTED_RANKS
 
 
 def test_another_method_finds_the_same_scores_and_intervals() -> None:
-    for found in ranked(MET):
-        score, low, high = NEWTON[found.profile]
-        assert found.score == pytest.approx(score, abs=0.06)
-        assert (found.low, found.high) == pytest.approx((low, high), abs=1.0)
+    for rank in rank_uncached(SAMPLE_VOTES):
+        score, low, high = NEWTON[rank.profile]
+        assert rank.score == pytest.approx(score, abs=0.06)
+        assert (rank.low, rank.high) == pytest.approx((low, high), abs=1.0)
 
 
 def test_no_votes_give_an_empty_ranking() -> None:
@@ -70,54 +70,54 @@ def test_wins_losses_and_ties_are_counted() -> None:
         Vote("two", "one"),
         Vote("two", "one", tie=True),
     ]
-    ranks = by_name(votes)
+    ranks = ranks_by_name(votes)
     assert (ranks["one"].wins, ranks["one"].losses, ranks["one"].ties) == (2, 1, 1)
     assert (ranks["two"].wins, ranks["two"].losses, ranks["two"].ties) == (1, 2, 1)
 
 
 def test_profile_with_more_wins_ranks_higher() -> None:
     votes = [Vote("one", "two")] * 7 + [Vote("two", "one")] * 3 + [Vote("two", "three")] * 5
-    assert [found.profile for found in rank_profiles(votes)] == ["one", "two", "three"]
+    assert [rank.profile for rank in rank_profiles(votes)] == ["one", "two", "three"]
 
 
 def test_profiles_without_a_common_vote_are_compared_through_others() -> None:
     votes = [Vote("one", "two")] * 9 + [Vote("two", "one")] + [Vote("two", "three")] * 9
-    ranks = by_name([*votes, Vote("three", "two")])
+    ranks = ranks_by_name([*votes, Vote("three", "two")])
     assert ranks["one"].score > ranks["two"].score > ranks["three"].score
 
 
 def test_equal_profiles_have_equal_scores_in_the_middle() -> None:
-    ranks = by_name([Vote("one", "two")] * 4 + [Vote("two", "one")] * 4)
+    ranks = ranks_by_name([Vote("one", "two")] * 4 + [Vote("two", "one")] * 4)
     assert ranks["one"].score == pytest.approx(MEAN_SCORE)
     assert ranks["two"].score == pytest.approx(MEAN_SCORE)
 
 
-def test_the_scores_are_those_that_the_model_finds_likeliest() -> None:
+def test_scores_match_the_closed_form_for_two_profiles() -> None:
     # For two profiles the model has a closed form: the odds are the wins with the prior's halves.
-    ranks = by_name([Vote("one", "two")] * 30 + [Vote("two", "one")] * 10)
+    ranks = ranks_by_name([Vote("one", "two")] * 30 + [Vote("two", "one")] * 10)
     chance = 1 / (1 + 10 ** ((ranks["two"].score - ranks["one"].score) / 400))
     assert chance == pytest.approx(30 / 40, abs=0.01)
 
 
 def test_a_tie_is_half_a_win_for_each() -> None:
-    ties = by_name([Vote("one", "two")] * 10 + [Vote("one", "two", tie=True)] * 20)
-    halves = by_name([Vote("one", "two")] * 20 + [Vote("two", "one")] * 10)
+    ties = ranks_by_name([Vote("one", "two")] * 10 + [Vote("one", "two", tie=True)] * 20)
+    halves = ranks_by_name([Vote("one", "two")] * 20 + [Vote("two", "one")] * 10)
     assert ties["one"].score == halves["one"].score
 
 
-def test_one_who_never_lost_has_a_finite_score() -> None:
-    winner = by_name([Vote("one", "two")] * 50)["one"]
+def test_profile_without_losses_has_a_finite_score() -> None:
+    winner = ranks_by_name([Vote("one", "two")] * 50)["one"]
     assert MEAN_SCORE < winner.score < 2_500
 
 
 def test_more_votes_make_the_interval_narrower() -> None:
-    few = by_name([Vote("one", "two")] * 6 + [Vote("two", "one")] * 4)["one"]
-    many = by_name([Vote("one", "two")] * 600 + [Vote("two", "one")] * 400)["one"]
+    few = ranks_by_name([Vote("one", "two")] * 6 + [Vote("two", "one")] * 4)["one"]
+    many = ranks_by_name([Vote("one", "two")] * 600 + [Vote("two", "one")] * 400)["one"]
     assert many.high - many.low < (few.high - few.low) / 3
 
 
-def test_one_vote_does_not_settle_who_is_better() -> None:
-    ranks = by_name([Vote("one", "two")])
+def test_one_vote_leaves_the_intervals_overlapping() -> None:
+    ranks = ranks_by_name([Vote("one", "two")])
     assert ranks["one"].low < MEAN_SCORE < ranks["one"].high
     assert ranks["two"].low < MEAN_SCORE < ranks["two"].high
 
@@ -131,12 +131,12 @@ def test_a_profile_against_itself_counts_for_nothing() -> None:
 def test_the_order_of_votes_does_not_matter(votes: list[Vote], chance: random.Random) -> None:
     shuffled = [Vote(v.loser, v.winner, tie=True) if v.tie else v for v in votes]
     chance.shuffle(shuffled)
-    assert ranked(votes) == ranked(shuffled)
+    assert rank_uncached(votes) == rank_uncached(shuffled)
 
 
 @settings(max_examples=often(25))
 @given(VOTES)
 def test_every_score_lies_in_its_interval_or_near_it(votes: list[Vote]) -> None:
-    for found in rank_profiles(votes):
-        assert found.low <= found.high
-        assert found.low - 300 <= found.score <= found.high + 300
+    for rank in rank_profiles(votes):
+        assert rank.low <= rank.high
+        assert rank.low - 300 <= rank.score <= rank.high + 300

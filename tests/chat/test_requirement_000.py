@@ -1,5 +1,4 @@
-"""Requirement 000 as the chat meets it: in test mode it asks the mock alone, by streams, and keeps
-what came."""
+"""Requirement 000 for the chat: in test mode it streams from the mock alone."""
 
 import socket
 
@@ -9,7 +8,7 @@ from chat_app.values.events import Complete
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from tests.chat.chatting import Chat, events_of, log_of, messages_of, text_of
+from tests.chat.chat_helpers import Chat, events_of, log_of, messages_of, text_of
 from tests.serving.modes import CATCH_ALL
 
 PROVIDERS = ("openai", "anthropic", "google", "openrouter", "ollama", "my-vllm")
@@ -18,17 +17,17 @@ REASONED = "Why is the sky blue?\nReason: think of scattered light"
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every connection and every look-up of a name fails, and is noted."""
-    tried: list[object] = []
+    """Make every connection and name look-up fail; return the attempts."""
+    attempts: list[object] = []
 
     def refuse(*args: object, **_: object) -> None:
-        tried.append(args)
+        attempts.append(args)
         raise OSError("the network is out of bounds")
 
     for name in ("connect", "connect_ex", "sendto"):
         monkeypatch.setattr(socket.socket, name, refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    return tried
+    return attempts
 
 
 async def requests_of(conversation: object) -> list[ServedRequest]:
@@ -38,7 +37,7 @@ async def requests_of(conversation: object) -> list[ServedRequest]:
 
 
 @pytest.mark.parametrize("provider_id", PROVIDERS)
-async def test_r1_2_whatever_a_profile_names_the_mock_answers_in_process(
+async def test_r1_2_mock_answers_every_provider_in_process(
     chat: Chat, no_network: list[object], provider_id: str
 ) -> None:
     await chat.script({**CATCH_ALL, "steps": [{"consume": False, "produce": {"text": "Here."}}]})
@@ -60,7 +59,7 @@ async def test_r2_3_the_chat_asks_for_streams_alone(chat: Chat) -> None:
     assert [(row.step, row.streamed) for row in rows] == [("1", True), ("2", True)]
 
 
-async def test_r2_3_an_answer_that_breaks_off_is_not_asked_for_whole(chat: Chat) -> None:
+async def test_r2_3_interrupted_answer_is_not_requested_without_a_stream(chat: Chat) -> None:
     answer = {"text": "One two three.", "pacing": {"words_per_chunk": 1}}
     fault = {"kind": "disconnect", "after_chunks": 1}
     await chat.script({"name": "cut", "steps": [{"produce": {**answer, "fault": fault}}]})
@@ -71,13 +70,13 @@ async def test_r2_3_an_answer_that_breaks_off_is_not_asked_for_whole(chat: Chat)
 
 
 @pytest.mark.parametrize("message", ["Hello", REASONED])
-async def test_r8_1_what_is_stored_is_the_streamed_text(chat: Chat, message: str) -> None:
+async def test_r8_1_stored_text_is_the_streamed_text(chat: Chat, message: str) -> None:
     await chat.script(CATCH_ALL)
     handle = await chat.send(message)
-    told = await log_of(handle.id)
+    log = await log_of(handle.id)
     _, answer = await messages_of(handle)
-    assert answer.content == text_of(told)
+    assert answer.content == text_of(log)
     assert answer.content.endswith(message)
-    thought = "".join(e.payload["content"] for e in told if e.type == "thinking")
-    assert (answer.thinking or "") == thought
-    assert bool(thought) == (message == REASONED)
+    thinking = "".join(e.payload["content"] for e in log if e.type == "thinking")
+    assert (answer.thinking or "") == thinking
+    assert bool(thinking) == (message == REASONED)

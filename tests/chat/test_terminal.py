@@ -1,4 +1,4 @@
-"""Events on a terminal: the answer as it comes, and what else happens beside it."""
+"""Printing of run events: answers to standard output, everything else to standard error."""
 
 import io
 from typing import Any
@@ -13,12 +13,12 @@ from traces_app.log import LoggedEvent
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
 
-def printed(*events: tuple[str, dict[str, Any]]) -> tuple[str, str]:
-    """Return standard output and standard error of a pipe."""
+def print_events(*events: tuple[str, dict[str, Any]]) -> tuple[str, str]:
+    """Print the events as in a pipe; return standard output and standard error."""
     answers, asides = io.StringIO(), io.StringIO()
     screen = Screen(Console(file=answers), Console(file=asides))
-    for number, (kind, payload) in enumerate(events, 1):
-        screen.show(LoggedEvent(number, kind, payload, timezone.now()))
+    for number, (event_type, payload) in enumerate(events, 1):
+        screen.show(LoggedEvent(number, event_type, payload, timezone.now()))
     return answers.getvalue(), asides.getvalue()
 
 
@@ -39,23 +39,23 @@ def output(text: str, *, is_error: bool = False) -> tuple[str, dict[str, Any]]:
 
 
 def test_the_answer_is_one_text() -> None:
-    assert printed(chunk("Hi "), chunk("there."), ("done", {}))[0] == "Hi there.\n"
+    assert print_events(chunk("Hi "), chunk("there."), ("done", {}))[0] == "Hi there.\n"
 
 
 def test_a_long_line_is_not_broken() -> None:
     text = "word " * 200
-    assert printed(chunk(text), ("done", {}))[0] == f"{text}\n"
+    assert print_events(chunk(text), ("done", {}))[0] == f"{text}\n"
 
 
 @pytest.mark.parametrize(
     "text", ["[bold]not bold[/bold]", ":smile:", "[/]", "12.5 'x' http://x", "a\tb"]
 )
 def test_markup_of_a_model_is_printed_verbatim(text: str) -> None:
-    assert printed(chunk(text), ("done", {}))[0] == f"{text}\n"
+    assert print_events(chunk(text), ("done", {}))[0] == f"{text}\n"
 
 
-def test_in_a_pipe_the_answer_stands_alone() -> None:
-    answers, asides = printed(
+def test_answer_and_asides_go_to_separate_outputs_in_a_pipe() -> None:
+    answers, asides = print_events(
         thinking("Let me see."),
         chunk("I look."),
         start("add", {"a": 1}),
@@ -69,11 +69,11 @@ def test_in_a_pipe_the_answer_stands_alone() -> None:
 
 @pytest.mark.parametrize("between", [(), (start("add", {}), output("3")), (thinking("Hm."),)])
 def test_rounds_are_paragraphs_with_one_blank_line(between: tuple[Any, ...]) -> None:
-    answers, _ = printed(chunk("I look."), *between, chunk("\n\nThree."), ("done", {}))
+    answers, _ = print_events(chunk("I look."), *between, chunk("\n\nThree."), ("done", {}))
     assert answers == "I look.\n\nThree.\n"
 
 
-def test_on_a_terminal_everything_is_in_order_and_thinking_is_dim() -> None:
+def test_terminal_prints_everything_in_order_with_dim_thinking() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="standard")
     screen = Screen(console, console)
@@ -83,38 +83,38 @@ def test_on_a_terminal_everything_is_in_order_and_thinking_is_dim() -> None:
 
 
 def test_long_results_and_arguments_are_cut_to_a_line() -> None:
-    _, asides = printed(start("echo", {"text": "a\nb" * 500}), output("x\n\ny " * 500))
+    _, asides = print_events(start("echo", {"text": "a\nb" * 500}), output("x\n\ny " * 500))
     lines = asides.splitlines()
     assert len(lines) == 2
     assert all(len(line) < MAX_ASIDE_CHARS + 20 and line.endswith("…") for line in lines)
 
 
 def test_control_characters_in_tool_arguments_are_removed() -> None:
-    _, asides = printed(start("x\x1b[2J", "\x1b[31m"), output("\x07\x1b]0;title\x07"))
+    _, asides = print_events(start("x\x1b[2J", "\x1b[31m"), output("\x07\x1b]0;title\x07"))
     assert "\x1b" not in asides and "\x07" not in asides
 
 
 @pytest.mark.parametrize("status", ["timeout", "cancelled"])
-def test_a_tool_that_did_not_end_says_so(status: str) -> None:
-    assert printed(("tool_end", {"tool_call_id": "1", "status": status}))[1] == f"← {status}\n"
+def test_interrupted_tool_prints_its_status(status: str) -> None:
+    assert print_events(("tool_end", {"tool_call_id": "1", "status": status}))[1] == f"← {status}\n"
 
 
 @pytest.mark.parametrize("status", ["success", "error"])
-def test_a_tool_whose_result_was_shown_says_no_more(status: str) -> None:
-    assert printed(("tool_end", {"tool_call_id": "1", "status": status})) == ("", "")
+def test_end_of_a_tool_with_a_printed_result_prints_nothing(status: str) -> None:
+    assert print_events(("tool_end", {"tool_call_id": "1", "status": status})) == ("", "")
 
 
 def test_an_error_is_one_line() -> None:
-    answers, asides = printed(
+    answers, asides = print_events(
         chunk("Half"), ("error", {"code": "NETWORK_ERROR", "message": "It\nbroke [red]."})
     )
     assert (answers, asides) == ("Half\n", "NETWORK_ERROR: It broke [red].\n")
 
 
-def test_a_cancelled_answer_says_so() -> None:
-    answers, asides = printed(chunk("Half"), ("done", {"cancelled": True}))
+def test_cancelled_answer_is_marked() -> None:
+    answers, asides = print_events(chunk("Half"), ("done", {"cancelled": True}))
     assert (answers, asides) == ("Half\n", "(cancelled)\n")
 
 
 def test_uninteresting_events_print_nothing() -> None:
-    assert printed(("started", {"trace_id": "t"})) == ("", "")
+    assert print_events(("started", {"trace_id": "t"})) == ("", "")

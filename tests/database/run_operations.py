@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from tests.traces.rows import standing_still
+from tests.traces.rows import expired_leases
 from traces_app.leases import end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace
@@ -53,7 +53,7 @@ async def _say_on(trace: UUID) -> dict[str, Any]:
 
 def end_dead(trace: str) -> dict[str, Any]:
     """End a run as a process does that finds its lease expired."""
-    with standing_still():
+    with expired_leases():
         return {"ended": end_dead_runs(Trace.objects.filter(pk=trace))}
 
 

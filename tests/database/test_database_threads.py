@@ -17,7 +17,7 @@ from mockllm_site.serve.database_threads import (
     with_database_threads,
 )
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import ENDLESS
 from tests.database.concurrent_requests import (
     close_all_connections,

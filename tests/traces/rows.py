@@ -1,4 +1,4 @@
-"""Conversations, runs and events as rows, for tests of what records and reads them."""
+"""Helpers that store conversations, runs and events for tests of traces."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,22 +18,22 @@ T = TypeVar("T")
 
 
 def make_trace(*, now: datetime | None = None, **columns: Any) -> Trace:
-    """A run of this process, with a conversation and a user's message of its own."""
+    """Store a run of this process with a new conversation and user message."""
     now = now or timezone.now()
     conversation = create("reader")
     message = append_message(conversation, Sender.USER, content="Hello")
-    given = {"owner": current_owner(), "lease_until": now + LEASE, "started_at": now, **columns}
-    return Trace.objects.create(conversation=conversation, user_message=message, **given)
+    defaults = {"owner": current_owner(), "lease_until": now + LEASE, "started_at": now, **columns}
+    return Trace.objects.create(conversation=conversation, user_message=message, **defaults)
 
 
 def dead_owner() -> str:
-    """The name that a process had which is no more: another one has its number."""
+    """Return the owner name of a dead process whose id another process has now."""
     return f"{current_owner().rpartition('.')[0]}.1"
 
 
 @contextmanager
-def standing_still() -> Iterator[None]:
-    """As if somebody had looked, for as long as a lease lasts, at leases that nobody renews."""
+def expired_leases() -> Iterator[None]:
+    """Make every lease count as unchanged for longer than it lasts."""
     lease_watch.seconds, seconds = 0.0, lease_watch.seconds
     try:
         yield
@@ -41,11 +41,11 @@ def standing_still() -> Iterator[None]:
         lease_watch.seconds = seconds
 
 
-async def a_trace(**columns: Any) -> Trace:
+async def make_trace_async(**columns: Any) -> Trace:
     return await in_database(lambda: make_trace(**columns))
 
 
-async def rows(read: Callable[[], T]) -> T:
+async def run_query(read: Callable[[], T]) -> T:
     """Run a query in the thread that the code under test uses."""
     return await in_database(read)
 
@@ -55,5 +55,5 @@ def event(seq: int, type: str = "chunk", **payload: Any) -> LoggedEvent:
     return LoggedEvent(seq, type, payload, timezone.now())
 
 
-def seqs(trace: Trace) -> list[int]:
+def stored_seqs(trace: Trace) -> list[int]:
     return list(trace.events.order_by("seq").values_list("seq", flat=True))

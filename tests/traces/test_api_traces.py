@@ -1,4 +1,4 @@
-"""Traces over HTTP: the whole record, whose it is, what a comparison hides, and the scenario."""
+"""Traces over HTTP: the record, its owner, hidden profiles of comparisons, and the scenario."""
 
 import json
 from datetime import timedelta
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, Conversation, Message, Sender
-from tests.chat.asking import NOBODYS, check, error_of
+from tests.chat.api_client import UNKNOWN_ID, assert_documented, error_of
 from tests.traces.rows import dead_owner
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
@@ -21,19 +21,23 @@ SECRET_MODEL = "the-model-that-nobody-may-know-yet"
 
 def get(path: str, **query: str) -> Any:
     response = Client().get(f"/api/trace/{path}", query)
-    check("GET", f"/api/trace/{path}", response)
+    assert_documented("GET", f"/api/trace/{path}", response)
     return response
 
 
 def post(trace: object, body: Any = None, **query: str) -> Any:
     path = f"/api/trace/{trace}/scenario"
     url = path + "".join(f"?{key}={value}" for key, value in query.items())
-    response = Client().post(url, body, "application/json") if body is not None else _bare(url)
-    check("POST", path, response)
+    response = (
+        Client().post(url, body, "application/json")
+        if body is not None
+        else _post_without_body(url)
+    )
+    assert_documented("POST", path, response)
     return response
 
 
-def _bare(url: str) -> Any:
+def _post_without_body(url: str) -> Any:
     return Client().generic("POST", url, b"")
 
 
@@ -42,8 +46,8 @@ def question() -> Message:
     return append_message(create("owner"), Sender.USER, content="2 + 2?")
 
 
-def run(question: Message, *, branch: str = "", status: Status = Status.COMPLETED) -> Trace:
-    """A run with one model call and a few events."""
+def store_run(question: Message, *, branch: str = "", status: Status = Status.COMPLETED) -> Trace:
+    """Store a run with one model call and a few events."""
     start = timezone.now()
     end = None if status == Status.RUNNING else start + timedelta(milliseconds=1500)
     answer = None
@@ -72,8 +76,8 @@ def run(question: Message, *, branch: str = "", status: Status = Status.COMPLETE
         ("chunk", {"content": "4", **ids}),
     ]
     if answer is not None:
-        done = {**ids, "message_id": str(answer.pk), "trace_id": str(trace.pk)}
-        events.append(("done", done))
+        done_payload = {**ids, "message_id": str(answer.pk), "trace_id": str(trace.pk)}
+        events.append(("done", done_payload))
     for seq, (type, payload) in enumerate(events, start=1):
         TraceEvent.objects.create(trace=trace, seq=seq, type=type, payload=payload)
     ModelCall.objects.create(
@@ -90,8 +94,8 @@ def run(question: Message, *, branch: str = "", status: Status = Status.COMPLETE
     return trace
 
 
-def test_the_record_is_whole(question: Message) -> None:
-    trace = run(question)
+def test_record_has_all_fields(question: Message) -> None:
+    trace = store_run(question)
     record = get(str(trace.pk)).json()
     assert record["trace_id"] == str(trace.pk)
     assert record["conversation_id"] == str(question.conversation_id)
@@ -127,40 +131,44 @@ REPORT = {
 }
 
 
-def reported(trace: Trace, *, purpose: str = "answer") -> Any:
-    """The record of a run whose call handed in a report."""
+def report_of_record(trace: Trace, *, purpose: str = "answer") -> Any:
+    """Store a report in the run's call and return the report of its record."""
     call = {"id": "r", "name": "agent__final_report", "arguments": json.dumps(REPORT)}
     trace.calls.update(parts=[{"tool_call": call}], purpose=purpose)
     return get(str(trace.pk)).json()["report"]
 
 
-def test_a_run_that_ended_with_a_report_tells_what_it_says(question: Message) -> None:
-    assert reported(run(question)) == {**REPORT, "content_json": {"half": ""}, "messages": None}
+def test_record_has_the_final_report(question: Message) -> None:
+    assert report_of_record(store_run(question)) == {
+        **REPORT,
+        "content_json": {"half": ""},
+        "messages": None,
+    }
 
 
-def test_a_report_counts_where_a_run_ended_with_it(question: Message) -> None:
-    assert get(str(run(question).pk)).json()["report"] is None
-    assert reported(run(question, status=Status.CANCELLED)) is None
-    assert reported(run(question), purpose="summary") is None
+def test_report_is_shown_for_completed_answers_only(question: Message) -> None:
+    assert get(str(store_run(question).pk)).json()["report"] is None
+    assert report_of_record(store_run(question, status=Status.CANCELLED)) is None
+    assert report_of_record(store_run(question), purpose="summary") is None
 
 
-def test_the_page_shows_a_reports_status(question: Message) -> None:
-    trace = run(question)
-    reported(trace)
+def test_page_shows_the_reports_status(question: Message) -> None:
+    trace = store_run(question)
+    report_of_record(trace)
     page = Client().get(f"/traces/{trace.pk}/").content.decode()
     assert '<dt>Final report</dt><dd><span class="tag bad">failure</span> markdown</dd>' in page
     assert "report: failure" in page
-    assert "Final report" not in Client().get(f"/traces/{run(question).pk}/").content.decode()
+    assert "Final report" not in Client().get(f"/traces/{store_run(question).pk}/").content.decode()
 
 
-def test_a_run_that_goes_on_is_told_as_far_as_it_came(question: Message) -> None:
-    record = get(str(run(question, status=Status.RUNNING).pk)).json()
+def test_running_run_has_no_answer_and_no_end(question: Message) -> None:
+    record = get(str(store_run(question, status=Status.RUNNING).pk)).json()
     assert (record["status"], record["message_id"]) == ("running", None)
     assert (record["finished_at"], record["totals"]["duration_ms"]) == (None, None)
 
 
-def test_a_run_whose_process_died_is_told_as_failed(question: Message) -> None:
-    trace = run(question, status=Status.RUNNING)
+def test_run_of_a_dead_process_is_failed(question: Message) -> None:
+    trace = store_run(question, status=Status.RUNNING)
     Trace.objects.update(owner=dead_owner())
     record = get(str(trace.pk)).json()
     assert record["status"] == "failed"
@@ -170,18 +178,18 @@ def test_a_run_whose_process_died_is_told_as_failed(question: Message) -> None:
     assert by_message["status"] == "failed"
 
 
-def test_of_several_answers_to_a_message_the_latest_is_found(question: Message) -> None:
-    run(question, status=Status.FAILED)
-    latest = run(question)
+def test_latest_trace_of_a_message_is_found(question: Message) -> None:
+    store_run(question, status=Status.FAILED)
+    latest = store_run(question)
     assert get(f"by_message/{question.pk}").json()["trace_id"] == str(latest.pk)
     assert get(f"by_message/{latest.message_id}").json()["trace_id"] == str(latest.pk)
 
 
-@pytest.mark.parametrize("given", [NOBODYS, "nonsense", "1", "%00"])
-def test_unknown_trace_is_not_found(question: Message, given: str) -> None:
-    assert error_of(get(given)) == (404, "NOT_FOUND", "trace_id")
-    assert error_of(get(f"by_message/{given}")) == (404, "NOT_FOUND", "message_id")
-    assert error_of(post(given)) == (404, "NOT_FOUND", "trace_id")
+@pytest.mark.parametrize("trace_id", [UNKNOWN_ID, "nonsense", "1", "%00"])
+def test_unknown_trace_is_not_found(question: Message, trace_id: str) -> None:
+    assert error_of(get(trace_id)) == (404, "NOT_FOUND", "trace_id")
+    assert error_of(get(f"by_message/{trace_id}")) == (404, "NOT_FOUND", "message_id")
+    assert error_of(post(trace_id)) == (404, "NOT_FOUND", "trace_id")
 
 
 def test_a_message_without_a_run_has_no_trace(question: Message) -> None:
@@ -189,7 +197,7 @@ def test_a_message_without_a_run_has_no_trace(question: Message) -> None:
 
 
 def test_another_client_id_does_not_find_the_trace(question: Message) -> None:
-    trace = run(question)
+    trace = store_run(question)
     paths = (str(trace.pk), f"by_message/{trace.message_id}")
     for path in paths:
         assert get(path, client_id="owner").json() == get(path).json()
@@ -202,7 +210,7 @@ def test_another_client_id_does_not_find_the_trace(question: Message) -> None:
 
 @pytest.mark.parametrize("preference", ["", "a", "b", "tie"])
 def test_trace_names_the_profile_after_the_vote_only(question: Message, preference: str) -> None:
-    first, second = run(question, branch="a"), run(question, branch="b")
+    first, second = store_run(question, branch="a"), store_run(question, branch="b")
     ABComparison.objects.create(
         conversation=question.conversation,
         user_message=question,
@@ -221,13 +229,13 @@ def test_trace_names_the_profile_after_the_vote_only(question: Message, preferen
             assert (response.json()["profile"] is None) == (not preference)
 
 
-def test_a_branch_that_has_no_comparison_is_hidden_as_well(question: Message) -> None:
-    """As it is while both are being begun."""
-    assert SECRET_MODEL not in get(str(run(question, branch="a").pk)).content.decode()
+def test_branch_without_a_comparison_hides_its_profile(question: Message) -> None:
+    """This is the state while both branches are being started."""
+    assert SECRET_MODEL not in get(str(store_run(question, branch="a").pk)).content.decode()
 
 
-def test_the_scenario_of_a_run(question: Message) -> None:
-    trace = run(question)
+def test_run_is_exported_as_a_scenario(question: Message) -> None:
+    trace = store_run(question)
     document = post(trace.pk).json()
     (step,) = document["steps"]
     assert step["match"]["messages"][0]["equals"] == "2 + 2?"
@@ -235,25 +243,25 @@ def test_the_scenario_of_a_run(question: Message) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "why"), [(Status.RUNNING, "still going on"), (Status.CANCELLED, "cancelled")]
+    ("status", "reason"), [(Status.RUNNING, "still going on"), (Status.CANCELLED, "cancelled")]
 )
-def test_a_run_that_cannot_be_replayed_says_why(
-    question: Message, status: Status, why: str
+def test_conflict_of_an_unreplayable_run_has_its_reason(
+    question: Message, status: Status, reason: str
 ) -> None:
-    response = post(run(question, status=status).pk)
+    response = post(store_run(question, status=status).pk)
     assert error_of(response) == (409, "CONFLICT", "trace_id")
-    assert why in response.json()["message"]
+    assert reason in response.json()["message"]
 
 
 @pytest.mark.parametrize("body", [b"x", b'{"a": 1}', b"[]"])
-def test_a_body_that_makes_no_sense_is_refused(question: Message, body: bytes) -> None:
-    trace = run(question)
+def test_invalid_body_is_refused(question: Message, body: bytes) -> None:
+    trace = store_run(question)
     url = f"/api/trace/{trace.pk}/scenario"
     assert error_of(Client().generic("POST", url, body, "application/json"))[0] == 400
     assert error_of(Client().generic("POST", url, body, "text/plain"))[0] == 415
 
 
-def test_a_trace_is_gone_with_its_conversation(question: Message) -> None:
-    trace = run(question)
+def test_trace_is_deleted_with_its_conversation(question: Message) -> None:
+    trace = store_run(question)
     Conversation.objects.all().delete()
     assert get(str(trace.pk)).status_code == 404

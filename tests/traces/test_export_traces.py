@@ -11,19 +11,19 @@ from uuid import UUID
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.chat.asking import Api
-from tests.chat.chatting import scenario
+from tests.chat.api_client import Api
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 
 
 class Collector(HTTPServer):
-    """Keeps what it is sent."""
+    """An OTLP collector that records the requests."""
 
     def __init__(self, status: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status = status
-        self.taken: list[Any] = []
+        self.requests: list[Any] = []
 
     @property
     def url(self) -> str:
@@ -35,13 +35,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.taken.append((self.path, self.headers["Content-Type"], json.loads(body)))
+        self.server.requests.append((self.path, self.headers["Content-Type"], json.loads(body)))
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        pass
 
 
 @pytest.fixture
@@ -61,38 +61,38 @@ def trace_id(live: Live) -> str:
 
 
 def spans(body: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    return found
+    result: list[dict[str, Any]] = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    return result
 
 
 def test_a_run_is_printed_with_its_calls_and_its_tools(trace_id: str) -> None:
     output = StringIO()
     call_command("export_traces", trace_id, stdout=output)
-    found = spans(json.loads(output.getvalue()))
-    assert sorted(span["name"] for span in found) == [
+    printed = spans(json.loads(output.getvalue()))
+    assert sorted(span["name"] for span in printed) == [
         "chat gpt-4o",
         "chat gpt-4o",
         "execute_tool add",
         "invoke_agent mockllm",
     ]
-    assert {span["traceId"] for span in found} == {UUID(trace_id).hex}
-    assert all(int(s["startTimeUnixNano"]) <= int(s["endTimeUnixNano"]) for s in found)
+    assert {span["traceId"] for span in printed} == {UUID(trace_id).hex}
+    assert all(int(s["startTimeUnixNano"]) <= int(s["endTimeUnixNano"]) for s in printed)
 
 
-def test_all_that_have_ended_are_sent_to_a_collector(trace_id: str, collector: Collector) -> None:
+def test_ended_runs_are_sent_to_a_collector(trace_id: str, collector: Collector) -> None:
     call_command("export_traces", to=collector.url, stderr=StringIO())
-    ((path, kind, body),) = collector.taken
-    assert (path, kind) == ("/v1/traces", "application/json")
+    ((path, content_type, body),) = collector.requests
+    assert (path, content_type) == ("/v1/traces", "application/json")
     assert len(spans(body)) == 4
 
 
 @pytest.mark.parametrize("collector", [503], indirect=True)
-def test_a_collector_that_refuses_is_an_error(trace_id: str, collector: Collector) -> None:
+def test_error_response_of_a_collector_is_an_error(trace_id: str, collector: Collector) -> None:
     with pytest.raises(CommandError, match="503"):
         call_command("export_traces", to=collector.url)
 
 
-def test_a_collector_that_is_not_there_is_an_error(trace_id: str) -> None:
+def test_unreachable_collector_is_an_error(trace_id: str) -> None:
     with pytest.raises(CommandError, match=r"http://127\.0\.0\.1:1/v1/traces: "):
         call_command("export_traces", to="http://127.0.0.1:1/v1/traces")
 

@@ -1,4 +1,4 @@
-"""A feed and its followers, on whatever event loops they are."""
+"""Feeds and their followers on one or several event loops."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 from traces_app.log import Feed
 
 
-async def all_of(feed: Feed[int], start: int = 0) -> list[int]:
+async def read_all(feed: Feed[int], start: int = 0) -> list[int]:
     return [item async for item in feed.follow(start)]
 
 
@@ -17,88 +17,88 @@ def publish(feed: Feed[int], count: int) -> None:
         feed.publish(number, last=number == count - 1)
 
 
-async def asleep(feed: Feed[int]) -> None:
+async def wait_for_follower(feed: Feed[int]) -> None:
     """Wait until a follower waits."""
     while not feed._waiting:
         await asyncio.sleep(0)
 
 
-def on_another_loop(work: Coroutine[Any, Any, Any], into: list[Any]) -> threading.Thread:
-    thread = threading.Thread(target=lambda: into.append(asyncio.run(work)))
+def run_in_thread(work: Coroutine[Any, Any, Any], results: list[Any]) -> threading.Thread:
+    thread = threading.Thread(target=lambda: results.append(asyncio.run(work)))
     thread.start()
     return thread
 
 
-async def test_one_who_comes_late_gets_everything() -> None:
+async def test_late_follower_gets_all_items() -> None:
     feed: Feed[int] = Feed()
     publish(feed, 5)
-    assert await all_of(feed) == [0, 1, 2, 3, 4]
+    assert await read_all(feed) == [0, 1, 2, 3, 4]
 
 
-async def test_one_who_begins_in_the_middle_gets_the_rest() -> None:
+async def test_follower_from_the_middle_gets_the_rest() -> None:
     feed: Feed[int] = Feed()
     publish(feed, 5)
-    assert await all_of(feed, 3) == [3, 4]
+    assert await read_all(feed, 3) == [3, 4]
 
 
-async def test_one_who_waits_is_woken_by_the_next_item() -> None:
+async def test_waiting_follower_is_woken_by_the_next_item() -> None:
     feed: Feed[int] = Feed()
-    following = asyncio.create_task(anext(feed.follow()))
-    await asleep(feed)
+    follower = asyncio.create_task(anext(feed.follow()))
+    await wait_for_follower(feed)
     feed.publish(7)
-    assert await following == 7
+    assert await follower == 7
 
 
 async def test_the_last_item_ends_every_follower() -> None:
     feed: Feed[int] = Feed()
-    followers = [asyncio.create_task(all_of(feed)) for _ in range(10)]
+    followers = [asyncio.create_task(read_all(feed)) for _ in range(10)]
     await asyncio.sleep(0)
     publish(feed, 3)
     assert await asyncio.gather(*followers) == [[0, 1, 2]] * 10
 
 
-async def test_a_follower_that_sleeps_is_woken_once_for_all_that_came() -> None:
+async def test_waiting_follower_is_woken_once_for_many_items() -> None:
     feed: Feed[int] = Feed()
-    following = asyncio.create_task(all_of(feed))
-    await asleep(feed)
+    follower = asyncio.create_task(read_all(feed))
+    await wait_for_follower(feed)
     feed.publish(0)
     # No reader waits now, so the next hundred events wake none.
     assert feed._waiting == set()
     for number in range(1, 101):
         feed.publish(number, last=number == 100)
-    assert await following == list(range(101))
+    assert await follower == list(range(101))
 
 
-async def test_one_who_leaves_is_forgotten() -> None:
+async def test_cancelled_follower_is_removed() -> None:
     feed: Feed[int] = Feed()
-    following = asyncio.create_task(all_of(feed))
-    await asleep(feed)
-    following.cancel()
-    await asyncio.gather(following, return_exceptions=True)
+    follower = asyncio.create_task(read_all(feed))
+    await wait_for_follower(feed)
+    follower.cancel()
+    await asyncio.gather(follower, return_exceptions=True)
     assert feed._waiting == set()
 
 
-def test_no_follower_on_another_loop_misses_anything() -> None:
-    """Publishing races with falling asleep, on ten loops at a time, again and again."""
+def test_followers_on_other_loops_get_all_items() -> None:
+    """Publishing races with followers that start to wait, on ten loops, twenty times."""
     for _ in range(20):
         feed: Feed[int] = Feed()
-        seen: list[list[int]] = []
-        threads = [on_another_loop(all_of(feed), seen) for _ in range(10)]
+        received: list[list[int]] = []
+        threads = [run_in_thread(read_all(feed), received) for _ in range(10)]
         publish(feed, 200)
         for thread in threads:
             thread.join(20)
-        assert seen == [list(range(200))] * 10
+        assert received == [list(range(200))] * 10
 
 
-def test_a_loop_that_was_closed_while_it_waited_harms_nobody() -> None:
+def test_closed_loop_of_a_follower_does_not_break_publishing() -> None:
     feed: Feed[int] = Feed()
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(anext(feed.follow()))
-    loop.run_until_complete(asleep(feed))
+    waiter = loop.create_task(anext(feed.follow()))
+    loop.run_until_complete(wait_for_follower(feed))
     future = next(iter(feed._waiting))
-    waiting.cancel()
-    loop.run_until_complete(asyncio.gather(waiting, return_exceptions=True))
+    waiter.cancel()
+    loop.run_until_complete(asyncio.gather(waiter, return_exceptions=True))
     loop.close()
     feed._waiting.add(future)
     feed.publish(1, last=True)
-    assert asyncio.run(all_of(feed)) == [1]
+    assert asyncio.run(read_all(feed)) == [1]

@@ -1,4 +1,4 @@
-"""A run's log: numbered events for all, and what they were made of for those who want it whole."""
+"""A run's log: numbered events, and the sources that they were made from."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -9,7 +9,7 @@ from traces_app.log import RunLog
 
 @pytest.fixture
 def log() -> RunLog[str]:
-    """`a` is passed on between two events, the second of which has a source."""
+    """A log with a source between two events, and a source of the second event."""
     run_log: RunLog[str] = RunLog()
     run_log.publish(run_log.next_event("started", {}))
     run_log.publish_source("a")
@@ -27,9 +27,9 @@ async def test_sources_come_in_order_up_to_the_last(log: RunLog[str]) -> None:
     assert [source async for source in log.sources()] == ["a", "b, whole", "end"]
 
 
-@pytest.mark.parametrize("of", [RunLog.follow, RunLog.sources])
-async def test_both_end_with_the_terminal_event(
-    log: RunLog[str], of: Callable[[RunLog[str]], AsyncIterator[object]]
+@pytest.mark.parametrize("read", [RunLog.follow, RunLog.sources])
+async def test_events_and_sources_end_with_the_terminal_event(
+    log: RunLog[str], read: Callable[[RunLog[str]], AsyncIterator[object]]
 ) -> None:
     assert log.ended
-    assert len([one async for one in of(log)]) == 3
+    assert len([item async for item in read(log)]) == 3

@@ -27,10 +27,10 @@ HELLO = call_of([{"text": "Hi!"}], "stop", input_tokens=9, output_tokens=2)
 
 
 def document_of(*runs: RecordedRun) -> dict[str, Any]:
-    """The document, which must be one that can be loaded."""
+    """Build the scenario document of runs and assert that it can be loaded."""
     document = scenario_document("trace", UUID(int=1), runs)
-    for loaded in load_documents(json.loads(json.dumps(document))):
-        compile_scenario(loaded)
+    for loaded_document in load_documents(json.loads(json.dumps(document))):
+        compile_scenario(loaded_document)
     return document
 
 
@@ -63,7 +63,7 @@ def test_each_call_of_a_run_is_a_turn() -> None:
     }
 
 
-def test_turns_go_on_through_a_conversation() -> None:
+def test_turns_are_numbered_through_a_conversation() -> None:
     first = run_of(call_of([CALL], "tool_calls"), HELLO)
     document = document_of(first, run_of(HELLO, text="and now?"))
     assert [step["turn"] for step in document["steps"]] == [1, 2, 3]
@@ -71,13 +71,13 @@ def test_turns_go_on_through_a_conversation() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"a": 1}', "not json", "", "[1]", '{"a":1,"a":2}'])
-def test_arguments_that_are_written_otherwise_are_kept_as_their_text(arguments: str) -> None:
+def test_arguments_in_other_notation_are_kept_as_text(arguments: str) -> None:
     call = {"tool_call": {"id": "c", "name": "add", "arguments": arguments}}
     document = document_of(run_of(call_of([call]), HELLO))
     assert document["steps"][0]["produce"]["parts"][0]["tool_call"]["arguments"] == arguments
 
 
-def test_thinking_keeps_its_signature_and_what_is_redacted() -> None:
+def test_thinking_keeps_signature_and_redaction() -> None:
     parts = [{"thinking": "Hm.", "signature": "sig"}, {"redacted": "xyz"}, {"text": "Yes."}]
     document = document_of(run_of(call_of(parts)))
     assert document["steps"][0]["produce"]["parts"] == [
@@ -88,7 +88,7 @@ def test_thinking_keeps_its_signature_and_what_is_redacted() -> None:
 
 
 @pytest.mark.parametrize("status", ["running", "cancelled"])
-def test_a_run_that_did_not_end_by_itself_is_refused(status: str) -> None:
+def test_running_or_cancelled_run_is_refused(status: str) -> None:
     with pytest.raises(CannotReplay, match=r"^The run (is still going on|was cancelled)"):
         document_of(run_of(HELLO, status=status))
 
@@ -98,18 +98,18 @@ def test_the_refusal_names_the_run_of_a_conversation() -> None:
         document_of(run_of(HELLO), run_of(HELLO, status="cancelled"))
 
 
-def test_a_run_that_asked_no_model_is_refused() -> None:
+def test_run_without_model_calls_is_refused() -> None:
     with pytest.raises(CannotReplay, match="before its first model call"):
         document_of(run_of(status="failed", code="UNAUTHORIZED", error="Invalid API key"))
 
 
-def test_a_run_that_died_with_its_process_is_refused() -> None:
+def test_interrupted_run_is_refused() -> None:
     interrupted = {"status": "failed", "code": "SERVICE_UNAVAILABLE", "error": "interrupted"}
     with pytest.raises(CannotReplay, match="not the model's: interrupted"):
         document_of(run_of(HELLO, **interrupted))
 
 
-def test_nothing_is_refused() -> None:
+def test_export_without_runs_is_refused() -> None:
     with pytest.raises(CannotReplay, match="nothing"):
         document_of()
 
@@ -124,11 +124,11 @@ def test_nothing_is_refused() -> None:
         ("SERVICE_UNAVAILABLE", "overloaded", {"kind": "http", "status": 500}),
     ],
 )
-def test_a_failure_before_the_first_word_is_a_fault(
+def test_failure_before_any_text_becomes_a_fault(
     code: str, error: str, fault: dict[str, Any]
 ) -> None:
-    failed = run_of(call_of([], code=code), status="failed", code=code, error=error)
-    produce = document_of(failed)["steps"][0]["produce"]
+    failed_run = run_of(call_of([], code=code), status="failed", code=code, error=error)
+    produce = document_of(failed_run)["steps"][0]["produce"]
     assert produce["fault"].items() >= fault.items()
 
 
@@ -140,20 +140,18 @@ def test_a_failure_before_the_first_word_is_a_fault(
         ("SERVICE_UNAVAILABLE", "overloaded", "error_event"),
     ],
 )
-def test_a_failure_in_the_middle_comes_after_what_was_said(
-    code: str, error: str, kind: str
-) -> None:
-    said = [{"thinking": "Hm."}, {"text": "It is"}]
-    failed = run_of(call_of(said, code=code), status="failed", code=code, error=error)
-    produce = document_of(failed)["steps"][0]["produce"]
+def test_failure_after_text_becomes_a_fault_after_chunks(code: str, error: str, kind: str) -> None:
+    parts = [{"thinking": "Hm."}, {"text": "It is"}]
+    failed_run = run_of(call_of(parts, code=code), status="failed", code=code, error=error)
+    produce = document_of(failed_run)["steps"][0]["produce"]
     assert produce["chunks"] == [{"reasoning": "Hm."}, {"text": "It is"}]
     assert (produce["fault"]["kind"], produce["fault"]["after_chunks"]) == (kind, 2)
 
 
 def test_a_failure_and_its_retry_come_in_order() -> None:
     limited = {"code": "RATE_LIMITED", "error": "Rate limited, try again"}
-    failed = run_of(call_of([], code=limited["code"]), status="failed", **limited)
-    steps = document_of(failed, run_of(HELLO))["steps"]
+    failed_run = run_of(call_of([], code=limited["code"]), status="failed", **limited)
+    steps = document_of(failed_run, run_of(HELLO))["steps"]
     assert [step["turn"] for step in steps] == [1, 1]
     assert all(step["consume"] for step in steps)
 
@@ -161,33 +159,33 @@ def test_a_failure_and_its_retry_come_in_order() -> None:
 @given(
     st.lists(st.sampled_from(["{{", "}}", " ", "city", "a.b", "{", "7*7", "\n", "é"])).map("".join)
 )
-def test_braces_in_an_answer_are_said_and_not_filled(text: str) -> None:
+def test_braces_in_an_answer_are_literal(text: str) -> None:
     document = document_of(run_of(call_of([{"text": text}])))
-    written = document["steps"][0]["produce"]["parts"][0]["text"]
-    assert fill_placeholders(written, document.get("variables", {})) == text
+    scripted_text = document["steps"][0]["produce"]["parts"][0]["text"]
+    assert fill_placeholders(scripted_text, document.get("variables", {})) == text
 
 
 BRACES = ["add", "{{ city }}", "{{ request.model }}{{braces}}", "a {{ b", "{{{{ c }}", "7}}"]
 
 
 @pytest.mark.parametrize("braces", BRACES)
-@pytest.mark.parametrize("written", ['{{"{0}":["{0}"]}}', "{0}", '{{"a": "{0}"}}'])
-async def test_braces_in_a_call_are_said_and_not_filled(braces: str, written: str) -> None:
-    arguments = written.format(braces)
+@pytest.mark.parametrize("template", ['{{"{0}":["{0}"]}}', "{0}", '{{"a": "{0}"}}'])
+async def test_braces_in_a_call_are_literal(braces: str, template: str) -> None:
+    arguments = template.format(braces)
     call = {"id": f"call_{braces}", "name": f"tool {braces}", "arguments": arguments}
-    thought = {"thinking": f"Hm, {braces}."}
-    playing = Playing(document_of(run_of(call_of([thought, {"tool_call": call}]))))
+    thinking = {"thinking": f"Hm, {braces}."}
+    playing = Playing(document_of(run_of(call_of([thinking, {"tool_call": call}]))))
     status, _, body = await playing.ask(chat("hello"))
     assert status == 200
     message = json.loads(body)["choices"][0]["message"]
     assert message["reasoning"] == f"Hm, {braces}."
-    (sent,) = message["tool_calls"]
-    assert sent["id"] == call["id"]
-    assert sent["function"] == {"name": call["name"], "arguments": arguments}
+    (tool_call,) = message["tool_calls"]
+    assert tool_call["id"] == call["id"]
+    assert tool_call["function"] == {"name": call["name"], "arguments": arguments}
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "parts"),
     [
         ("SERVICE_UNAVAILABLE", []),
         ("SERVICE_UNAVAILABLE", [{"text": "It is"}]),
@@ -195,11 +193,9 @@ async def test_braces_in_a_call_are_said_and_not_filled(braces: str, written: st
     ],
 )
 @pytest.mark.parametrize("braces", BRACES)
-async def test_braces_in_an_error_are_said_as_they_were(
-    braces: str, code: str, said: list[Any]
-) -> None:
-    failing = {"code": code, "error": f"overloaded: {braces}"}
-    failed = run_of(call_of(said, code=code), status="failed", **failing)
-    _, _, body = await Playing(document_of(failed)).ask(chat("hello", stream=bool(said)))
-    told = events_of(body)[-1] if said else body
-    assert json.loads(told)["error"]["message"] == failing["error"]
+async def test_braces_in_an_error_are_literal(braces: str, code: str, parts: list[Any]) -> None:
+    failure = {"code": code, "error": f"overloaded: {braces}"}
+    failed_run = run_of(call_of(parts, code=code), status="failed", **failure)
+    _, _, body = await Playing(document_of(failed_run)).ask(chat("hello", stream=bool(parts)))
+    error_body = events_of(body)[-1] if parts else body
+    assert json.loads(error_body)["error"]["message"] == failure["error"]

@@ -30,7 +30,7 @@ NAMED = {ROUTING_HEADER.replace("-", "_"): "acme"}
 async def record(call: Call, *, name: str = "acme") -> tuple[str, dict[str, Any]]:
     """Return the path that the upstream received, and the document of the recording."""
     async with raw_provider(whole(ANSWER, b"x-acme-trace: t-1")) as upstream:
-        playing = Recorded(upstream.place, upstreams={name: f"http://{upstream.place}"})
+        playing = Recorded(upstream.address, upstreams={name: f"http://{upstream.address}"})
         status, _, body = await playing.ask(call)
         assert (status, body) == (200, ANSWER), playing.recording.problems
         assert ROUTING_HEADER not in upstream.headers()

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from chat_app.models import Message
 from tests.browser.playground.conftest import SLOW, Playground
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 
 pytestmark = pytest.mark.browser

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from chat_app.models import ABComparison, ModelProfile
 from tests.browser.axe import violations
 from tests.browser.playground.conftest import Playground
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.playground.conftest import SLOW, Playground
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from chat_app.models import Conversation, Message
 from tests.browser.playground.conftest import SLOW, Playground
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,7 @@ from chat_app.models import ModelProfile
 from tests.browser.axe import violations
 from tests.browser.conftest import OpenPage
 from tests.browser.playground.conftest import Playground
-from tests.chat.chatting import scenario
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
 

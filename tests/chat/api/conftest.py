@@ -1,19 +1,22 @@
-"""Two profiles to compare."""
+"""Fixtures for comparisons."""
 
 import pytest
 
 from chat_app.models import ModelProfile
-from tests.chat.api.compared import ONE, TWO, answering
+from tests.chat.api.comparison_helpers import ONE, TWO, model_scenario
 from tests.support.live_server import Live
 
 
 @pytest.fixture
-def pair(live: Live) -> None:
-    """Two profiles that the mock tells apart by their models."""
+def two_profiles(live: Live) -> None:
+    """Create two profiles whose models the mock answers differently."""
     for name in (ONE, TWO):
         ModelProfile.objects.create(
             name=name, provider_id="openai", model_id=f"model-{name}", base_url="mock:"
         )
     live.load(
-        *(answering(f"model-{name}", {"text": f"I am {name}."}, name=name) for name in (ONE, TWO))
+        *(
+            model_scenario(f"model-{name}", {"text": f"I am {name}."}, name=name)
+            for name in (ONE, TWO)
+        )
     )

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the chat API: valid, whole, and true to the routes."""
+"""The OpenAPI document of the chat API: valid, complete, and consistent with the routes."""
 
 import re
 from pathlib import Path
@@ -62,16 +62,16 @@ def test_bodies_without_a_docstring_have_no_description_of_their_base_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(NewBody, "__doc__", None)
-    built = build_document([urls.path("api/", urls.include("chat_app.api.urls"))])
-    schemas = built["components"]["schemas"]
-    described = [each["description"] for each in schemas.values() if "description" in each]
+    openapi = build_document([urls.path("api/", urls.include("chat_app.api.urls"))])
+    schemas = openapi["components"]["schemas"]
+    descriptions = [schema["description"] for schema in schemas.values() if "description" in schema]
     assert "description" not in schemas["NewBody"] and "description" in schemas["TraceBody"]
-    assert not any("serializer" in text for text in described)
+    assert not any("serializer" in text for text in descriptions)
 
 
 def test_every_route_is_in_the_document_and_no_other() -> None:
-    named = {f"{method} {re.sub('_id}', '}', path)}" for method, path in operations()}
-    assert named == {route.replace(" ", " /api/") for route in routes()}
+    documented_routes = {f"{method} {re.sub('_id}', '}', path)}" for method, path in operations()}
+    assert documented_routes == {route.replace(" ", " /api/") for route in routes()}
 
 
 def test_the_routes_are_those_of_the_contract() -> None:
@@ -94,9 +94,9 @@ def test_every_operation_is_described() -> None:
             assert {"413", "415"} < statuses
             assert operation["requestBody"]["required"] is True
             assert list(operation["requestBody"]["content"]) == ["application/json"]
-        for status, answer in operation["responses"].items():
-            assert answer["description"]
-            assert ("content" in answer) == (status != "204")
+        for status, response in operation["responses"].items():
+            assert response["description"]
+            assert ("content" in response) == (status != "204")
 
 
 def test_streams_are_described_as_streams_of_events() -> None:
@@ -115,13 +115,13 @@ def test_every_type_of_event_is_described() -> None:
     assert len(event["oneOf"]) == len(EVENTS)
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_schema_reference_resolves() -> None:
     components = document()["components"]["schemas"]
-    wanted = set(re.findall(r"'#/components/schemas/(\w+)'", str(document())))
-    assert wanted <= set(components)
+    referenced = set(re.findall(r"'#/components/schemas/(\w+)'", str(document())))
+    assert referenced <= set(components)
 
 
-def test_the_ways_in_are_the_token_and_a_login() -> None:
+def test_security_schemes_are_the_token_and_a_login() -> None:
     schemes = document()["components"]["securitySchemes"]
     assert (schemes["token"]["type"], schemes["token"]["scheme"]) == ("http", "bearer")
     assert (schemes["login"]["type"], schemes["login"]["in"]) == ("apiKey", "cookie")
@@ -129,7 +129,7 @@ def test_the_ways_in_are_the_token_and_a_login() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["schema/", "schema", "docs/", "docs"])
-def test_they_are_found_with_a_slash_or_without(path: str) -> None:
+def test_schema_and_docs_are_found_with_and_without_a_slash(path: str) -> None:
     assert Client().get(f"/api/{path}").status_code == 200
 
 
@@ -143,7 +143,7 @@ def test_the_docs_page_loads_nothing_from_another_host() -> None:
     assert document() == Client().get("/api/schema/").json()
 
 
-def test_example_of_a_body_has_what_is_required() -> None:
+def test_example_body_has_the_required_fields() -> None:
     schemas = {"Kind": {"enum": ["a", "b"]}, "Loop": {"$ref": "#/components/schemas/Tree"}}
     tree = {"type": "object", "required": ["next"]}
     schemas["Tree"] = tree | {"properties": {"next": {"$ref": "#/components/schemas/Loop"}}}
@@ -164,7 +164,7 @@ def test_example_of_a_body_has_what_is_required() -> None:
 
 
 @pytest.mark.django_db
-def test_the_index_page_links_to_it() -> None:
+def test_index_page_links_to_the_api_docs() -> None:
     assert 'href="/api/docs/"' in Client().get("/").content.decode()
 
 
@@ -176,14 +176,16 @@ def test_the_manual_has_every_event_with_its_fields() -> None:
     documented_fields = {
         name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows if name in EVENTS
     }
-    needed = {
+    required_fields = {
         name: {key for key, field in shape().fields.items() if field.required and key != "type"}
         for name, shape in EVENTS.items()
     }
-    assert documented_fields == needed | {"done": {"conversation_id", "message_id", "trace_id"}}
+    assert documented_fields == required_fields | {
+        "done": {"conversation_id", "message_id", "trace_id"}
+    }
 
 
 def test_the_manual_names_every_route() -> None:
     for method, path in CONTRACT - {("GET", "/api/ab/{comparison_id}")}:
-        shown_path = re.sub(r"\{\w+\}", lambda name: name[0][1:-1].upper(), path)
-        assert shown_path in MANUAL, (method, path)
+        manual_path = re.sub(r"\{\w+\}", lambda name: name[0][1:-1].upper(), path)
+        assert manual_path in MANUAL, (method, path)

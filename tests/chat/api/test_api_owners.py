@@ -1,5 +1,6 @@
-"""Each route × who asks: nobody, somebody else, the owner, staff. A route that comes without a row
-fails."""
+"""Each route for the owner, another client, staff, and without a client id.
+
+A new route without a row in the matrix fails."""
 
 from typing import Any
 
@@ -9,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat_app.models import ABComparison
-from tests.chat.asking import SECONDS, Api
-from tests.chat.chatting import scenario
-from tests.chat.routes import ROUTE_REQUESTS, Things, route_request, routes
+from tests.chat.api_client import TIMEOUT_SECONDS, Api
+from tests.chat.chat_helpers import scenario
+from tests.chat.routes import ROUTE_REQUESTS, ResourceIds, route_request, routes
 from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
@@ -34,7 +35,7 @@ MATRIX: dict[str, tuple[int, int, int]] = {
     "POST ab/vote": (200, 404, 400),
     "GET ab/pending": (200, 200, 400),
     "GET ab/leaderboard": (200, 200, 200),
-    # Ids cannot be guessed: whoever has one may read, unless the client_id is another's.
+    # Ids cannot be guessed, so an id is enough to read, unless the client_id is another's.
     "GET ab/{comparison}": (200, 404, 200),
     "GET trace/{trace}": (200, 404, 200),
     "GET trace/by_message/{message}": (200, 404, 200),
@@ -42,12 +43,12 @@ MATRIX: dict[str, tuple[int, int, int]] = {
     "GET schema/": (200, 200, 200),
     "GET docs/": (200, 200, 200),
 }
-ANYBODYS = ("schema/", "docs/", "ab/leaderboard")
-WHO = ("owner", "other", "nobody", "staff")
+PUBLIC_PATHS = ("schema/", "docs/", "ab/leaderboard")
+REQUESTERS = ("owner", "other", "nobody", "staff")
 
 
 @pytest.fixture
-def things(live: Live, api: Api) -> Things:
+def resource_ids(live: Live, api: Api) -> ResourceIds:
     live.load(scenario({"text": SECRET}, {"text": "One"}, {"text": "Two"}))
     stream = api.send(SECRET)
     first = Trace.objects.get()
@@ -61,58 +62,65 @@ def things(live: Live, api: Api) -> Things:
         trace_a=first,
         trace_b=second,
     )
-    return Things(
+    return ResourceIds(
         stream.conversation_id, stream.last["message_id"], stream.trace_id, str(comparison.pk)
     )
 
 
-def test_every_route_has_its_rows() -> None:
+def test_every_route_has_a_row_in_the_matrix() -> None:
     assert set(routes()) == set(MATRIX) == set(ROUTE_REQUESTS)
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("requester", REQUESTERS)
 @pytest.mark.parametrize("route", MATRIX)
-def test_clients_see_their_own_things(
-    live: Live, api: Api, things: Things, route: str, who: str
+def test_clients_see_only_their_own_rows(
+    live: Live, api: Api, resource_ids: ResourceIds, route: str, requester: str
 ) -> None:
-    question = route_request(route)
-    fields: dict[str, Any] = question.fields_for(things)
+    route_sample = route_request(route)
+    fields: dict[str, Any] = route_sample.fields_for(resource_ids)
     cookies: dict[str, str] = {}
-    if who != "nobody":
-        fields["client_id"] = api.client_id if who == "owner" else "somebody else"
-    if who == "staff":
+    if requester != "nobody":
+        fields["client_id"] = api.client_id if requester == "owner" else "somebody else"
+    if requester == "staff":
         client = Client()
         client.force_login(User.objects.create_superuser("root"))
         cookies = {name: morsel.value for name, morsel in client.cookies.items()}
-    path = question.path_for(things)
-    if path in ANYBODYS:
+    path = route_sample.path_for(resource_ids)
+    if path in PUBLIC_PATHS:
         fields = {}
     response = httpx2.request(
-        question.method,
+        route_sample.method,
         f"{live.base_url}/api/{path}",
-        **{"params" if question.method == "GET" else "json": fields},
+        **{"params" if route_sample.method == "GET" else "json": fields},
         headers={"Cookie": "; ".join(f"{key}={value}" for key, value in cookies.items())},
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
-    owner, other, nobody = MATRIX[route]
-    assert response.status_code == {"owner": owner, "nobody": nobody}.get(who, other)
-    if who in ("other", "staff"):
+    owner, other, anonymous = MATRIX[route]
+    assert response.status_code == {"owner": owner, "nobody": anonymous}.get(requester, other)
+    if requester in ("other", "staff"):
         assert SECRET not in response.text
         # The response names only ids of the request.
-        listed_ids = {one for one in things.ids() if one in response.text}
-        assert listed_ids <= {one for one in things.ids() if one in path}
+        listed_ids = {
+            resource_id for resource_id in resource_ids.ids() if resource_id in response.text
+        }
+        assert listed_ids <= {
+            resource_id for resource_id in resource_ids.ids() if resource_id in path
+        }
 
 
-@pytest.mark.parametrize("who", ["other", "nobody"])
+@pytest.mark.parametrize("requester", ["other", "nobody"])
 @pytest.mark.parametrize("route", [name for name in MATRIX if name.startswith("POST")])
 def test_other_clients_cannot_change_a_conversation(
-    live: Live, api: Api, things: Things, route: str, who: str
+    live: Live, api: Api, resource_ids: ResourceIds, route: str, requester: str
 ) -> None:
-    before = api.loaded(things.conversation), api.get("list_conversations").json()
-    question = route_request(route)
-    fields = question.fields_for(things)
-    if who == "other":
+    before = api.load_messages(resource_ids.conversation), api.get("list_conversations").json()
+    route_sample = route_request(route)
+    fields = route_sample.fields_for(resource_ids)
+    if requester == "other":
         fields["client_id"] = "somebody else"
-    url = f"{live.base_url}/api/{question.path_for(things)}"
-    httpx2.request(question.method, url, json=fields, timeout=SECONDS)
-    assert (api.loaded(things.conversation), api.get("list_conversations").json()) == before
+    url = f"{live.base_url}/api/{route_sample.path_for(resource_ids)}"
+    httpx2.request(route_sample.method, url, json=fields, timeout=TIMEOUT_SECONDS)
+    assert (
+        api.load_messages(resource_ids.conversation),
+        api.get("list_conversations").json(),
+    ) == before

@@ -1,4 +1,4 @@
-"""Requirement 004, scenario by scenario, each by its title, over a running server."""
+"""The scenarios of requirement 004, by their titles, over a running server."""
 
 import threading
 from datetime import datetime
@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 
 from chat_app.models import Conversation
-from tests.chat.asking import SECONDS, Api, Event, events_of
-from tests.chat.chatting import scenario
+from tests.chat.api_client import TIMEOUT_SECONDS, Api, Event, parse_events
+from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import ENDLESS, TOOL_CALL
 from tests.support.live_server import Live
 from traces_app.models import Trace
@@ -45,10 +45,12 @@ def test_get_trace_by_id(live: Live, api: Api) -> None:
     stream = api.send()
     trace = api.get(f"trace/{stream.trace_id}").json()
     assert trace["status"] == "completed"
-    told = [{k: v for k, v in one.items() if k not in ("seq", "at")} for one in trace["events"]]
-    assert told == [event.data for event in stream.events]
-    assert [one["seq"] for one in trace["events"]] == [event.id for event in stream.events]
-    times = [datetime.fromisoformat(one["at"]) for one in trace["events"]]
+    logged_events = [
+        {k: v for k, v in event.items() if k not in ("seq", "at")} for event in trace["events"]
+    ]
+    assert logged_events == [event.data for event in stream.events]
+    assert [event["seq"] for event in trace["events"]] == [event.id for event in stream.events]
+    times = [datetime.fromisoformat(event["at"]) for event in trace["events"]]
     assert times == sorted(times)
     assert datetime.fromisoformat(trace["started_at"]) <= times[0]
     assert trace["finished_at"] is not None
@@ -62,8 +64,8 @@ def test_get_trace_by_message_id(live: Live, api: Api) -> None:
     stream = api.send()
     trace = api.get(f"trace/by_message/{stream.last['message_id']}").json()
     assert trace == api.get(f"trace/{stream.trace_id}").json()
-    asked = stream.of("started")[0]["message_id"]
-    assert api.get(f"trace/by_message/{asked}").json() == trace
+    user_message_id = stream.of("started")[0]["message_id"]
+    assert api.get(f"trace/by_message/{user_message_id}").json() == trace
 
 
 def test_create_new_conversation(live: Live, api: Api) -> None:
@@ -87,19 +89,19 @@ def test_load_conversation_history(live: Live, api: Api) -> None:
     api.send("2", conversation_id=first.conversation_id)
     answer = first.last["message_id"]
     api.post("feedback", message_id=answer, feedback="like")
-    messages = api.loaded(first.conversation_id)
-    assert [(one["sender"], one["content"]) for one in messages] == [
+    messages = api.load_messages(first.conversation_id)
+    assert [(message["sender"], message["content"]) for message in messages] == [
         ("user", "1"),
         ("assistant", "One"),
         ("user", "2"),
         ("assistant", "Two"),
     ]
-    assert [one["feedback"] for one in messages] == [None, "like", None, None]
+    assert [message["feedback"] for message in messages] == [None, "like", None, None]
     assert messages[1]["message_id"] == answer
     assert messages[0]["trace_id"] == messages[1]["trace_id"] == first.trace_id
     body = {"client_id": api.client_id, "conversation_id": first.conversation_id}
-    posted = api.ask("POST", "load_conversation", json=body)
-    assert posted.json()["messages"] == messages
+    response = api.request("POST", "load_conversation", json=body)
+    assert response.json()["messages"] == messages
 
 
 def test_list_user_conversations(live: Live, api: Api) -> None:
@@ -107,44 +109,53 @@ def test_list_user_conversations(live: Live, api: Api) -> None:
     older, newer = api.send("older").conversation_id, api.send("newer").conversation_id
     Api(live.base_url, "somebody else").send("theirs")
 
-    def listed() -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = api.get("list_conversations").json()["conversations"]
-        return found
+    def list_conversations() -> list[dict[str, Any]]:
+        conversations: list[dict[str, Any]] = api.get("list_conversations").json()["conversations"]
+        return conversations
 
-    assert [one["conversation_id"] for one in listed()] == [newer, older]
-    assert [one["title"] for one in listed()] == ["newer", "older"]
-    assert all(one["created_at"] <= one["last_message_at"] for one in listed())
+    assert [conversation["conversation_id"] for conversation in list_conversations()] == [
+        newer,
+        older,
+    ]
+    assert [conversation["title"] for conversation in list_conversations()] == ["newer", "older"]
+    assert all(
+        conversation["created_at"] <= conversation["last_message_at"]
+        for conversation in list_conversations()
+    )
     api.send("once more", conversation_id=older)
-    assert [one["conversation_id"] for one in listed()] == [older, newer]
+    assert [conversation["conversation_id"] for conversation in list_conversations()] == [
+        older,
+        newer,
+    ]
 
 
 def test_cancel_streaming_request(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
-    seen: list[Event] = []
-    begun, ended = threading.Event(), threading.Event()
+    events: list[Event] = []
+    chunk_received, stream_ended = threading.Event(), threading.Event()
 
-    def listen() -> None:
+    def read_stream() -> None:
         body = {"client_id": api.client_id, "message": "Go on"}
         url = f"{api.base_url}/api/get_chat_response_stream"
-        with httpx2.stream("POST", url, json=body, timeout=SECONDS) as response:
+        with httpx2.stream("POST", url, json=body, timeout=TIMEOUT_SECONDS) as response:
             raw = b""
             for piece in response.iter_raw():
                 raw += piece
                 if b'"chunk"' in raw:
-                    begun.set()
-        seen.extend(events_of(raw))
-        ended.set()
+                    chunk_received.set()
+        events.extend(parse_events(raw))
+        stream_ended.set()
 
-    threading.Thread(target=listen).start()
-    assert begun.wait(SECONDS)
+    threading.Thread(target=read_stream).start()
+    assert chunk_received.wait(TIMEOUT_SECONDS)
     trace = Trace.objects.get()
     answer = api.post("cancel_stream", trace_id=str(trace.pk))
     assert answer.json() == {"status": "cancelled", "trace_id": str(trace.pk)}
-    assert ended.wait(SECONDS)
-    assert seen[-1].type == "done" and seen[-1].data["cancelled"] is True
+    assert stream_ended.wait(TIMEOUT_SECONDS)
+    assert events[-1].type == "done" and events[-1].data["cancelled"] is True
     trace.refresh_from_db()
     assert trace.status == "cancelled"
-    assert trace.events.count() == len(seen)
-    kept = api.loaded(str(trace.conversation_id))[-1]
-    assert kept["content"] == "".join(e.data["content"] for e in seen if e.type == "chunk")
-    assert kept["status"] == "cancelled"
+    assert trace.events.count() == len(events)
+    message = api.load_messages(str(trace.conversation_id))[-1]
+    assert message["content"] == "".join(e.data["content"] for e in events if e.type == "chunk")
+    assert message["status"] == "cancelled"

@@ -1,5 +1,4 @@
-"""A message on its way in: what is wrong is said before anything is stored, and each message is
-sent once, however often and at once it comes."""
+"""Sending messages: errors are reported before anything is stored, and repeats are sent once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,50 +10,52 @@ from chat_app.api import event_stream as streaming
 from chat_app.models import Conversation, Message, ModelProfile
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from tests.chat.asking import NOBODYS, Api, error_of
-from tests.chat.chatting import scenario
-from tests.chat.open_streams import opened
+from tests.chat.api_client import UNKNOWN_ID, Api, error_of
+from tests.chat.chat_helpers import scenario
+from tests.chat.open_streams import open_stream
 from tests.chat.scripts import ENDLESS
 from tests.support.live_server import Live
 from traces_app.models import Trace
 
-SEND = "get_chat_response_stream"
+SEND_PATH = "get_chat_response_stream"
 
 
-def nothing_is_stored() -> bool:
+def is_database_empty() -> bool:
     return not any(model.objects.exists() for model in (Conversation, Message, Trace))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u3000"])
 def test_an_empty_message_is_refused(live: Live, api: Api, text: str) -> None:
-    response = api.post(SEND, message=text)
+    response = api.post(SEND_PATH, message=text)
     assert error_of(response) == (400, "VALIDATION_ERROR", "message")
     assert response.json()["message"] == "Message cannot be empty"
-    assert nothing_is_stored()
+    assert is_database_empty()
 
 
-@pytest.mark.parametrize("given", [NOBODYS, "nonsense", "", "\u0000", "' OR 1=1 --", "x" * 9_999])
-def test_a_conversation_that_is_not_there_is_not_found(live: Live, api: Api, given: str) -> None:
-    response = api.post(SEND, message="Hello", conversation_id=given)
+@pytest.mark.parametrize(
+    "conversation_id", [UNKNOWN_ID, "nonsense", "", "\u0000", "' OR 1=1 --", "x" * 9_999]
+)
+def test_unknown_conversation_is_not_found(live: Live, api: Api, conversation_id: str) -> None:
+    response = api.post(SEND_PATH, message="Hello", conversation_id=conversation_id)
     assert error_of(response) == (404, "NOT_FOUND", "conversation_id")
     assert response.json()["message"] == "Conversation not found"
-    assert nothing_is_stored()
+    assert is_database_empty()
 
 
-def test_anothers_conversation_is_not_found(live: Live, api: Api) -> None:
+def test_conversation_of_another_client_is_not_found(live: Live, api: Api) -> None:
     live.load(scenario({"text": "Hi"}))
     theirs = Api(live.base_url, "somebody else").send()
-    response = api.post(SEND, message="Hello", conversation_id=theirs.conversation_id)
+    response = api.post(SEND_PATH, message="Hello", conversation_id=theirs.conversation_id)
     assert error_of(response) == (404, "NOT_FOUND", "conversation_id")
     assert Message.objects.count() == 2
 
 
 @pytest.mark.parametrize("name", ["nobody", "", "\u0000", "DEMO", "demo "])
-def test_a_profile_that_is_not_there_is_not_found(live: Live, api: Api, name: str) -> None:
-    response = api.post(SEND, message="Hello", profile=name)
+def test_unknown_profile_is_not_found(live: Live, api: Api, name: str) -> None:
+    response = api.post(SEND_PATH, message="Hello", profile=name)
     assert error_of(response) == (404, "NOT_FOUND", "profile")
     assert response.json()["message"] == "Profile not found"
-    assert nothing_is_stored()
+    assert is_database_empty()
 
 
 @pytest.mark.parametrize(
@@ -65,16 +66,16 @@ def test_a_profile_that_is_not_there_is_not_found(live: Live, api: Api, name: st
         ({"provider_id": ""}, "Provider is required", "profile.provider_id"),
     ],
 )
-def test_a_profile_that_cannot_be_used_is_refused(
+def test_unusable_profile_is_refused(
     live: Live, api: Api, columns: dict[str, str], message: str, field: str
 ) -> None:
-    """A program or a fixture may have stored it: no form was asked."""
+    """A program or a fixture may have stored such a profile without form validation."""
     good = {"provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:"}
     ModelProfile.objects.create(name="p", **good | columns)
-    response = api.post(SEND, message="Hello", profile="p")
+    response = api.post(SEND_PATH, message="Hello", profile="p")
     assert error_of(response) == (400, "VALIDATION_ERROR", field)
     assert response.json()["message"] == message
-    assert nothing_is_stored()
+    assert is_database_empty()
 
 
 def test_a_profile_is_used_by_its_name(live: Live, api: Api) -> None:
@@ -82,14 +83,14 @@ def test_a_profile_is_used_by_its_name(live: Live, api: Api) -> None:
         name="mine", provider_id="openai", model_id="gpt-9", base_url="mock:"
     )
     live.load(
-        scenario({"text": "nine"}, name="nine", steps=[_answer("nine", model="gpt-9")]),
+        scenario({"text": "nine"}, name="nine", steps=[_model_step("nine", model="gpt-9")]),
         scenario({"text": "any"}, name="any"),
     )
     assert api.send(profile="mine").text == "nine"
     assert api.send(profile=None).text == "any"
 
 
-def _answer(text: str, *, model: str) -> dict[str, Any]:
+def _model_step(text: str, *, model: str) -> dict[str, Any]:
     return {"match": {"model": {"equals": model}}, "produce": {"text": text}}
 
 
@@ -116,18 +117,18 @@ def _answer(text: str, *, model: str) -> dict[str, Any]:
         ("text", None),
     ],
 )
-def test_a_body_of_another_form_is_refused_by_the_name_of_the_place(
+def test_malformed_body_is_refused_with_its_field(
     live: Live, api: Api, body: Any, field: str | None
 ) -> None:
-    response = api.ask("POST", SEND, json=body)
+    response = api.request("POST", SEND_PATH, json=body)
     assert error_of(response) == (400, "VALIDATION_ERROR", field)
-    assert nothing_is_stored()
+    assert is_database_empty()
 
 
-def test_a_conversation_that_is_being_answered_takes_no_other_message(live: Live, api: Api) -> None:
+def test_message_during_a_run_is_a_conflict(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
-    with opened(api) as first:
-        response = api.post(SEND, message="And?", conversation_id=first.conversation_id)
+    with open_stream(api) as first:
+        response = api.post(SEND_PATH, message="And?", conversation_id=first.conversation_id)
         assert error_of(response) == (409, "CONFLICT", "conversation_id")
         assert Message.objects.count() == 1
         api.post("cancel_stream", trace_id=first.trace_id)
@@ -149,9 +150,9 @@ def test_the_same_client_message_id_gives_the_same_run(live: Live, api: Api) -> 
 def test_the_same_id_with_another_text_is_a_conflict(live: Live, api: Api) -> None:
     live.load(scenario({"text": "Once."}))
     first = api.send("Hello", client_message_id="m1")
-    response = api.post(SEND, message="Good bye", client_message_id="m1")
+    response = api.post(SEND_PATH, message="Good bye", client_message_id="m1")
     assert error_of(response) == (409, "CONFLICT", "client_message_id")
-    assert len(api.loaded(first.conversation_id)) == 2
+    assert len(api.load_messages(first.conversation_id)) == 2
 
 
 def test_another_client_may_use_the_same_id(live: Live, api: Api) -> None:
@@ -161,50 +162,50 @@ def test_another_client_may_use_the_same_id(live: Live, api: Api) -> None:
     assert theirs.conversation_id != first.conversation_id
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_fifty_identical_requests_at_once_make_one_message_and_one_run(
-    live: Live, api: Api, begun: bool
+@pytest.mark.parametrize("is_existing_conversation", [False, True])
+def test_fifty_concurrent_identical_requests_make_one_message_and_one_run(
+    live: Live, api: Api, is_existing_conversation: bool
 ) -> None:
     live.load(scenario({"text": "one two three four five", "pacing": {"words_per_chunk": 1}}))
-    new = api.post("new_conversation").json()["conversation_id"] if begun else None
-    send = {"message": "Hello", "client_message_id": "m1", "conversation_id": new}
+    new = (
+        api.post("new_conversation").json()["conversation_id"] if is_existing_conversation else None
+    )
+    fields = {"message": "Hello", "client_message_id": "m1", "conversation_id": new}
     with ThreadPoolExecutor(50) as pool:
-        streams = list(pool.map(lambda _: api.send(**send), range(50)))
+        streams = list(pool.map(lambda _: api.send(**fields), range(50)))
     assert {stream.raw for stream in streams} == {streams[0].raw}
     assert streams[0].text == "one two three four five"
     assert {stream.trace_id for stream in streams} == {str(Trace.objects.get().pk)}
     assert Message.objects.count() == 2
     assert Conversation.objects.count() == 1
-    assert sum("chat-" in row.session for row in _served()) == 1
+    assert sum("chat-" in row.session for row in _journal_rows()) == 1
 
 
-def _served() -> list[ServedRequest]:
+def _journal_rows() -> list[ServedRequest]:
     assert journal.flush()
     return list(ServedRequest.objects.all())
 
 
-def test_when_too_many_streams_are_open_nothing_is_begun(
-    live: Live, api: Api, settings: Any
-) -> None:
+def test_message_beyond_the_stream_limit_starts_no_run(live: Live, api: Api, settings: Any) -> None:
     live.load(scenario(ENDLESS))
     settings.MOCKLLM_MAX_STREAMS = 1
-    with opened(api) as first:
-        response = api.post(SEND, message="And?")
+    with open_stream(api) as first:
+        response = api.post(SEND_PATH, message="And?")
         assert error_of(response) == (503, "SERVICE_UNAVAILABLE", None)
         assert response.headers["retry-after"] == "1"
         assert error_of(api.get(f"stream/{first.trace_id}"))[0] == 503
         assert Message.objects.count() == 1
         api.post("cancel_stream", trace_id=first.trace_id)
-        first.read()
+        first.read_to_end()
     live.load(scenario({"text": "Now."}))
     assert api.send("And?").text == "Now."
     assert not streaming._open
 
 
-def test_a_refused_message_takes_no_stream_from_others(live: Live, api: Api, settings: Any) -> None:
+def test_refused_message_uses_no_stream_slot(live: Live, api: Api, settings: Any) -> None:
     settings.MOCKLLM_MAX_STREAMS = 1
     for _ in range(3):
-        assert api.post(SEND, message="").status_code == 400
-        assert api.post(SEND, message="x", conversation_id=str(uuid4())).status_code == 404
+        assert api.post(SEND_PATH, message="").status_code == 400
+        assert api.post(SEND_PATH, message="x", conversation_id=str(uuid4())).status_code == 404
     live.load(scenario({"text": "Here."}))
     assert api.send().text == "Here."

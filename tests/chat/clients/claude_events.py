@@ -1,4 +1,4 @@
-"""Events of Anthropic's streams in few words."""
+"""Builders for events of Anthropic's streams."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ def stop(index: int) -> dict[str, Any]:
     return {"type": "content_block_stop", "index": index}
 
 
-def text(index: int, said: str) -> list[dict[str, Any]]:
-    begun = block(index, type="text", text="")
-    return [begun, delta(index, type="text_delta", text=said), stop(index)]
+def text(index: int, content: str) -> list[dict[str, Any]]:
+    block_start = block(index, type="text", text="")
+    return [block_start, delta(index, type="text_delta", text=content), stop(index)]
 
 
-def ends(reason: str | None = "end_turn", tokens: int = 9) -> list[dict[str, Any]]:
+def message_end(reason: str | None = "end_turn", tokens: int = 9) -> list[dict[str, Any]]:
     usage = {"output_tokens": tokens}
     return [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, END]

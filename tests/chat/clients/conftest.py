@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from chat_app.errors import SERVICE_UNAVAILABLE
-from tests.chat.scripted import read_answer
-from tests.chat.ways import ReceivedAnswer
+from tests.chat.mock_provider import ReceivedAnswer
+from tests.chat.scripted_transport import read_answer
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 
@@ -15,7 +15,7 @@ UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 def receive(settings: Any, provider: str) -> Any:
     """Return a function that reads scripted events with the client of `provider`."""
 
-    def ask(*said: Any) -> ReceivedAnswer:
-        return read_answer(settings, provider, *said)
+    def read_events(*events: Any) -> ReceivedAnswer:
+        return read_answer(settings, provider, *events)
 
-    return ask
+    return read_events

@@ -1,4 +1,4 @@
-"""A fresh process in which others' calls are running when something is called for the first time.
+"""A fresh process that makes each first call while calls of other providers are running.
 
 `python -m tests.chat.clients.first_calls NAME…`: providers, or `tools` for the SDK of MCP servers.
 The first is running when the second comes, these two when the third does, and so on.
@@ -23,13 +23,13 @@ from mockllm_site.serve import lifespan
 
 PROVIDERS = ("anthropic", "google", "openai")
 TOOLS = "tools"
-RUNNING = 25
-# Seconds between two starts, so that some call starts at every moment.
-APART = 0.026
+CONCURRENT_CALLS = 25
+# Calls start one after another, so that some call starts at every moment.
+START_INTERVAL_SECONDS = 0.026
 
 
 async def call(provider: str, session: str) -> None:
-    """One answer of the catch-all, to its end."""
+    """Stream one answer of the catch-all to its end."""
     profile = ModelProfile(provider_id=provider, model_id="m")
     client = get_client(profile, session=session)
     request = ModelRequest(model="m", turns=(UserTurn("Hello"),))
@@ -37,42 +37,42 @@ async def call(provider: str, session: str) -> None:
     assert isinstance(events[-1], Finished), events
 
 
-class Running:
-    """Calls of one provider, so many at once, one after the other until they are told to end."""
+class RunningCalls:
+    """Repeated concurrent calls of one provider until `end` is awaited."""
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
-        self.answered = 0
-        self.failed: list[str] = []
-        self._over = False
+        self.answer_count = 0
+        self.errors: list[str] = []
+        self._ending = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
-        for number in range(RUNNING):
+        for number in range(CONCURRENT_CALLS):
             session = f"{self.provider}-{number}"
-            self._tasks.append(asyncio.create_task(self._go_on(session)))
-            await asyncio.sleep(APART)
+            self._tasks.append(asyncio.create_task(self._call_until_end(session)))
+            await asyncio.sleep(START_INTERVAL_SECONDS)
 
     async def end(self) -> None:
-        self._over = True
+        self._ending = True
         await asyncio.gather(*self._tasks)
 
-    async def _go_on(self, session: str) -> None:
-        while not self._over:
+    async def _call_until_end(self, session: str) -> None:
+        while not self._ending:
             try:
                 await call(self.provider, session)
-                self.answered += 1
+                self.answer_count += 1
             except Exception as error:
-                self.failed.append(f"{self.provider}: {error}")
+                self.errors.append(f"{self.provider}: {error}")
 
 
-async def one_by_one(names: list[str]) -> dict[str, object]:
+async def make_first_calls(names: list[str]) -> dict[str, object]:
     """Return the outcomes of each first call and of the calls that ran beside it."""
-    running: list[Running] = []
+    running: list[RunningCalls] = []
     beside: dict[str, list[str]] = {}
     failed: list[str] = []
     for newcomer in names:
-        beside[newcomer] = [one.provider for one in running]
+        beside[newcomer] = [calls.provider for calls in running]
         try:
             if newcomer == TOOLS:
                 await import_in_thread(MCP_MODULE)
@@ -81,19 +81,19 @@ async def one_by_one(names: list[str]) -> dict[str, object]:
         except Exception as error:
             failed.append(f"{newcomer}: {error}")
         if newcomer != TOOLS:
-            running.append(Running(newcomer))
+            running.append(RunningCalls(newcomer))
             await running[-1].begin()
-    await asyncio.gather(*(one.end() for one in running))
+    await asyncio.gather(*(calls.end() for calls in running))
     return {
         "beside": beside,
-        "answered": {one.provider: one.answered for one in running},
-        "failed": failed + [text for one in running for text in one.failed],
+        "answered": {calls.provider: calls.answer_count for calls in running},
+        "failed": failed + [text for calls in running for text in calls.errors],
     }
 
 
 async def main(names: list[str]) -> None:
     await lifespan.start()
-    print(json.dumps(await loop.run_on_loop(one_by_one(names))))
+    print(json.dumps(await loop.run_on_loop(make_first_calls(names))))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Chunks of Gemini's streams in few words."""
+"""Builders for chunks of Gemini's streams."""
 
 from base64 import b64encode
 from typing import Any
@@ -16,7 +16,7 @@ def chunk_of(*parts: dict[str, Any], index: int = 0, finish: str | None = None) 
     return {"candidates": [candidate]}
 
 
-def called(name: str = "look", **fields: Any) -> dict[str, Any]:
+def function_call(name: str = "look", **fields: Any) -> dict[str, Any]:
     return {"functionCall": {"name": name, **fields}}
 
 

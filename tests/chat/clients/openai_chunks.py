@@ -1,4 +1,4 @@
-"""Chunks of OpenAI's streams in few words."""
+"""Builders for chunks of OpenAI's streams."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from chat_app.values.model_call import (
     ThinkingPart,
     Usage,
 )
-from tests.chat.clients.claude_events import END, START, block, delta, ends, stop, text
+from tests.chat.clients.claude_events import END, START, block, delta, message_end, stop, text
 from tests.chat.clients.conftest import UNREADABLE
 
 
@@ -21,14 +21,14 @@ def provider() -> str:
     return "anthropic"
 
 
-def test_an_answer_is_its_blocks_and_its_tokens(receive: Any) -> None:
-    received = receive(START, *text(0, "Hi"), *ends())
+def test_answer_has_its_text_and_tokens(receive: Any) -> None:
+    received = receive(START, *text(0, "Hi"), *message_end())
     assert received.events == [Usage(325, 1), TextPart("Hi"), Finished("stop", 325, 9)]
 
 
-def test_nothing_but_message_stop_ends_an_answer(receive: Any) -> None:
-    received = receive(START, *text(0, "Hi"), *ends()[:-1])
-    assert (received.text, received.failed) == ("Hi", UNREADABLE)
+def test_only_message_stop_ends_an_answer(receive: Any) -> None:
+    received = receive(START, *text(0, "Hi"), *message_end()[:-1])
+    assert (received.text, received.failure) == ("Hi", UNREADABLE)
     assert receive(END).finished == Finished("", 0, 0)
 
 
@@ -37,11 +37,11 @@ def test_tokens_of_the_prompt_come_before_the_text_of_a_stream_that_breaks_off(
 ) -> None:
     received = receive(START, *text(0, "Hi"))
     assert received.events == [Usage(325, 1), TextPart("Hi")]
-    assert received.failed == UNREADABLE
+    assert received.failure == UNREADABLE
 
 
 def test_events_after_message_stop_are_ignored(receive: Any) -> None:
-    received = receive(START, *text(0, "Hi"), *ends(), *text(1, "more"), "{")
+    received = receive(START, *text(0, "Hi"), *message_end(), *text(1, "more"), "{")
     assert (received.text, received.finished.reason) == ("Hi", "stop")
 
 
@@ -56,7 +56,7 @@ def test_a_signature_closes_its_block(receive: Any) -> None:
         block(1, type="redacted_thinking", data="opaque"),
         stop(1),
         *text(2, "Hi"),
-        *ends(),
+        *message_end(),
     )
     assert received.thinking == [
         ThinkingPart("Hm"),
@@ -68,8 +68,8 @@ def test_a_signature_closes_its_block(receive: Any) -> None:
 
 
 def test_thinking_may_have_no_signature(receive: Any) -> None:
-    begun = block(0, type="thinking", thinking="Hm.", signature="")
-    assert receive(START, begun, stop(0), *ends()).thinking == [ThinkingPart("Hm.")]
+    block_start = block(0, type="thinking", thinking="Hm.", signature="")
+    assert receive(START, block_start, stop(0), *message_end()).thinking == [ThinkingPart("Hm.")]
 
 
 def test_arguments_come_in_pieces(receive: Any) -> None:
@@ -80,7 +80,7 @@ def test_arguments_come_in_pieces(receive: Any) -> None:
         delta(0, type="input_json_delta", partial_json='{"a":'),
         delta(0, type="input_json_delta", partial_json="1}"),
         stop(0),
-        *ends("tool_use"),
+        *message_end("tool_use"),
     )
     assert received.events == [
         Usage(325, 1),
@@ -92,11 +92,13 @@ def test_arguments_come_in_pieces(receive: Any) -> None:
 
 
 def test_a_call_without_an_id_gets_one(receive: Any) -> None:
-    begun = block(2, type="tool_use", id="", name="look", input={})
-    assert list(receive(START, begun, stop(2), *ends("tool_use")).calls) == ["call_1_2"]
+    block_start = block(2, type="tool_use", id="", name="look", input={})
+    assert list(receive(START, block_start, stop(2), *message_end("tool_use")).calls) == [
+        "call_1_2"
+    ]
 
 
-def test_tools_that_run_at_the_provider_are_passed_over(receive: Any) -> None:
+def test_server_tools_and_unknown_blocks_are_ignored(receive: Any) -> None:
     received = receive(
         START,
         block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
@@ -112,7 +114,7 @@ def test_tools_that_run_at_the_provider_are_passed_over(receive: Any) -> None:
         stop(3),
         {"type": "an_event_of_next_year"},
         {"type": "ping"},
-        *ends(),
+        *message_end(),
     )
     assert received.events == [Usage(325, 1), TextPart("Hi"), Finished("stop", 325, 9)]
 

@@ -1,4 +1,4 @@
-"""A stream that is closed before its end: the provider notices, and nothing is left behind."""
+"""Streams that are closed before their end: the provider notices and no task remains."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -8,8 +8,8 @@ import pytest
 
 from chat_app.clients.sdk import SdkClient
 from chat_app.values.model_call import ProviderEvent, TextPart, Usage
-from tests.chat.clients.test_client_sockets import left
-from tests.chat.ways import FAMILIES, Way, receive, request
+from tests.chat.clients.test_client_sockets import count_other_tasks
+from tests.chat.mock_provider import FAMILIES, MockProvider, receive, request
 from tests.serving.pipelines import scenario
 
 RunEnding = Callable[[SdkClient], Awaitable[None]]
@@ -17,14 +17,14 @@ RunEnding = Callable[[SdkClient], Awaitable[None]]
 pytestmark = pytest.mark.parametrize("family", FAMILIES)
 
 
-def load_slow(way: Way) -> None:
-    """An answer of which the first word comes at once, and the second in a minute."""
+def load_slow(mock_provider: MockProvider) -> None:
+    """Load an answer whose first word comes immediately and whose second comes in a minute."""
     produce: dict[str, Any] = {
         "text": "one two",
         "pacing": {"words_per_chunk": 1},
         "fault": {"kind": "stall", "after_chunks": 1, "hold_ms": 60_000},
     }
-    way.live.load(scenario("slow", {"consume": False, "produce": produce}))
+    mock_provider.live.load(scenario("slow", {"consume": False, "produce": produce}))
 
 
 async def close(client: SdkClient) -> None:
@@ -37,66 +37,70 @@ async def close(client: SdkClient) -> None:
 
 
 async def cancel(client: SdkClient) -> None:
-    received = asyncio.Event()
+    event_received = asyncio.Event()
 
     async def read() -> None:
         async for _ in client.stream(request()):
-            received.set()
+            event_received.set()
 
     reader = asyncio.create_task(read())
-    await received.wait()
+    await event_received.wait()
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
 
 
 async def forget(client: SdkClient) -> None:
-    """A reader that stops in the midst of a loop and closes nothing but the client."""
+    """Leave the stream inside its loop without closing it."""
     async for _ in client.stream(request()):
         break
 
 
 @pytest.mark.parametrize("end", [close, cancel, forget])
-def test_the_provider_notices(way: Way, family: str, end: RunEnding) -> None:
-    load_slow(way)
+def test_provider_notices_the_end_of_a_stream(
+    mock_provider: MockProvider, family: str, end: RunEnding
+) -> None:
+    load_slow(mock_provider)
 
-    async def once() -> int:
-        client = way.client(family)
+    async def end_and_count_tasks() -> int:
+        client = mock_provider.client(family)
         await end(client)
         await client.aclose()
-        return await left()
+        return await count_other_tasks()
 
-    assert asyncio.run(once()) == 0
-    assert [row.outcome for row in way.rows_when(1)] == ["client_gone"]
+    assert asyncio.run(end_and_count_tasks()) == 0
+    assert [row.outcome for row in mock_provider.wait_for_rows(1)] == ["client_gone"]
 
 
-def test_cancelling_before_the_answer_is_noticed_too(way: Way, family: str) -> None:
+def test_provider_notices_a_cancel_before_the_answer(
+    mock_provider: MockProvider, family: str
+) -> None:
     fault = {"kind": "timeout", "hold_ms": 60_000}
-    counted = {"counter": "asked"}
-    step = {"consume": False, "produce": {"fault": fault}, "side_effects": counted}
-    way.live.load(scenario("slow", step))
+    side_effects = {"counter": "asked"}
+    step = {"consume": False, "produce": {"fault": fault}, "side_effects": side_effects}
+    mock_provider.live.load(scenario("slow", step))
 
-    async def once() -> int:
-        client = way.client(family)
+    async def cancel_and_count_tasks() -> int:
+        client = mock_provider.client(family)
         reader = asyncio.create_task(receive(client, request()))
-        while not await way.counters():
+        while not await mock_provider.counters():
             await asyncio.sleep(0.001)
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
         await client.aclose()
-        return await left()
+        return await count_other_tasks()
 
-    assert asyncio.run(once()) == 0
+    assert asyncio.run(cancel_and_count_tasks()) == 0
 
 
-def test_an_answer_that_is_there_whole_keeps_nobody_waiting(way: Way, family: str) -> None:
+def test_cancel_stops_reading_a_buffered_answer(mock_provider: MockProvider, family: str) -> None:
     words = 300
     produce = {"text": "word " * words, "pacing": {"words_per_chunk": 1}}
-    way.live.load(scenario("long", {"consume": False, "produce": produce}))
+    mock_provider.live.load(scenario("long", {"consume": False, "produce": produce}))
 
-    async def once() -> int:
-        client = way.client(family)
+    async def cancel_and_count_events() -> int:
+        client = mock_provider.client(family)
         received: list[ProviderEvent] = []
 
         async def read() -> None:
@@ -111,17 +115,19 @@ def test_an_answer_that_is_there_whole_keeps_nobody_waiting(way: Way, family: st
         await client.aclose()
         return len(received)
 
-    assert asyncio.run(once()) < words / 2
+    assert asyncio.run(cancel_and_count_events()) < words / 2
 
 
-def test_calls_of_one_client_do_not_disturb_each_other(way: Way, family: str) -> None:
-    load_slow(way)
+def test_calls_of_one_client_do_not_disturb_each_other(
+    mock_provider: MockProvider, family: str
+) -> None:
+    load_slow(mock_provider)
     quick = {"consume": False, "produce": {"text": "quick"}}
     match = {"messages": [{"role": "system", "equals": "quick"}]}
-    way.live.load(scenario("quick", {"match": match, **quick}))
+    mock_provider.live.load(scenario("quick", {"match": match, **quick}))
 
-    async def both() -> str:
-        client = way.client(family)
+    async def receive_both() -> str:
+        client = mock_provider.client(family)
         stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
         await anext(stream)
         received = await receive(client, request(system_prompt="quick"))
@@ -129,18 +135,18 @@ def test_calls_of_one_client_do_not_disturb_each_other(way: Way, family: str) ->
         await client.aclose()
         return received.text
 
-    assert asyncio.run(both()) == "quick"
+    assert asyncio.run(receive_both()) == "quick"
 
 
-def test_an_answer_leaves_nothing_behind(way: Way, family: str) -> None:
-    way.live.load(scenario("one", {"consume": False, "produce": {"text": "one two"}}))
+def test_complete_answer_leaves_no_task(mock_provider: MockProvider, family: str) -> None:
+    mock_provider.live.load(scenario("one", {"consume": False, "produce": {"text": "one two"}}))
 
-    async def once() -> int:
-        client = way.client(family)
+    async def receive_and_count_tasks() -> int:
+        client = mock_provider.client(family)
         for _ in range(3):
             assert (await receive(client, request())).text == "one two"
         await client.aclose()
-        return await left()
+        return await count_other_tasks()
 
-    assert asyncio.run(once()) == 0
-    assert [row.outcome for row in way.rows_when(3)] == ["complete"] * 3
+    assert asyncio.run(receive_and_count_tasks()) == 0
+    assert [row.outcome for row in mock_provider.wait_for_rows(3)] == ["complete"] * 3

@@ -1,4 +1,4 @@
-"""Which client a profile gets, where its calls go, and with what key."""
+"""The client, base URL and key that a profile gets."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from chat_app.errors import (
 )
 from mockllm_site.kit import env
 from scenarios_app.serving.transport import MockTransport
-from tests.chat.ways import KEY_VARIABLE, profile
+from tests.chat.mock_provider import KEY_VARIABLE, profile
 
 SECRET = "sk-live-0123456789"
 PROVIDERS = {
@@ -35,7 +35,7 @@ NEED_KEYS = ("openai", "anthropic", "google", "openrouter")
 
 @pytest.fixture
 def dev(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Outside test mode, with a key in the environment."""
+    """Settings outside test mode, with a key in the environment."""
     settings.MOCKLLM_ENV = "dev"
     monkeypatch.setenv(KEY_VARIABLE, SECRET)
     return settings
@@ -45,7 +45,7 @@ def client_of(provider_id: str, **columns: Any) -> Any:
     return get_client(profile(provider_id, **columns), session="chat-1")
 
 
-def refused(provider_id: str, **columns: Any) -> ChatError:
+def get_client_error(provider_id: str, **columns: Any) -> ChatError:
     with pytest.raises(ChatError) as raised:
         client_of(provider_id, **columns)
     return raised.value
@@ -53,9 +53,9 @@ def refused(provider_id: str, **columns: Any) -> ChatError:
 
 @pytest.mark.parametrize("provider_id", PROVIDERS)
 def test_ch_t10_each_provider_has_its_client(dev: Any, provider_id: str) -> None:
-    kind, base_url = PROVIDERS[provider_id]
+    client_class, base_url = PROVIDERS[provider_id]
     client = client_of(provider_id, api_key_env=KEY_VARIABLE)
-    assert type(client) is kind
+    assert type(client) is client_class
     assert client.route.base_url == base_url
     assert isinstance(client.route.transport, EndpointTransport)
 
@@ -74,27 +74,27 @@ def test_ch_t10_test_llm_is_openais_client_in_process(dev: Any) -> None:
 
 
 @pytest.mark.parametrize("provider_id", ["", "  "])
-def test_a_profile_without_a_provider(provider_id: str) -> None:
-    error = refused(provider_id)
+def test_profile_without_a_provider_is_refused(provider_id: str) -> None:
+    error = get_client_error(provider_id)
     assert (error.code, error.message) == (VALIDATION_ERROR, "Provider is required")
 
 
 @pytest.mark.parametrize("mode", ["dev", "test"])
 def test_a_custom_provider_needs_a_base_url(settings: Any, mode: str) -> None:
     settings.MOCKLLM_ENV = mode
-    error = refused("my-vllm")
+    error = get_client_error("my-vllm")
     assert (error.code, error.field) == (VALIDATION_ERROR, "base_url")
 
 
 @pytest.mark.parametrize("provider_id", ["openai", "anthropic", "google", "my-vllm"])
-def test_the_mocks_url_is_answered_in_process(dev: Any, provider_id: str) -> None:
+def test_mock_url_is_answered_in_process(dev: Any, provider_id: str) -> None:
     client = client_of(provider_id, base_url="mock:", api_key_env="NOT_SET_ANYWHERE")
     assert isinstance(client.route.transport, MockTransport)
     assert client.route.headers["X-MockLLM-Session"] == "chat-1"
 
 
 @pytest.mark.parametrize("provider_id", [*PROVIDERS, "my-vllm"])
-def test_in_test_mode_every_profile_is_answered_in_process(
+def test_every_profile_is_answered_in_process_in_test_mode(
     provider_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, SECRET)
@@ -104,15 +104,15 @@ def test_in_test_mode_every_profile_is_answered_in_process(
     assert SECRET not in str(client.route.headers)
 
 
-def test_the_session_goes_to_the_mock_alone(dev: Any) -> None:
+def test_session_header_is_sent_to_the_mock_only(dev: Any) -> None:
     client = client_of("openai", api_key_env=KEY_VARIABLE)
     assert list(client.route.headers) == ["authorization"]
 
 
 @pytest.mark.parametrize("provider_id", NEED_KEYS)
 @pytest.mark.parametrize("name", ["", "NOT_SET_ANYWHERE"])
-def test_a_missing_key_is_told_before_any_call(dev: Any, provider_id: str, name: str) -> None:
-    error = refused(provider_id, api_key_env=name)
+def test_missing_key_is_an_error_before_any_call(dev: Any, provider_id: str, name: str) -> None:
+    error = get_client_error(provider_id, api_key_env=name)
     assert error.code == UNAUTHORIZED
     assert error.message.startswith("Invalid API key: ") and name in error.message
 
@@ -122,7 +122,7 @@ def test_invalid_key_value_is_not_sent(
     dev: Any, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, value)
-    error = refused("openai", api_key_env=KEY_VARIABLE)
+    error = get_client_error("openai", api_key_env=KEY_VARIABLE)
     assert error.code == UNAUTHORIZED and value not in error.message
 
 
@@ -143,7 +143,7 @@ def test_a_key_comes_from_the_environment(
     assert SECRET not in repr(client.route)
 
 
-def test_a_key_may_stand_in_the_dotenv_file(dev: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_may_come_from_the_dotenv_file(dev: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(env.variables().maps[0], "KEY_OF_DOTENV", SECRET)
     client = client_of("openai", api_key_env="KEY_OF_DOTENV")
     assert client.route.key == SECRET
@@ -154,12 +154,12 @@ def test_ollama_needs_no_key(dev: Any) -> None:
 
 
 def test_a_key_goes_to_no_host_that_is_not_allowed(dev: Any) -> None:
-    error = refused("openai", base_url="https://evil.example/v1", api_key_env=KEY_VARIABLE)
+    error = get_client_error("openai", base_url="https://evil.example/v1", api_key_env=KEY_VARIABLE)
     assert (error.code, error.field) == (VALIDATION_ERROR, "base_url")
     assert "evil.example" in error.message and SECRET not in error.message
 
 
-def _not_there(name: str) -> None:
+def _find_no_package(name: str) -> None:
     """Raise like `find_spec` for a module in a missing package."""
     if "." in name:
         raise ModuleNotFoundError(name)
@@ -167,13 +167,13 @@ def _not_there(name: str) -> None:
 
 @pytest.mark.parametrize("provider_id", ["openai", "anthropic", "google"])
 def test_a_missing_sdk_names_the_extra(provider_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat_app.clients.registry.find_spec", _not_there)
-    error = refused(provider_id)
+    monkeypatch.setattr("chat_app.clients.registry.find_spec", _find_no_package)
+    error = get_client_error(provider_id)
     assert error.code == SERVICE_UNAVAILABLE and "mockllm-server[chat]" in error.message
 
 
-def test_choosing_imports_no_sdk_and_nothing_that_they_share() -> None:
-    """They take a second each, and most processes never talk to most providers."""
+def test_choosing_a_client_imports_no_sdk() -> None:
+    """Each SDK takes a second to import, and most processes use few of them."""
     program = """
 import sys, django
 django.setup()
@@ -185,7 +185,7 @@ sdks = "openai", "anthropic", "google.genai", "mcp"
 print([name for name in (*sdks, "httpx") if name in sys.modules])
 """
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "mockllm_site.settings_test"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         env=environment,
         capture_output=True,
@@ -193,4 +193,4 @@ print([name for name in (*sdks, "httpx") if name in sys.modules])
         check=False,
     )
     # OpenAI's SDK looks for httpx at each call, so it is imported under the SDKs' lock.
-    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+    assert (process.stdout, process.returncode) == ("[]\n", 0), process.stderr

@@ -18,7 +18,7 @@ from chat_app.values.model_call import (
     Usage,
     UserTurn,
 )
-from tests.chat.ways import FAMILIES, ReceivedAnswer, Way
+from tests.chat.mock_provider import FAMILIES, MockProvider, ReceivedAnswer
 from tests.engine.instructions.blocks import text_with_block
 from tests.serving.pipelines import scenario
 
@@ -32,16 +32,16 @@ PARIS = '{"city":"Paris"}'
 each_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-def load(way: Way, **produce: Any) -> None:
-    way.live.load(scenario("one", {"consume": False, "produce": produce}))
+def load_answer(mock_provider: MockProvider, **produce: Any) -> None:
+    mock_provider.live.load(scenario("one", {"consume": False, "produce": produce}))
 
 
-def matches(way: Way, *steps: dict[str, Any]) -> None:
-    way.live.load(scenario("one", *[{"consume": False, **step} for step in steps]))
+def load_steps(mock_provider: MockProvider, *steps: dict[str, Any]) -> None:
+    mock_provider.live.load(scenario("one", *[{"consume": False, **step} for step in steps]))
 
 
 def turn_of(received: ReceivedAnswer) -> AssistantTurn:
-    """The answer as the next prompt has it: text and thinking joined, then the calls."""
+    """Return the answer as a turn of the next prompt: thinking, text, then tool calls."""
     thinking = ThinkingPart(
         "".join(piece.text for piece in received.thinking),
         "".join(piece.signature for piece in received.thinking),
@@ -53,14 +53,16 @@ def turn_of(received: ReceivedAnswer) -> AssistantTurn:
 
 
 @each_family
-def test_text_comes_in_pieces_and_ends_with_its_tokens(way: Way, family: str) -> None:
-    load(
-        way,
+def test_text_comes_in_pieces_and_ends_with_its_tokens(
+    mock_provider: MockProvider, family: str
+) -> None:
+    load_answer(
+        mock_provider,
         text="one two three",
         pacing={"words_per_chunk": 1},
         usage={"input_tokens": 7, "output_tokens": 3},
     )
-    received = way.ask(family)
+    received = mock_provider.call(family)
     assert received.text == "one two three"
     assert sum(isinstance(event, TextPart) for event in received.events) == 3
     assert received.finished == Finished("stop", 7, 3)
@@ -68,21 +70,21 @@ def test_text_comes_in_pieces_and_ends_with_its_tokens(way: Way, family: str) ->
 
 @each_family
 @pytest.mark.parametrize(
-    ("scripted", "reason"),
+    ("scripted_reason", "reason"),
     [("stop", "stop"), ("length", "length"), ("content_filter", "content_filter")],
 )
-def test_the_reason_to_finish_is_the_chats_word(
-    way: Way, family: str, scripted: str, reason: str
+def test_finish_reason_is_the_chats_term(
+    mock_provider: MockProvider, family: str, scripted_reason: str, reason: str
 ) -> None:
-    load(way, text="Enough.", finish_reason=scripted)
-    assert way.ask(family).finished.reason == reason
+    load_answer(mock_provider, text="Enough.", finish_reason=scripted_reason)
+    assert mock_provider.call(family).finished.reason == reason
 
 
 @each_family
-def test_a_tool_call_streams(way: Way, family: str) -> None:
+def test_a_tool_call_streams(mock_provider: MockProvider, family: str) -> None:
     call = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris"}}
-    load(way, text="Let me look.", tool_calls=[call])
-    received = way.ask(family, tools=(WEATHER,))
+    load_answer(mock_provider, text="Let me look.", tool_calls=[call])
+    received = mock_provider.call(family, tools=(WEATHER,))
     name, arguments = received.calls["call_1"]
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
     kinds = [type(event) for event in received.events]
@@ -91,53 +93,62 @@ def test_a_tool_call_streams(way: Way, family: str) -> None:
 
 
 @each_family
-def test_parallel_calls_stay_apart(way: Way, family: str) -> None:
+def test_parallel_calls_stay_apart(mock_provider: MockProvider, family: str) -> None:
     cities = ("Paris", "Rome", "Oslo")
     calls = [
         {"id": f"call_{city}", "name": "get_weather", "arguments": {"city": city}}
         for city in cities
     ]
-    load(way, tool_calls=calls)
-    received = way.ask(family, tools=(WEATHER,))
+    load_answer(mock_provider, tool_calls=calls)
+    received = mock_provider.call(family, tools=(WEATHER,))
     assert {key: json.loads(args) for key, (_, args) in received.calls.items()} == {
         f"call_{city}": {"city": city} for city in cities
     }
 
 
 @each_family
-def test_ch_t8_the_system_prompt_and_parameters_are_on_the_wire(way: Way, family: str) -> None:
-    """The mock matches them as what they mean to the provider."""
+def test_ch_t8_the_system_prompt_and_parameters_are_on_the_wire(
+    mock_provider: MockProvider, family: str
+) -> None:
+    """The mock matches them in the provider's format."""
     expect = {"temperature": 0.25, "reasoning": "disabled"}
     messages = [{"role": "system", "equals": "Be brief."}]
-    matches(way, {"match": {"messages": messages}, "expect": expect, "produce": {"text": "Yes."}})
-    received = way.ask(family, system_prompt="Be brief.", temperature=0.25, max_tokens=99)
+    load_steps(
+        mock_provider,
+        {"match": {"messages": messages}, "expect": expect, "produce": {"text": "Yes."}},
+    )
+    received = mock_provider.call(
+        family, system_prompt="Be brief.", temperature=0.25, max_tokens=99
+    )
     assert received.text == "Yes."
-    (row,) = way.rows()
+    (row,) = mock_provider.journal_rows()
     assert row.violations == []
     assert "99" in row.request_body
 
 
 @each_family
-def test_ch_t9_the_tools_are_on_the_wire(way: Way, family: str) -> None:
+def test_ch_t9_the_tools_are_on_the_wire(mock_provider: MockProvider, family: str) -> None:
     block = {"messages": [{"tool_schema": {"name": "get_weather"}}]}
     expect = {"tools": ["get_weather"]}
-    matches(way, {"expect": expect, "produce": {"text": "Yes."}})
-    assert way.ask(family, tools=(WEATHER,)).text == "Yes."
-    assert way.rows()[0].violations == []
-    schema = way.ask(family, UserTurn(text_with_block(block)), tools=(WEATHER,)).text
+    load_steps(mock_provider, {"expect": expect, "produce": {"text": "Yes."}})
+    assert mock_provider.call(family, tools=(WEATHER,)).text == "Yes."
+    assert mock_provider.journal_rows()[0].violations == []
+    schema = mock_provider.call(family, UserTurn(text_with_block(block)), tools=(WEATHER,)).text
     assert json.loads(schema[schema.index("{") :]) == WEATHER.input_schema
 
 
 @each_family
-def test_thinking_is_asked_for_and_told_apart(way: Way, family: str) -> None:
+def test_thinking_is_requested_and_received_separately(
+    mock_provider: MockProvider, family: str
+) -> None:
     reasoning = [{"text": "Hm, let me see.", "signature": "c2VhbA=="}]
     step = {
         "expect": {"reasoning": "enabled"},
         "produce": {"reasoning": reasoning, "text": "Four."},
     }
-    matches(way, step)
-    received = way.ask(family, thinking_budget=2_000)
-    assert way.rows()[0].violations == []
+    load_steps(mock_provider, step)
+    received = mock_provider.call(family, thinking_budget=2_000)
+    assert mock_provider.journal_rows()[0].violations == []
     assert "".join(piece.text for piece in received.thinking) == "Hm, let me see."
     assert received.text == "Four."
     kinds = [type(event) for event in received.events]
@@ -145,7 +156,7 @@ def test_thinking_is_asked_for_and_told_apart(way: Way, family: str) -> None:
 
 
 @each_family
-def test_results_go_back_with_their_calls(way: Way, family: str) -> None:
+def test_tool_results_are_sent_with_their_calls(mock_provider: MockProvider, family: str) -> None:
     calls = [
         {"id": f"call_{number}", "name": "get_weather", "arguments": {"city": city}}
         for number, city in enumerate(("Paris", "Rome"), 1)
@@ -159,8 +170,8 @@ def test_results_go_back_with_their_calls(way: Way, family: str) -> None:
         for result in results:
             del result["is_error"]
     calls_sent = [{"name": "get_weather", "arguments": {"city": "Paris"}}]
-    matches(
-        way,
+    load_steps(
+        mock_provider,
         {"turn": 1, "produce": {"tool_calls": calls}},
         {
             "match": {"tool_results": results, "tool_calls": calls_sent},
@@ -168,23 +179,23 @@ def test_results_go_back_with_their_calls(way: Way, family: str) -> None:
         },
     )
     question = UserTurn("The weather?")
-    first = way.ask(family, question, tools=(WEATHER,))
+    first = mock_provider.call(family, question, tools=(WEATHER,))
     results = ToolResults(
         (
             ToolOutput("call_1", "get_weather", "sunny"),
             ToolOutput("call_2", "get_weather", "Error: no such city", is_error=True),
         )
     )
-    second = way.ask(family, question, turn_of(first), results, tools=(WEATHER,))
+    second = mock_provider.call(family, question, turn_of(first), results, tools=(WEATHER,))
     assert second.text == "Sunny."
 
 
 @pytest.mark.parametrize("family", ["anthropic", "google"])
-def test_thinking_goes_back_with_its_signature(way: Way, family: str) -> None:
+def test_thinking_goes_back_with_its_signature(mock_provider: MockProvider, family: str) -> None:
     reasoning = [{"text": "I need the tool.", "signature": "c2VhbCAx"}]
     call = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris"}}
-    matches(
-        way,
+    load_steps(
+        mock_provider,
         {"turn": 1, "produce": {"reasoning": reasoning, "tool_calls": [call]}},
         # Thinking whose signature is missing counts as disabled.
         {
@@ -193,35 +204,41 @@ def test_thinking_goes_back_with_its_signature(way: Way, family: str) -> None:
             "produce": {"text": "Sunny."},
         },
     )
-    first = way.ask(family, tools=(WEATHER,), thinking_budget=2_000)
+    first = mock_provider.call(family, tools=(WEATHER,), thinking_budget=2_000)
     assert [piece.signature for piece in first.thinking if piece.signature] == ["c2VhbCAx"]
     results = ToolResults((ToolOutput("call_1", "get_weather", "sunny"),))
     turns = (UserTurn("The weather?"), turn_of(first), results)
-    second = way.ask(family, *turns, tools=(WEATHER,), thinking_budget=2_000)
+    second = mock_provider.call(family, *turns, tools=(WEATHER,), thinking_budget=2_000)
     assert second.text == "Sunny."
-    row = way.rows()[1]
+    row = mock_provider.journal_rows()[1]
     assert row.violations == []
     assert "c2VhbCAx" in row.request_body and "I need the tool." in row.request_body
 
 
-def test_redacted_thinking_goes_back_as_it_came(way: Way) -> None:
-    load(way, reasoning=[{"text": "", "redacted": "b3BhcXVl"}], text="Four.")
-    first = way.ask("anthropic", thinking_budget=2_000)
+def test_redacted_thinking_goes_back_as_it_came(mock_provider: MockProvider) -> None:
+    load_answer(mock_provider, reasoning=[{"text": "", "redacted": "b3BhcXVl"}], text="Four.")
+    first = mock_provider.call("anthropic", thinking_budget=2_000)
     assert first.thinking == [ThinkingPart(redacted="b3BhcXVl")]
     turn = AssistantTurn((ThinkingPart(redacted="b3BhcXVl"), TextPart("Four.")))
-    way.ask("anthropic", UserTurn("2+2?"), turn, UserTurn("Sure?"), thinking_budget=2_000)
-    sent = way.rows()[1].request_body
-    assert "redacted_thinking" in sent and "b3BhcXVl" in sent
+    mock_provider.call(
+        "anthropic", UserTurn("2+2?"), turn, UserTurn("Sure?"), thinking_budget=2_000
+    )
+    request_body = mock_provider.journal_rows()[1].request_body
+    assert "redacted_thinking" in request_body and "b3BhcXVl" in request_body
 
 
 @each_family
-def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family: str) -> None:
+def test_the_messages_of_a_block_are_one_answer_in_their_order(
+    mock_provider: MockProvider, family: str
+) -> None:
     messages = [
         {"text": "First. "},
         {"tool_call": [{"name": "get_weather", "args": {"city": "Paris"}}]},
         {"text": "Second."},
     ]
-    received = way.ask(family, UserTurn(text_with_block({"id": "b1", "messages": messages})))
+    received = mock_provider.call(
+        family, UserTurn(text_with_block({"id": "b1", "messages": messages}))
+    )
     assert received.text.index("First.") < received.text.index("Second.")
     ((name, arguments),) = received.calls.values()
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
@@ -234,20 +251,20 @@ def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family:
 
 
 @pytest.mark.parametrize("family", ["openai", "google"])
-def test_choices_beside_one_another_are_one_answer(way: Way, family: str) -> None:
-    load(way, choices=[{"text": "one two"}, {"text": "three four"}])
-    received = way.ask(family)
+def test_parallel_choices_become_one_answer(mock_provider: MockProvider, family: str) -> None:
+    load_answer(mock_provider, choices=[{"text": "one two"}, {"text": "three four"}])
+    received = mock_provider.call(family)
     assert received.text == "one twothree four"
     assert received.finished.reason == "stop"
 
 
-def test_a_refusal_is_a_text(way: Way) -> None:
-    load(way, refusal="I would rather not.")
-    assert way.ask("openai").text == "I would rather not."
+def test_a_refusal_is_a_text(mock_provider: MockProvider) -> None:
+    load_answer(mock_provider, refusal="I would rather not.")
+    assert mock_provider.call("openai").text == "I would rather not."
 
 
-def test_a_blocked_prompt_is_an_error(way: Way) -> None:
+def test_blocked_prompt_is_an_error(mock_provider: MockProvider) -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
-    load(way, text="", provider_metadata={"gemini": blocked})
-    code, message = way.ask("google").failed
+    load_answer(mock_provider, text="", provider_metadata={"gemini": blocked})
+    code, message = mock_provider.call("google").failure
     assert (code, message) == ("SERVICE_UNAVAILABLE", "The prompt was blocked: SAFETY")

@@ -1,4 +1,4 @@
-"""The table of failures: what SDKs, the network and parsers raise, as the chat's errors."""
+"""Errors of SDKs, the network and parsers become errors of the chat."""
 
 import json
 import logging
@@ -24,45 +24,47 @@ from chat_app.errors import (
 
 KEY = "sk-live-0123456789"
 REQUEST = httpx2.Request("POST", "https://llm.example/v1")
-FAILED = (NETWORK_ERROR, "Connection failed")
+CONNECTION_FAILED = (NETWORK_ERROR, "Connection failed")
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
-INVALID = (UNAUTHORIZED, "Invalid API key")
+INVALID_KEY = (UNAUTHORIZED, "Invalid API key")
 
 
-def answered(status: int) -> httpx2.Response:
+def http_response(status: int) -> httpx2.Response:
     return httpx2.Response(status, request=REQUEST)
 
 
-def by_openai(status: int, body: object) -> Exception:
-    return openai.APIStatusError(f"Error code: {status}", response=answered(status), body=body)
+def openai_error(status: int, body: object) -> Exception:
+    return openai.APIStatusError(f"Error code: {status}", response=http_response(status), body=body)
 
 
-def by_anthropic(status: int, body: object) -> Exception:
-    return anthropic.APIStatusError(f"Error code: {status}", response=answered(status), body=body)
+def anthropic_error(status: int, body: object) -> Exception:
+    return anthropic.APIStatusError(
+        f"Error code: {status}", response=http_response(status), body=body
+    )
 
 
-def by_google(status: int, body: object) -> Exception:
-    return google.ClientError(status, body, answered(status))
+def google_error(status: int, body: object) -> Exception:
+    return google.ClientError(status, body, http_response(status))
 
 
 def error_body(message: str) -> dict[str, Any]:
     return {"error": {"message": message}}
 
 
-def caused(error: Exception, cause: Exception) -> Exception:
+def with_cause(error: Exception, cause: Exception) -> Exception:
     error.__cause__ = cause
     return error
 
 
-def seen(error: Exception, **options: str) -> tuple[str, str]:
+def code_and_message(error: Exception, **options: str) -> tuple[str, str]:
     chat_error = to_chat_error(error, **options)
     return chat_error.code, chat_error.message
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_name_in_the_table_is_a_class(name: str) -> None:
-    module, _, kind = name.rpartition(".")
-    assert issubclass(getattr(import_module(module), kind), Exception)
+def test_every_name_in_the_table_is_an_exception_class(name: str) -> None:
+    module, _, class_name = name.rpartition(".")
+    assert issubclass(getattr(import_module(module), class_name), Exception)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +85,15 @@ def test_every_name_in_the_table_is_a_class(name: str) -> None:
     ],
     ids=lambda error: f"{type(error).__module__}.{type(error).__name__}",
 )
-def test_the_network(error: Exception) -> None:
-    assert seen(error) == FAILED
+def test_network_errors_are_connection_failures(error: Exception) -> None:
+    assert code_and_message(error) == CONNECTION_FAILED
 
 
-@pytest.mark.parametrize("by", [by_openai, by_anthropic, by_google])
+@pytest.mark.parametrize("make_error", [openai_error, anthropic_error, google_error])
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (401, INVALID),
+        (401, INVALID_KEY),
         (429, (RATE_LIMITED, "Rate limited, try again")),
         (400, (SERVICE_UNAVAILABLE, "Odd.")),
         (403, (SERVICE_UNAVAILABLE, "Odd.")),
@@ -100,8 +102,10 @@ def test_the_network(error: Exception) -> None:
         (529, (SERVICE_UNAVAILABLE, "Odd.")),
     ],
 )
-def test_statuses(by: Any, status: int, expected: tuple[str, str]) -> None:
-    assert seen(by(status, error_body("Odd."))) == expected
+def test_http_statuses_have_their_error(
+    make_error: Any, status: int, expected: tuple[str, str]
+) -> None:
+    assert code_and_message(make_error(status, error_body("Odd."))) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,9 +116,12 @@ def test_statuses(by: Any, status: int, expected: tuple[str, str]) -> None:
         (403, "Method doesn't allow unregistered callers (callers without established identity)."),
     ],
 )
-def test_google_has_other_statuses_for_a_key(status: int, message: str) -> None:
-    assert seen(by_google(status, error_body(message))) == INVALID
-    assert seen(by_openai(status, error_body(message))) == (SERVICE_UNAVAILABLE, message)
+def test_google_key_errors_are_recognised_by_message(status: int, message: str) -> None:
+    assert code_and_message(google_error(status, error_body(message))) == INVALID_KEY
+    assert code_and_message(openai_error(status, error_body(message))) == (
+        SERVICE_UNAVAILABLE,
+        message,
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,18 +143,22 @@ def test_google_has_other_statuses_for_a_key(status: int, message: str) -> None:
         ({"message": "x" * 5_000}, "x" * 2_000 + "…"),
     ],
 )
-def test_a_providers_own_words(body: object, message: str) -> None:
-    assert seen(by_openai(500, body)) == (SERVICE_UNAVAILABLE, message)
+def test_provider_message_is_taken_from_the_body(body: object, message: str) -> None:
+    assert code_and_message(openai_error(500, body)) == (SERVICE_UNAVAILABLE, message)
 
 
-@pytest.mark.parametrize("by", [by_openai, by_anthropic, by_google])
-def test_the_key_is_in_no_message(by: Any) -> None:
-    _, message = seen(by(500, error_body(f"Bearer {KEY} is not known, {KEY}!")), key=KEY)
+@pytest.mark.parametrize("make_error", [openai_error, anthropic_error, google_error])
+def test_the_key_is_in_no_message(make_error: Any) -> None:
+    _, message = code_and_message(
+        make_error(500, error_body(f"Bearer {KEY} is not known, {KEY}!")), key=KEY
+    )
     assert message == "Bearer … is not known, …!"
 
 
-def test_a_key_that_is_a_word_takes_no_words_out() -> None:
-    assert seen(by_openai(500, error_body("a test key")), key="test")[1] == "a test key"
+def test_short_key_is_not_redacted() -> None:
+    assert (
+        code_and_message(openai_error(500, error_body("a test key")), key="test")[1] == "a test key"
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,32 +166,39 @@ def test_a_key_that_is_a_word_takes_no_words_out() -> None:
     [
         (openai.APIError("Odd.", REQUEST, body={"message": "Odd."}), "Odd."),
         (openai.APIError("Odd.", REQUEST, body=None), "Odd."),
-        (by_anthropic(200, {"type": "error", "error": {"message": "Odd."}}), "Odd."),
+        (anthropic_error(200, {"type": "error", "error": {"message": "Odd."}}), "Odd."),
         (google.ClientError(429, error_body("Odd."), None), "Odd."),
     ],
 )
-def test_an_error_inside_a_stream(error: Exception, expected: str) -> None:
-    assert seen(error) == (SERVICE_UNAVAILABLE, expected)
+def test_error_in_a_stream_has_its_message(error: Exception, expected: str) -> None:
+    assert code_and_message(error) == (SERVICE_UNAVAILABLE, expected)
 
 
-def test_the_first_cause_counts() -> None:
-    """SDKs wrap whatever a transport raises as a broken connection."""
-    wrapped = openai.APIConnectionError(request=REQUEST)
-    own = ChatError(VALIDATION_ERROR, "Base URL: no", field="base_url")
-    assert to_chat_error(caused(wrapped, own)) is own
-    assert seen(caused(wrapped, httpx2.DecodingError("gzip"))) == UNREADABLE
-    assert seen(caused(wrapped, OSError("reset"))) == FAILED
-    assert seen(caused(ValueError("?"), caused(httpx2.ReadError("reset"), OSError()))) == FAILED
+def test_first_cause_decides_the_error() -> None:
+    """SDKs wrap every error of a transport in a connection error."""
+    connection_error = openai.APIConnectionError(request=REQUEST)
+    chat_error = ChatError(VALIDATION_ERROR, "Base URL: no", field="base_url")
+    assert to_chat_error(with_cause(connection_error, chat_error)) is chat_error
+    assert (
+        code_and_message(with_cause(connection_error, httpx2.DecodingError("gzip"))) == UNREADABLE
+    )
+    assert code_and_message(with_cause(connection_error, OSError("reset"))) == CONNECTION_FAILED
+    assert (
+        code_and_message(
+            with_cause(ValueError("?"), with_cause(httpx2.ReadError("reset"), OSError()))
+        )
+        == CONNECTION_FAILED
+    )
 
 
-def test_an_error_that_causes_itself_is_no_loop() -> None:
+def test_cyclic_causes_end() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
-    assert seen(first) == (SERVICE_UNAVAILABLE, "first")
+    assert code_and_message(first) == (SERVICE_UNAVAILABLE, "first")
 
 
 def test_unexpected_error_is_reported_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    assert seen(RuntimeError(f"boom with {KEY}"), key=KEY) == (
+    assert code_and_message(RuntimeError(f"boom with {KEY}"), key=KEY) == (
         SERVICE_UNAVAILABLE,
         "boom with …",
     )
@@ -188,7 +206,7 @@ def test_unexpected_error_is_reported_and_logged(caplog: pytest.LogCaptureFixtur
     assert record.levelno == logging.ERROR
     assert "RuntimeError: boom with …" in record.getMessage()
     assert KEY not in caplog.text
-    assert seen(RuntimeError()) == (SERVICE_UNAVAILABLE, "RuntimeError")
+    assert code_and_message(RuntimeError()) == (SERVICE_UNAVAILABLE, "RuntimeError")
 
 
 @pytest.mark.parametrize(
@@ -204,7 +222,7 @@ def test_unexpected_error_is_reported_and_logged(caplog: pytest.LogCaptureFixtur
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_cannot_be_read(error: Exception) -> None:
+def test_parse_errors_are_unreadable_responses(error: Exception) -> None:
     with pytest.raises(ChatError) as raised, unreadable_on_error():
         raise error
     assert (raised.value.code, raised.value.message) == UNREADABLE
@@ -212,7 +230,7 @@ def test_whatever_cannot_be_read(error: Exception) -> None:
 
 
 def test_errors_other_than_parse_errors_pass_unchanged() -> None:
-    for error in (httpx2.ReadError("reset"), by_openai(500, None), RuntimeError("boom")):
+    for error in (httpx2.ReadError("reset"), openai_error(500, None), RuntimeError("boom")):
         with pytest.raises(type(error)), unreadable_on_error():
             raise error
 
@@ -221,4 +239,4 @@ def test_message_is_found_in_a_deeply_nested_body() -> None:
     body = error_body("Deep.")
     for _ in range(5_000):
         body = {"error": body}
-    assert seen(by_openai(400, body)) == (SERVICE_UNAVAILABLE, "Deep.")
+    assert code_and_message(openai_error(400, body)) == (SERVICE_UNAVAILABLE, "Deep.")

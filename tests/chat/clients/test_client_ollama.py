@@ -1,4 +1,4 @@
-"""A profile of Ollama's without a key, with this server in Ollama's place: on its port."""
+"""Profiles of Ollama without a key, answered by this server at Ollama's address."""
 
 from typing import Any
 
@@ -7,36 +7,36 @@ import pytest
 
 from chat_app.clients.registry import get_client
 from mockllm_site.kit import dial as dialing
-from tests.chat.ways import ask, profile, request
+from tests.chat.mock_provider import profile, receive_once, request
 from tests.serving.pipelines import scenario
 from tests.support.live_server import Live
 
 
 @pytest.fixture
-def on_ollamas_port(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Live:
-    """The live server, at another port than the one that clients are told."""
+def ollama_server(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Live:
+    """The live server, to which connections to Ollama's port are redirected."""
     settings.MOCKLLM_ENV = "dev"
-    pinned = dialing._with_host
+    original = dialing._with_host
 
-    def elsewhere(request: httpx2.Request, *rest: Any) -> httpx2.Request:
-        found = pinned(request, *rest)
-        found.url = found.url.copy_with(port=live.port)
-        return found
+    def redirect_to_live_server(request: httpx2.Request, *rest: Any) -> httpx2.Request:
+        redirected = original(request, *rest)
+        redirected.url = redirected.url.copy_with(port=live.port)
+        return redirected
 
-    monkeypatch.setattr(dialing, "_with_host", elsewhere)
+    monkeypatch.setattr(dialing, "_with_host", redirect_to_live_server)
     return live
 
 
 @pytest.mark.parametrize("base_url", ["", "http://127.0.0.1:11434/v1", "http://localhost:11434/v1"])
-def test_it_is_answered_without_a_key(on_ollamas_port: Live, base_url: str) -> None:
-    on_ollamas_port.load(scenario("talk", {"produce": {"reasoning": "Hm.", "text": "Hi."}}))
+def test_ollama_profile_is_answered_without_a_key(ollama_server: Live, base_url: str) -> None:
+    ollama_server.load(scenario("talk", {"produce": {"reasoning": "Hm.", "text": "Hi."}}))
     client = get_client(profile("ollama", base_url=base_url), session="none")
-    received = ask(client, request())
+    received = receive_once(client, request())
     assert received.finished.reason == "stop"
     assert (received.text, [piece.text for piece in received.thinking]) == ("Hi.", ["Hm."])
 
 
-def test_any_other_profile_is_too(on_ollamas_port: Live, settings: Any) -> None:
-    on_ollamas_port.load(scenario("talk", {"produce": {"text": "Hi."}}))
+def test_custom_profile_is_answered_without_a_key(ollama_server: Live, settings: Any) -> None:
+    ollama_server.load(scenario("talk", {"produce": {"text": "Hi."}}))
     client = get_client(profile("mine", base_url="http://127.0.0.1:11434/v1"), session="none")
-    assert ask(client, request()).text == "Hi."
+    assert receive_once(client, request()).text == "Hi."

@@ -1,4 +1,4 @@
-"""OpenAI's chunks as its own servers send them, and as the many that resemble them do."""
+"""Chunks of OpenAI and of servers with a compatible API."""
 
 from typing import Any
 
@@ -26,15 +26,15 @@ def test_a_finish_reason_ends_an_answer_with_and_without_done(receive: Any, end:
     assert received.events == [TextPart("Hi"), Finished("stop")]
 
 
-def test_done_alone_ends_nothing(receive: Any) -> None:
+def test_done_without_finish_reason_is_unreadable(receive: Any) -> None:
     received = receive(chunk(content="Hi"), DONE)
-    assert (received.text, received.failed) == ("Hi", UNREADABLE)
+    assert (received.text, received.failure) == ("Hi", UNREADABLE)
 
 
-def test_nothing_but_done_is_no_answer(receive: Any) -> None:
-    assert receive(DONE).failed == UNREADABLE
-    assert receive().failed == UNREADABLE
-    assert receive({"choices": []}, DONE).failed == UNREADABLE
+def test_stream_without_choices_is_unreadable(receive: Any) -> None:
+    assert receive(DONE).failure == UNREADABLE
+    assert receive().failure == UNREADABLE
+    assert receive({"choices": []}, DONE).failure == UNREADABLE
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_tokens_come_after_the_end_or_never(receive: Any, usage: Any) -> None:
         {"reasoning": None, "reasoning_content": "Hm.", "content": None},
     ],
 )
-def test_thinking_by_either_name_is_thought_once(receive: Any, delta: dict[str, Any]) -> None:
+def test_thinking_by_either_name_is_received_once(receive: Any, delta: dict[str, Any]) -> None:
     received = receive(chunk(**delta), chunk(content="Hi"), STOP)
     assert received.events[:2] == [ThinkingPart("Hm."), TextPart("Hi")]
 
 
-def test_a_call_is_begun_once_and_its_arguments_follow(receive: Any) -> None:
+def test_call_starts_once_and_its_arguments_follow(receive: Any) -> None:
     received = receive(
         call(0, "call_a", name="look", arguments=""),
         call(0, None, arguments='{"a":'),
@@ -78,7 +78,7 @@ def test_a_call_is_begun_once_and_its_arguments_follow(receive: Any) -> None:
     ]
 
 
-def test_calls_that_come_in_turns_stay_apart(receive: Any) -> None:
+def test_interleaved_calls_are_separated(receive: Any) -> None:
     received = receive(
         call(0, "call_a", name="look", arguments="["),
         call(1, "call_b", name="hear", arguments="{"),
@@ -100,10 +100,10 @@ def test_an_id_may_come_after_the_call(receive: Any) -> None:
 
 
 def test_a_call_without_an_id_gets_one_that_is_the_same_each_time(receive: Any) -> None:
-    said = [call(0, None, name="look", arguments="{}"), call(1, "", name="hear"), CALLED]
-    ids = list(receive(*said).calls)
+    chunks = [call(0, None, name="look", arguments="{}"), call(1, "", name="hear"), CALLED]
+    ids = list(receive(*chunks).calls)
     assert ids == ["call_1_0", "call_1_1"]
-    assert list(receive(*said).calls) == ids
+    assert list(receive(*chunks).calls) == ids
 
 
 @pytest.mark.parametrize("index", [0, None])
@@ -116,11 +116,11 @@ def test_calls_that_are_all_numbered_alike_differ_by_id(receive: Any, index: int
     assert received.calls == {"call_a": ("look", "{}"), "call_b": ("look", "{}")}
 
 
-def test_a_call_without_a_name_is_none(receive: Any) -> None:
-    assert receive(call(0, "call_a", arguments="{}"), CALLED).failed == UNREADABLE
+def test_call_without_a_name_is_unreadable(receive: Any) -> None:
+    assert receive(call(0, "call_a", arguments="{}"), CALLED).failure == UNREADABLE
 
 
-def test_later_choices_wait_for_earlier_ones(receive: Any) -> None:
+def test_text_of_later_choices_follows_earlier_ones(receive: Any) -> None:
     received = receive(
         chunk(1, content="three "),
         chunk(0, content="one "),
@@ -134,7 +134,7 @@ def test_later_choices_wait_for_earlier_ones(receive: Any) -> None:
     ]
 
 
-def test_the_calls_of_each_choice_count_from_their_own_zero(receive: Any) -> None:
+def test_call_indexes_are_per_choice(receive: Any) -> None:
     first, second = call(0, "call_a", name="look"), call(0, "call_b", name="hear")
     second["choices"][0]["index"] = 1
     received = receive(first, CALLED, second, chunk(1, finish="stop"))
@@ -142,9 +142,9 @@ def test_the_calls_of_each_choice_count_from_their_own_zero(receive: Any) -> Non
     assert received.finished.reason == "tool_calls"
 
 
-def test_a_choice_that_began_has_to_end(receive: Any) -> None:
+def test_unfinished_choice_is_unreadable(receive: Any) -> None:
     received = receive(STOP, chunk(1, content="more"), DONE)
-    assert received.failed == UNREADABLE
+    assert received.failure == UNREADABLE
 
 
 def test_choices_may_be_numbered_with_gaps(receive: Any) -> None:
@@ -153,5 +153,5 @@ def test_choices_may_be_numbered_with_gaps(receive: Any) -> None:
 
 
 @pytest.mark.parametrize("harmless", [{}, {"choices": None}, {"id": 1, "object": "other"}])
-def test_a_chunk_that_says_nothing_is_passed_over(receive: Any, harmless: Any) -> None:
+def test_empty_chunk_is_ignored(receive: Any, harmless: Any) -> None:
     assert receive(harmless, chunk(content="Hi"), STOP).text == "Hi"

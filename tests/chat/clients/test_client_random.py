@@ -1,4 +1,4 @@
-"""Answers that nobody would write: an event of a client's or its error, and nothing else."""
+"""Clients read generated malformed streams or report one error."""
 
 import json
 from typing import Any
@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chat_app.errors import SERVICE_UNAVAILABLE
-from tests.chat.clients.test_client_anthropic import START
-from tests.chat.clients.test_client_anthropic import block as anthropic_block
-from tests.chat.clients.test_client_anthropic import delta as anthropic_delta
-from tests.chat.clients.test_client_google import called, chunk_of
-from tests.chat.clients.test_client_openai import call, chunk
-from tests.chat.scripted import read_answer
-from tests.chat.ways import FAMILIES
+from tests.chat.clients.claude_events import START
+from tests.chat.clients.claude_events import block as anthropic_block
+from tests.chat.clients.claude_events import delta as anthropic_delta
+from tests.chat.clients.gemini_chunks import chunk_of, function_call
+from tests.chat.clients.openai_chunks import call, chunk
+from tests.chat.mock_provider import FAMILIES
+from tests.chat.scripted_transport import read_answer
 from tests.support.hypothesis_profiles import often
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
@@ -47,57 +47,59 @@ EVENTS: dict[str, list[Any]] = {
     ],
     "google": [
         chunk_of({"text": "a", "thought": True, "thoughtSignature": "YQ=="}),
-        chunk_of({**called(id="c1", args={"a": 1}), "thoughtSignature": "YQ=="}),
+        chunk_of({**function_call(id="c1", args={"a": 1}), "thoughtSignature": "YQ=="}),
         chunk_of(finish="STOP") | {"usageMetadata": {"promptTokenCount": 1}},
     ],
 }
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value."""
-    found = [path]
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every place in a JSON value."""
+    paths = [path]
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
-        found += [place for key, held in inner for place in places(held, (*path, key))]
-    return found
+        paths += [inner_path for key, item in inner for inner_path in paths_of(item, (*path, key))]
+    return paths
 
 
-def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+def replace_at(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     if not path:
         return new
-    copied = value.copy()
-    copied[path[0]] = replaced(value[path[0]], path[1:], new)
-    return copied
+    copy = value.copy()
+    copy[path[0]] = replace_at(value[path[0]], path[1:], new)
+    return copy
 
 
 @st.composite
-def broken(draw: st.DrawFn, family: str) -> list[Any]:
-    """Some of the family's events, each with something else in some place."""
+def broken_events(draw: st.DrawFn, family: str) -> list[Any]:
+    """Draw events of the family with one value of each replaced."""
     events = draw(st.lists(st.sampled_from(EVENTS[family]), max_size=5))
-    return [replaced(event, draw(st.sampled_from(places(event))), draw(ANY)) for event in events]
+    return [
+        replace_at(event, draw(st.sampled_from(paths_of(event))), draw(ANY)) for event in events
+    ]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_answer_of_anything_is_read_or_refused(family: str, request: Any) -> None:
-    site = request.getfixturevalue("settings")
+def test_malformed_stream_is_read_or_an_error(family: str, request: Any) -> None:
+    django_settings = request.getfixturevalue("settings")
 
     @settings(max_examples=often(50), suppress_health_check=[HealthCheck.too_slow])
-    @given(broken(family))
-    def check(events: list[Any]) -> None:
-        received = read_answer(site, family, *events)
+    @given(broken_events(family))
+    def read_or_fail(events: list[Any]) -> None:
+        received = read_answer(django_settings, family, *events)
         if received.error is None:
             assert received.finished
         else:
-            assert received.failed == UNREADABLE
+            assert received.failure == UNREADABLE
 
-    check()
+    read_or_fail()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_answer_cut_anywhere_is_never_taken_for_whole(family: str, request: Any) -> None:
-    """Byte by byte, the end of an answer is its end, or an error."""
-    site = request.getfixturevalue("settings")
-    whole = {
+def test_truncated_answer_is_never_complete(family: str, request: Any) -> None:
+    """The last event is cut at every seventh character."""
+    django_settings = request.getfixturevalue("settings")
+    complete_events = {
         "openai": [chunk(content="one"), chunk(content=" two"), chunk(finish="stop")],
         "anthropic": [
             START,
@@ -109,8 +111,8 @@ def test_an_answer_cut_anywhere_is_never_taken_for_whole(family: str, request: A
         ],
         "google": [chunk_of({"text": "one"}), chunk_of({"text": " two"}), chunk_of(finish="STOP")],
     }[family]
-    last = json.dumps(whole[-1])
+    last = json.dumps(complete_events[-1])
     for length in range(0, len(last), 7):
-        received = read_answer(site, family, *whole[:-1], last[:length])
-        assert (received.text, received.failed) == ("one two", UNREADABLE)
-    assert read_answer(site, family, *whole).finished
+        received = read_answer(django_settings, family, *complete_events[:-1], last[:length])
+        assert (received.text, received.failure) == ("one two", UNREADABLE)
+    assert read_answer(django_settings, family, *complete_events).finished

@@ -1,4 +1,4 @@
-"""Clients over real sockets: what servers do that should not, and what clients leave behind."""
+"""Clients over real sockets: misbehaving servers, and connections and tasks that remain."""
 
 import asyncio
 import gzip
@@ -12,12 +12,12 @@ from chat_app.clients.registry import get_client
 from chat_app.clients.sdk import SdkClient
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE
 from chat_app.values.model_call import ProviderEvent, TextPart
+from tests.chat.mock_provider import FAMILIES, KEY_VARIABLE, profile, receive, request
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
-from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, receive, request
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 # One complete event of each provider, with the text "one ".
-SAYS = {
+TEXT_EVENTS = {
     "openai": b'data: {"choices":[{"index":0,"delta":{"content":"one "}}]}\n\n',
     "anthropic": b"event: content_block_start\ndata: "
     b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"one "}}\n\n',
@@ -25,7 +25,7 @@ SAYS = {
 }
 
 # The events that end the answer.
-ENDS = {
+END_EVENTS = {
     "openai": b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
     b"data: [DONE]\n\n",
     "anthropic": b"event: message_delta\ndata: "
@@ -46,11 +46,11 @@ def outside_test_mode(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def client_of(
     provider: RawProvider, family: str, settings: Any, *, path: str = "", **columns: Any
 ) -> SdkClient:
-    settings.CHAT_ALLOWED_HOSTS = [provider.place]
+    settings.CHAT_ALLOWED_HOSTS = [provider.address]
     return get_client(
         profile(
             family,
-            base_url=f"http://{provider.place}{path}",
+            base_url=f"http://{provider.address}{path}",
             api_key_env=KEY_VARIABLE,
             **columns,
         ),
@@ -58,22 +58,23 @@ def client_of(
     )
 
 
-async def left() -> int:
-    """How many tasks there are beside this one. Generators of an SDK's that are let go end one
-    after another, each in a task of a moment."""
+async def count_other_tasks() -> int:
+    """Return the number of other tasks, after abandoned generators of an SDK had time to end."""
     for _ in range(100):
         await asyncio.sleep(0)
     return len(asyncio.all_tasks()) - 1
 
 
 @each_family
-async def test_a_cut_inside_an_event(family: str, settings: Any) -> None:
+async def test_connection_cut_inside_an_event_is_a_network_error(
+    family: str, settings: Any
+) -> None:
     head = HEAD.replace(b"connection: close", b"content-length: 100000")
-    async with raw_provider(head, SAYS[family], SAYS[family][:25]) as provider:
+    async with raw_provider(head, TEXT_EVENTS[family], TEXT_EVENTS[family][:25]) as provider:
         client = client_of(provider, family, settings)
         received = await receive(client, request())
         await client.aclose()
-    assert (received.text, received.failed) == ("one ", (NETWORK_ERROR, "Connection failed"))
+    assert (received.text, received.failure) == ("one ", (NETWORK_ERROR, "Connection failed"))
 
 
 @each_family
@@ -82,27 +83,27 @@ async def test_refused_connection_is_a_network_error(family: str, settings: Any)
         client = client_of(provider, family, settings)
     received = await receive(client, request())
     await client.aclose()
-    assert received.failed == (NETWORK_ERROR, "Connection failed")
+    assert received.failure == (NETWORK_ERROR, "Connection failed")
 
 
 @each_family
 async def test_a_compressed_answer_is_not_unpacked(family: str, settings: Any) -> None:
     head = HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
-    async with raw_provider(head, gzip.compress(SAYS[family] * 100_000)) as provider:
+    async with raw_provider(head, gzip.compress(TEXT_EVENTS[family] * 100_000)) as provider:
         client = client_of(provider, family, settings)
         received = await receive(client, request())
         await client.aclose()
         assert provider.headers()["accept-encoding"] == "identity"
-    assert (received.text, received.failed) == ("", UNREADABLE)
+    assert (received.text, received.failure) == ("", UNREADABLE)
 
 
 @each_family
-async def test_calls_share_an_sdk_and_nothing_else(
+async def test_calls_share_an_sdk_but_no_key_or_cookie(
     family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One with another key, beside one that is not at its end and whose answer had a cookie."""
+    """A call with another key runs beside an unfinished one whose answer set a cookie."""
     head = HEAD.replace(b"\r\n\r\n", b"\r\nset-cookie: session=first\r\n\r\n")
-    async with raw_provider(head, SAYS[family], ENDS[family]) as provider:
+    async with raw_provider(head, TEXT_EVENTS[family], END_EVENTS[family]) as provider:
         first = client_of(provider, family, settings)
         stream = first.stream(request())
         assert await anext(stream) == TextPart("one ")
@@ -113,27 +114,27 @@ async def test_calls_share_an_sdk_and_nothing_else(
         await first.aclose()
         await second.aclose()
         heads = [provider.headers(number) for number in range(2)]
-    sent = [{value.removeprefix("Bearer ") for value in head.values()} for head in heads]
-    assert [key in sent[0] for key in ("sk-of-nobody", "sk-of-another")] == [True, False]
-    assert [key in sent[1] for key in ("sk-of-nobody", "sk-of-another")] == [False, True]
+    header_values = [{value.removeprefix("Bearer ") for value in head.values()} for head in heads]
+    assert [key in header_values[0] for key in ("sk-of-nobody", "sk-of-another")] == [True, False]
+    assert [key in header_values[1] for key in ("sk-of-nobody", "sk-of-another")] == [False, True]
     assert "cookie" not in heads[1] and not gate.http_client().cookies
 
 
 @each_family
-async def test_an_answer_has_a_greatest_size(
+async def test_answer_beyond_the_size_limit_is_an_error(
     family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "MAX_RESPONSE_BYTES", 2 * len(SAYS[family]))
-    async with raw_provider(HEAD, *[SAYS[family]] * 3, hold=True) as provider:
+    monkeypatch.setattr(gate, "MAX_RESPONSE_BYTES", 2 * len(TEXT_EVENTS[family]))
+    async with raw_provider(HEAD, *[TEXT_EVENTS[family]] * 3, hold=True) as provider:
         client = client_of(provider, family, settings)
         received = await receive(client, request())
         await client.aclose()
-        await provider.gone.wait()
-    assert received.failed == UNREADABLE
+        await provider.client_closed.wait()
+    assert received.failure == UNREADABLE
 
 
 @each_family
-async def test_a_page_in_place_of_an_error(family: str, settings: Any) -> None:
+async def test_html_error_page_is_reported_by_its_status(family: str, settings: Any) -> None:
     page = b"<html><body>502</body></html>"
     head = b"HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: %d\r\n\r\n"
     async with raw_provider(head % len(page), page) as provider:
@@ -141,39 +142,39 @@ async def test_a_page_in_place_of_an_error(family: str, settings: Any) -> None:
         received = await receive(client, request())
         await client.aclose()
         assert provider.connections == 1
-    assert received.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 502")
+    assert received.failure == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 502")
 
 
 @each_family
 async def test_closing_the_stream_closes_the_socket(family: str, settings: Any) -> None:
-    async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
+    async with raw_provider(HEAD, TEXT_EVENTS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
         stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
         assert await anext(stream) == TextPart("one ")
         await stream.aclose()
-        await provider.gone.wait()
+        await provider.client_closed.wait()
         await client.aclose()
-    assert await left() == 0
+    assert await count_other_tasks() == 0
 
 
 @each_family
 async def test_cancelling_the_reader_closes_the_socket(family: str, settings: Any) -> None:
-    received = asyncio.Event()
+    event_received = asyncio.Event()
 
     async def read(client: SdkClient) -> None:
         async for _ in client.stream(request()):
-            received.set()
+            event_received.set()
 
-    async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
+    async with raw_provider(HEAD, TEXT_EVENTS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
         reader = asyncio.create_task(read(client))
-        await received.wait()
+        await event_received.wait()
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
-        await provider.gone.wait()
+        await provider.client_closed.wait()
         await client.aclose()
-    assert await left() == 0
+    assert await count_other_tasks() == 0
 
 
 @each_family
@@ -181,18 +182,18 @@ async def test_cancelling_before_the_answer_closes_the_socket(family: str, setti
     async with raw_provider(hold=True) as provider:
         client = client_of(provider, family, settings)
         reader = asyncio.create_task(receive(client, request()))
-        await provider.asked.wait()
+        await provider.request_received.wait()
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
-        await provider.gone.wait()
+        await provider.client_closed.wait()
         await client.aclose()
-    assert await left() == 0
+    assert await count_other_tasks() == 0
 
 
 @each_family
 async def test_the_rounds_of_an_answer_share_a_connection(family: str, settings: Any) -> None:
-    body = SAYS[family] + ENDS[family]
+    body = TEXT_EVENTS[family] + END_EVENTS[family]
     head = HEAD.replace(b"connection: close", b"content-length: %d")
     async with raw_provider(head % len(body), body, hold=True) as provider:
         client = client_of(provider, family, settings)
@@ -201,20 +202,18 @@ async def test_the_rounds_of_an_answer_share_a_connection(family: str, settings:
             assert (received.text, received.finished.reason) == ("one ", "stop")
         assert (len(provider.heads), provider.connections) == (2, 1)
         await client.aclose()
-        await provider.gone.wait()
+        await provider.client_closed.wait()
 
 
 @pytest.mark.parametrize("family", ["openai", "anthropic"])
-async def test_an_ended_answer_does_not_wait_for_the_connection_to_end(
-    family: str, settings: Any
-) -> None:
+async def test_ended_answer_does_not_wait_for_the_connection(family: str, settings: Any) -> None:
     """Google's API has no marker after which nothing may follow."""
-    async with raw_provider(HEAD, SAYS[family], ENDS[family], hold=True) as provider:
+    async with raw_provider(HEAD, TEXT_EVENTS[family], END_EVENTS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
         received = await receive(client, request())
         assert (received.text, received.finished.reason) == ("one ", "stop")
         await client.aclose()
-        await provider.gone.wait()
+        await provider.client_closed.wait()
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ async def test_an_ended_answer_does_not_wait_for_the_connection_to_end(
         ("google", "/v1/", "/v1/models/model-1:streamGenerateContent?alt=sse"),
     ],
 )
-async def test_base_urls_are_taken_with_and_without_their_version(
+async def test_base_urls_are_accepted_with_and_without_a_version(
     family: str, path: str, expected: str, settings: Any
 ) -> None:
     async with raw_provider(HEAD) as provider:

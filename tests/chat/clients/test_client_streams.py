@@ -8,21 +8,21 @@ from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.clients import claude_events, gemini_chunks, openai_chunks
 from tests.chat.clients.claude_events import block, delta, stop
 from tests.chat.clients.conftest import UNREADABLE
-from tests.chat.clients.gemini_chunks import called, chunk_of
+from tests.chat.clients.gemini_chunks import chunk_of, function_call
 from tests.chat.clients.openai_chunks import call, chunk
 
-# Events with the text "Hi", and those that end the answer.
+# Events with the text "Hi", and the events that end the answer.
 FIRST_EVENTS: dict[str, list[Any]] = {
     "anthropic": [claude_events.START, *claude_events.text(0, "Hi")],
     "google": [chunk_of({"text": "Hi"})],
     "openai": [chunk(content="Hi")],
 }
-END: dict[str, list[Any]] = {
-    "anthropic": claude_events.ends(),
+END_EVENTS: dict[str, list[Any]] = {
+    "anthropic": claude_events.message_end(),
     "google": [gemini_chunks.STOP],
     "openai": [openai_chunks.STOP, openai_chunks.DONE],
 }
-REASONS: dict[str, dict[str | None, str]] = {
+FINISH_REASONS: dict[str, dict[str | None, str]] = {
     "anthropic": {
         "end_turn": "stop",
         "stop_sequence": "stop",
@@ -44,7 +44,7 @@ REASONS: dict[str, dict[str | None, str]] = {
         "OTHER": "other",
     },
 }
-ERRORS: list[tuple[str, Any]] = [
+STREAM_ERRORS: list[tuple[str, Any]] = [
     ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "No more."}}),
     *(
         ("google", {"error": {"code": code, "message": "No more.", "status": "UNAVAILABLE"}})
@@ -53,7 +53,7 @@ ERRORS: list[tuple[str, Any]] = [
     ("openai", {"error": {"message": "No more.", "code": 429}}),
     ("openai", {"error": "No more."}),
 ]
-STRANGE: dict[str, list[Any]] = {
+MALFORMED_EVENTS: dict[str, list[Any]] = {
     "anthropic": [
         "[]",
         "1",
@@ -77,9 +77,9 @@ STRANGE: dict[str, list[Any]] = {
         {"candidates": [{"index": "x"}]},
         chunk_of({"text": 1}),
         chunk_of({"text": "x", "thoughtSignature": "!"}),
-        chunk_of(called("")),
+        chunk_of(function_call("")),
         chunk_of({"functionCall": {"args": {}}}),
-        chunk_of(called(args=[])),
+        chunk_of(function_call(args=[])),
         {"usageMetadata": []},
     ],
     "openai": [
@@ -103,49 +103,50 @@ STRANGE: dict[str, list[Any]] = {
 }
 
 
-def ended(provider: str, reason: str | None) -> list[Any]:
-    """An answer that ends for a reason in the provider's words."""
+def events_with_finish_reason(provider: str, reason: str | None) -> list[Any]:
+    """Return events of an answer that ends with this reason of the provider."""
     if provider == "google":
         return [chunk_of({"text": "Hi"}, finish=reason)]
-    return [*FIRST_EVENTS[provider], *claude_events.ends(reason)]
+    return [*FIRST_EVENTS[provider], *claude_events.message_end(reason)]
 
 
 @pytest.mark.parametrize(
     ("provider", "reason", "expected"),
-    [(name, *pair) for name, reasons in REASONS.items() for pair in reasons.items()],
+    [(name, *pair) for name, reasons in FINISH_REASONS.items() for pair in reasons.items()],
 )
-def test_reasons_to_stop(receive: Any, provider: str, reason: str | None, expected: str) -> None:
-    assert receive(*ended(provider, reason)).finished.reason == expected
+def test_finish_reasons_are_translated(
+    receive: Any, provider: str, reason: str | None, expected: str
+) -> None:
+    assert receive(*events_with_finish_reason(provider, reason)).finished.reason == expected
 
 
-# Its number of input tokens does not fit a database column.
-HUGE: dict[str, list[Any]] = {
+# These numbers of input tokens do not fit a database column.
+HUGE_USAGE: dict[str, list[Any]] = {
     "anthropic": [
         {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 10**30}}},
-        *claude_events.ends(),
+        *claude_events.message_end(),
     ],
     "google": [gemini_chunks.STOP | {"usageMetadata": {"promptTokenCount": 10**30}}],
     "openai": [openai_chunks.STOP, {"choices": [], "usage": {"prompt_tokens": 10**30}}],
 }
 
 
-@pytest.mark.parametrize("provider", HUGE)
+@pytest.mark.parametrize("provider", HUGE_USAGE)
 def test_impossible_number_of_tokens_counts_as_none(receive: Any, provider: str) -> None:
-    assert receive(*HUGE[provider]).finished.input_tokens == 0
+    assert receive(*HUGE_USAGE[provider]).finished.input_tokens == 0
 
 
-@pytest.mark.parametrize(("provider", "error"), ERRORS)
-def test_an_error_in_the_stream_is_told_in_its_words(
-    receive: Any, provider: str, error: Any
-) -> None:
+@pytest.mark.parametrize(("provider", "error"), STREAM_ERRORS)
+def test_stream_error_has_the_providers_message(receive: Any, provider: str, error: Any) -> None:
     received = receive(*FIRST_EVENTS[provider], error)
-    assert (received.text, received.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
-    assert receive(error).failed == (SERVICE_UNAVAILABLE, "No more.")
+    assert (received.text, received.failure) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
+    assert receive(error).failure == (SERVICE_UNAVAILABLE, "No more.")
 
 
 @pytest.mark.parametrize(
-    ("provider", "strange"), [(name, one) for name, odd in STRANGE.items() for one in odd]
+    ("provider", "malformed"),
+    [(name, event) for name, events in MALFORMED_EVENTS.items() for event in events],
 )
-def test_stream_of_another_shape_is_unreadable(receive: Any, provider: str, strange: Any) -> None:
-    received = receive(*FIRST_EVENTS[provider], strange, *END[provider])
-    assert (received.text, received.failed) == ("Hi", UNREADABLE)
+def test_stream_of_another_shape_is_unreadable(receive: Any, provider: str, malformed: Any) -> None:
+    received = receive(*FIRST_EVENTS[provider], malformed, *END_EVENTS[provider])
+    assert (received.text, received.failure) == ("Hi", UNREADABLE)

@@ -1,4 +1,4 @@
-"""The first call of a process to a provider, or of an MCP server, breaks none that is running."""
+"""The first call to a provider or an MCP server disturbs no running call."""
 
 import json
 import os
@@ -13,14 +13,19 @@ from tests.chat.clients.first_calls import PROVIDERS, TOOLS
 ORDERS = (("openai", "anthropic", "google", TOOLS), ("google", "anthropic", "openai"))
 
 
-def test_each_comes_beside_each_other_one() -> None:
-    met = {(one, later) for order in ORDERS for n, one in enumerate(order) for later in order[n:]}
-    others = {(one, other) for one in PROVIDERS for other in (*PROVIDERS, TOOLS)}
-    assert others <= met
+def test_orders_cover_all_pairs() -> None:
+    covered = {
+        (earlier, later)
+        for order in ORDERS
+        for n, earlier in enumerate(order)
+        for later in order[n:]
+    }
+    others = {(earlier, other) for earlier in PROVIDERS for other in (*PROVIDERS, TOOLS)}
+    assert others <= covered
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
-def test_a_first_call_breaks_none_of_those_that_are_running(order: tuple[str, ...]) -> None:
+def test_first_call_does_not_fail_running_calls(order: tuple[str, ...]) -> None:
     environment = {
         **os.environ,
         "MOCKLLM_ENV": "test",
@@ -28,19 +33,20 @@ def test_a_first_call_breaks_none_of_those_that_are_running(order: tuple[str, ..
         # A call lasts nearly a second, so that others start during it.
         "MOCKLLM_WORDS_PER_SECOND": "45",
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.chat.clients.first_calls", *order],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    receive = json.loads(done.stdout)
-    assert receive["failed"] == []
+    assert process.returncode == 0, process.stderr
+    outcome = json.loads(process.stdout)
+    assert outcome["failed"] == []
     running = [name for name in order if name != TOOLS]
-    assert receive["beside"] == {
-        name: [one for one in running if one in order[:number]] for number, name in enumerate(order)
+    assert outcome["beside"] == {
+        name: [provider for provider in running if provider in order[:number]]
+        for number, name in enumerate(order)
     }
-    assert receive["answered"].keys() == set(running)
-    assert all(receive["answered"].values())
+    assert outcome["answered"].keys() == set(running)
+    assert all(outcome["answered"].values())

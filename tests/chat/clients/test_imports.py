@@ -1,4 +1,4 @@
-"""Lazy imports: one at a time, and httpx before all."""
+"""Lazy imports run one at a time, after httpx."""
 
 import asyncio
 import threading
@@ -11,17 +11,17 @@ from mockllm_site.kit import imports
 
 
 class Importer:
-    """Imports whatever it is asked for; that of `late` lasts until the test lets it end."""
+    """A fake `import_module`; importing `late` blocks until `may_end` is set."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.begun = threading.Event()
+        self.late_started = threading.Event()
         self.may_end = threading.Event()
 
     def __call__(self, name: str) -> ModuleType:
         self.names.append(name)
         if name == "late":
-            self.begun.set()
+            self.late_started.set()
             assert self.may_end.wait(60)
         if name == "missing":
             raise ImportError(name)
@@ -42,14 +42,14 @@ async def test_httpx_is_imported_before_any_sdk(importer: Importer) -> None:
     assert importer.names == ["httpx", "first"]
 
 
-async def test_nothing_is_imported_twice(importer: Importer) -> None:
+async def test_modules_are_imported_once(importer: Importer) -> None:
     assert await imports.import_in_thread("first") is await imports.import_in_thread("first")
     assert importer.names.count("first") == 1
 
 
-async def test_one_waits_until_another_is_whole(importer: Importer) -> None:
+async def test_import_waits_until_another_is_complete(importer: Importer) -> None:
     late = asyncio.create_task(imports.import_in_thread("late"))
-    assert await asyncio.to_thread(importer.begun.wait, 60)
+    assert await asyncio.to_thread(importer.late_started.wait, 60)
     other = asyncio.create_task(imports.import_in_thread("other"))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(asyncio.shield(other), 0.1)

@@ -1,4 +1,4 @@
-"""Forty variables × ten hosts: a key arrives where the operator's list says, and nowhere else."""
+"""Forty variables × ten hosts: keys are sent only to the hosts in the operator's list."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from chat_app.clients.registry import get_client
 from chat_app.clients.transports import PROVIDER_KEYS, is_listed_key_name
 from chat_app.errors import VALIDATION_ERROR, ChatError
+from tests.chat.mock_provider import profile, receive, request
 from tests.chat.raw_provider import HEAD, raw_provider
-from tests.chat.ways import profile, receive, request
 
 HOSTS = (
     "api.openai.com",
@@ -33,14 +33,14 @@ NAMES = (
     *("KUBECONFIG", "SSH_AUTH_SOCK", "HOME", "PATH", "HOSTNAME", "OPENAI_ADMIN_KEY"),
     *("ANTHROPIC_ADMIN_KEY",),
 )
-LISTED = [("MY_GATEWAY_KEY", "llm.example:8443"), ("LOCAL_KEY", "127.0.0.1:8080")]
+CONFIGURED_KEYS = [("MY_GATEWAY_KEY", "llm.example:8443"), ("LOCAL_KEY", "127.0.0.1:8080")]
 
 
 @pytest.fixture
-def listed(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def listed_keys(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     settings.MOCKLLM_ENV = "dev"
     settings.CHAT_ALLOWED_HOSTS = list(HOSTS)
-    settings.CHAT_KEYS = LISTED
+    settings.CHAT_KEYS = CONFIGURED_KEYS
     for name in NAMES:
         monkeypatch.setenv(name, f"canary-{name}")
     return settings
@@ -51,21 +51,21 @@ def url_of(host: str) -> str:
     return f"{'http' if plain else 'https'}://{host}/v1"
 
 
-def test_only_listed_pairs_make_a_client(listed: Any) -> None:
+def test_only_listed_pairs_make_a_client(listed_keys: Any) -> None:
     assert len(NAMES) == 40
-    sent = set()
+    accepted_pairs = set()
     for name in NAMES:
         for host in HOSTS:
-            asked = profile("mine", base_url=url_of(host), api_key_env=name)
+            candidate = profile("mine", base_url=url_of(host), api_key_env=name)
             try:
-                client = get_client(asked, session="none")
+                client = get_client(candidate, session="none")
             except ChatError as error:
                 assert (error.code, error.field) == (VALIDATION_ERROR, "api_key_env")
                 assert f"{name}@" in error.message and "canary" not in error.message
             else:
                 assert client.route.key == f"canary-{name}"
-                sent.add((name, host))
-    assert sent == {*PROVIDER_KEYS, *LISTED}
+                accepted_pairs.add((name, host))
+    assert accepted_pairs == {*PROVIDER_KEYS, *CONFIGURED_KEYS}
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,21 @@ def test_only_listed_pairs_make_a_client(listed: Any) -> None:
         ("OPENAI_API", "https://api.openai.com/v1"),
     ],
 )
-def test_a_pair_is_exactly_itself(listed: Any, name: str, host: str) -> None:
-    listed.CHAT_ALLOWED_HOSTS = [*HOSTS, "api.openai.com:8443", "api.openai.com:80"]
-    listed.CHAT_ALLOWED_HOSTS += ["api.openai.com.llm.example"]
+def test_key_needs_the_exact_host_port_and_name(listed_keys: Any, name: str, host: str) -> None:
+    listed_keys.CHAT_ALLOWED_HOSTS = [*HOSTS, "api.openai.com:8443", "api.openai.com:80"]
+    listed_keys.CHAT_ALLOWED_HOSTS += ["api.openai.com.llm.example"]
     with pytest.raises(ChatError) as raised:
         get_client(profile("mine", base_url=host, api_key_env=name), session="none")
     assert raised.value.field == "api_key_env"
 
 
-async def test_a_variable_that_is_not_listed_reaches_no_socket(
-    listed: Any, monkeypatch: pytest.MonkeyPatch
+async def test_unlisted_variable_is_not_sent(
+    listed_keys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with raw_provider(HEAD) as provider:
-        listed.CHAT_ALLOWED_HOSTS = [provider.place]
-        listed.CHAT_KEYS = [("LOCAL_KEY", provider.place)]
-        base_url = f"http://{provider.place}/v1"
+        listed_keys.CHAT_ALLOWED_HOSTS = [provider.address]
+        listed_keys.CHAT_KEYS = [("LOCAL_KEY", provider.address)]
+        base_url = f"http://{provider.address}/v1"
         with pytest.raises(ChatError):
             get_client(
                 profile("mine", base_url=base_url, api_key_env="AWS_SECRET_ACCESS_KEY"),
@@ -108,6 +108,6 @@ async def test_a_variable_that_is_not_listed_reaches_no_socket(
         assert provider.headers()["authorization"] == "Bearer canary-LOCAL_KEY"
 
 
-def test_whether_other_variables_are_set_is_told_nobody(listed: Any) -> None:
+def test_unlisted_variable_names_are_not_listed_keys(listed_keys: Any) -> None:
     assert is_listed_key_name("OPENAI_API_KEY") and is_listed_key_name("LOCAL_KEY")
     assert not any(map(is_listed_key_name, ("AWS_SECRET_ACCESS_KEY", "HOME", "OPENAI_API")))

@@ -1,4 +1,4 @@
-"""Which base URLs a profile may have: CHAT_ALLOWED_HOSTS, and how a URL is read."""
+"""Base URLs of profiles: CHAT_ALLOWED_HOSTS and URL parsing."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from chat_app.clients.transports import check_base_url, endpoint_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 
 
-def refusal(base_url: str, provider_id: str = "my-vllm") -> str:
+def refusal_message(base_url: str, provider_id: str = "my-vllm") -> str:
     with pytest.raises(ChatError) as raised:
         check_base_url(provider_id, base_url)
     assert (raised.value.code, raised.value.field) == (VALIDATION_ERROR, "base_url")
     return raised.value.message
 
 
-def allowed(provider_id: str, base_url: str) -> bool:
+def is_allowed(provider_id: str, base_url: str) -> bool:
     try:
         check_base_url(provider_id, base_url)
     except ChatError:
@@ -37,19 +37,19 @@ def allowed(provider_id: str, base_url: str) -> bool:
         "mock:",
     ],
 )
-def test_by_default_the_named_providers_and_a_local_ollama_are_allowed(base_url: str) -> None:
-    assert allowed("my-vllm", base_url)
+def test_named_providers_and_a_local_ollama_are_allowed_by_default(base_url: str) -> None:
+    assert is_allowed("my-vllm", base_url)
 
 
 @pytest.mark.parametrize(
     "provider_id", ["openai", "anthropic", "google", "openrouter", "ollama", "test-llm"]
 )
 def test_a_provider_known_by_name_needs_no_base_url(provider_id: str) -> None:
-    assert allowed(provider_id, "")
+    assert is_allowed(provider_id, "")
 
 
-def test_a_custom_provider_needs_one() -> None:
-    assert "my-vllm" in refusal("")
+def test_custom_provider_needs_a_base_url() -> None:
+    assert "my-vllm" in refusal_message("")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_custom_provider_needs_one() -> None:
     ],
 )
 def test_other_hosts_are_refused(base_url: str) -> None:
-    assert "CHAT_ALLOWED_HOSTS" in refusal(base_url)
+    assert "CHAT_ALLOWED_HOSTS" in refusal_message(base_url)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_other_hosts_are_refused(base_url: str) -> None:
     ],
 )
 def test_malformed_base_url_is_refused(base_url: str) -> None:
-    refusal(base_url)
+    refusal_message(base_url)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_malformed_base_url_is_refused(base_url: str) -> None:
         "http://127.0.0.1.nip.io:11434/v1",
     ],
 )
-def test_this_machine_by_another_name_is_refused(base_url: str) -> None:
-    refusal(base_url)
+def test_other_spellings_of_localhost_are_refused(base_url: str) -> None:
+    refusal_message(base_url)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_this_machine_by_another_name_is_refused(base_url: str) -> None:
         ("10.1.2.3:8000", "http://10.1.2.3:8000/v1"),
     ],
 )
-def test_the_operator_says_what_is_allowed(settings: Any, entry: str, base_url: str) -> None:
+def test_configured_host_is_allowed(settings: Any, entry: str, base_url: str) -> None:
     settings.CHAT_ALLOWED_HOSTS = [entry]
-    assert allowed("my-vllm", base_url)
+    assert is_allowed("my-vllm", base_url)
 
 
 @pytest.mark.parametrize(
@@ -168,18 +168,20 @@ def test_the_operator_says_what_is_allowed(settings: Any, entry: str, base_url: 
         ("llm.example", "https://api.openai.com/v1"),
     ],
 )
-def test_and_nothing_beside(settings: Any, entry: str, base_url: str) -> None:
+def test_other_entries_do_not_allow_the_url(settings: Any, entry: str, base_url: str) -> None:
     settings.CHAT_ALLOWED_HOSTS = [entry]
-    refusal(base_url)
+    refusal_message(base_url)
 
 
-def test_a_place_is_told_as_it_would_be_allowed() -> None:
-    assert "llm.example:8443 is not in CHAT_ALLOWED_HOSTS" in refusal("https://llm.example:8443/v1")
-    assert "llm.example:80 is not" in refusal("http://llm.example/v1")
-    assert "llm.example is not" in refusal("https://llm.example/v1")
-    assert "[2606:4700::1]:8080 is not" in refusal("http://[2606:4700::1]:8080/v1")
+def test_refusal_names_the_endpoint_as_a_settings_entry() -> None:
+    assert "llm.example:8443 is not in CHAT_ALLOWED_HOSTS" in refusal_message(
+        "https://llm.example:8443/v1"
+    )
+    assert "llm.example:80 is not" in refusal_message("http://llm.example/v1")
+    assert "llm.example is not" in refusal_message("https://llm.example/v1")
+    assert "[2606:4700::1]:8080 is not" in refusal_message("http://[2606:4700::1]:8080/v1")
 
 
-def test_a_place_is_scheme_host_and_port() -> None:
+def test_endpoint_is_scheme_host_and_port() -> None:
     assert endpoint_of("https://api.openai.com/v1") == ("https", "api.openai.com", 443)
     assert endpoint_of("http://localhost:11434") == ("http", "localhost", 11434)

@@ -1,4 +1,4 @@
-"""The sandwich: when a conversation is shortened, to what, and how long a summary lasts."""
+"""The sandwich strategy: when and how a conversation is shortened, and reuse of its summary."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,11 +10,17 @@ from chat_app.prompt.length import estimate_tokens
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS
 from chat_app.values.model_call import Tool, UserTurn
-from tests.chat.past import looked_up, plan, talk, texts, user
+from tests.chat.message_builders import (
+    alternating_messages,
+    answer_with_tool,
+    plan,
+    turn_labels,
+    user,
+)
 
 SUMMARY = "[Summary of the messages that came here]\nthey talked"
 # Twelve messages of 40 characters are 120 tokens.
-TWELVE = talk(12)
+TWELVE = alternating_messages(12)
 
 
 def with_summary(context_plan: ContextPlan, text: str = "they talked") -> ContextPlan:
@@ -32,95 +38,102 @@ def test_ch_t7_a_long_conversation_is_its_ends_and_a_summary() -> None:
     assert context_plan.task is not None
     assert (context_plan.task.first, context_plan.task.last) == (6, 7)
     assert context_plan.task.transcript.startswith("Assistant: message 6 ")
-    done = context_plan.with_summary("they talked")
-    assert texts(done.turns) == [
+    final_plan = context_plan.with_summary("they talked")
+    assert turn_labels(final_plan.turns) == [
         *(f"message {number}" for number in range(1, 6)),
         SUMMARY,
         *(f"message {number}" for number in range(8, 13)),
     ]
-    assert done.turns[5] == UserTurn(SUMMARY)
-    assert done.state == Summary("sandwich", "they talked", 6, 7, 7)
-    assert done.task is None
+    assert final_plan.turns[5] == UserTurn(SUMMARY)
+    assert final_plan.state == Summary("sandwich", "they talked", 6, 7, 7)
+    assert final_plan.task is None
 
 
 @pytest.mark.parametrize(("limit", "shortened"), [(172, False), (171, True)])
-def test_it_is_shortened_above_seventy_percent_of_the_limit(limit: int, shortened: bool) -> None:
+def test_conversation_is_shortened_above_seventy_percent_of_the_limit(
+    limit: int, shortened: bool
+) -> None:
     context_plan = plan(TWELVE, limit=limit)
     assert context_plan.inputs.estimate_tokens(context_plan.turns) == 120
     assert (context_plan.task is not None) is shortened
 
 
 def test_exactly_seventy_percent_is_not_above() -> None:
-    done = plan(talk(14, size=20), limit=100)
-    assert done.inputs.estimate_tokens(done.turns) == 70
-    assert plan(talk(14, size=20), limit=100).task is None
+    final_plan = plan(alternating_messages(14, size=20), limit=100)
+    assert final_plan.inputs.estimate_tokens(final_plan.turns) == 70
+    assert plan(alternating_messages(14, size=20), limit=100).task is None
 
 
 @pytest.mark.parametrize("count", range(2, 11))
-def test_it_is_shortened_however_few_messages_there_are(count: int) -> None:
-    messages = talk(count, size=3_200)
+def test_conversation_is_shortened_even_with_few_messages(count: int) -> None:
+    messages = alternating_messages(count, size=3_200)
     context_plan = plan(messages, limit=1_000 * count)
     assert context_plan.task is not None
-    done = with_summary(context_plan)
-    assert done.inputs.estimate_tokens(done.turns) <= 500 * count
-    assert done.turns[-1] == turns_of(messages)[-1]
-    assert texts(done.turns).count(SUMMARY) == 1
+    final_plan = with_summary(context_plan)
+    assert final_plan.inputs.estimate_tokens(final_plan.turns) <= 500 * count
+    assert final_plan.turns[-1] == turns_of(messages)[-1]
+    assert turn_labels(final_plan.turns).count(SUMMARY) == 1
 
 
-def test_of_one_message_there_is_nothing_to_summarise() -> None:
-    context_plan = plan(talk(1, size=4_000), limit=1_000)
+def test_single_message_is_not_summarised() -> None:
+    context_plan = plan(alternating_messages(1, size=4_000), limit=1_000)
     assert (len(context_plan.turns), context_plan.state, context_plan.task) == (1, None, None)
     assert plan([], limit=1).turns == ()
 
 
-def test_the_request_for_a_summary_takes_no_more_of_the_limit_than_that() -> None:
-    context_plan = plan(talk(20, size=1000), limit=1000)
+def test_summary_request_is_within_seventy_percent_of_the_limit() -> None:
+    context_plan = plan(alternating_messages(20, size=1000), limit=1000)
     assert context_plan.task is not None
     assert estimate_tokens((INSTRUCTIONS, context_plan.task.transcript)) in range(680, 701)
 
 
-def test_until_the_summary_is_made_all_of_it_can_be_sent() -> None:
+def test_everything_is_sent_before_the_summary_exists() -> None:
     context_plan = plan(TWELVE)
     assert context_plan.turns == turns_of(TWELVE)
     assert context_plan.state is None
 
 
-def test_a_users_message_that_is_too_long_by_itself_is_sent_all_the_same() -> None:
+def test_message_longer_than_the_limit_is_sent() -> None:
     messages = [*TWELVE, user(13, "x" * 4_000)]
-    done = with_summary(plan(messages, limit=900))
-    assert done.turns == turns_of(messages[-1:])
-    assert done.inputs.estimate_tokens(done.turns) == 1_000
+    final_plan = with_summary(plan(messages, limit=900))
+    assert final_plan.turns == turns_of(messages[-1:])
+    assert final_plan.inputs.estimate_tokens(final_plan.turns) == 1_000
 
 
 def test_the_ends_shrink_to_the_last_message_and_the_summary_with_them() -> None:
-    messages = [*talk(11, size=400), user(12, "x" * 3_000)]
-    done = with_summary(plan(messages, limit=1_000), "they talked " * 100)
-    assert done.turns[-1] == UserTurn("x" * 3_000)
-    [summary] = done.turns[:-1]
+    messages = [*alternating_messages(11, size=400), user(12, "x" * 3_000)]
+    final_plan = with_summary(plan(messages, limit=1_000), "they talked " * 100)
+    assert final_plan.turns[-1] == UserTurn("x" * 3_000)
+    [summary] = final_plan.turns[:-1]
     assert isinstance(summary, UserTurn)
     assert summary.text.startswith(SUMMARY) and "[…]" in summary.text
-    assert done.inputs.estimate_tokens(done.turns) in range(840, 851)
+    assert final_plan.inputs.estimate_tokens(final_plan.turns) in range(840, 851)
     # The stored summary is complete, because another model may use more of it.
-    assert summary_of(done).summary == ("they talked " * 100).strip()
+    assert summary_of(final_plan).summary == ("they talked " * 100).strip()
 
 
-def test_the_first_message_goes_before_the_last_but_one() -> None:
-    done = with_summary(plan([user(1), *talk(8, first=2, size=400), user(10)], limit=300))
-    assert done.turns[0] == UserTurn("question 1")
-    assert texts(done.turns)[1] == SUMMARY
-    assert done.turns[2:] == (*turns_of(talk(8, first=2, size=400))[-1:], UserTurn("question 10"))
+def test_first_message_is_kept_before_the_last_but_one() -> None:
+    final_plan = with_summary(
+        plan([user(1), *alternating_messages(8, first=2, size=400), user(10)], limit=300)
+    )
+    assert final_plan.turns[0] == UserTurn("question 1")
+    assert turn_labels(final_plan.turns)[1] == SUMMARY
+    assert final_plan.turns[2:] == (
+        *turns_of(alternating_messages(8, first=2, size=400))[-1:],
+        UserTurn("question 10"),
+    )
 
 
-def test_a_middle_that_a_summary_would_not_shorten_is_sent() -> None:
+def test_middle_shorter_than_a_summary_is_sent() -> None:
     messages = [user(1, "x"), user(2, "y"), user(3, "z" * 300)]
     context_plan = plan(messages, limit=100)
     assert (context_plan.turns, context_plan.task) == (turns_of(messages), None)
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_without_a_summary_all_of_it_is_sent(text: str) -> None:
-    done = plan(TWELVE).with_summary(text)
-    assert (done.turns, done.state, done.task) == (turns_of(TWELVE), None, None)
+def test_everything_is_sent_if_the_summary_is_empty(text: str) -> None:
+    final_plan = plan(TWELVE).with_summary(text)
+    assert (final_plan.turns, final_plan.state, final_plan.task) == (turns_of(TWELVE), None, None)
 
 
 def test_unrequested_summary_changes_nothing() -> None:
@@ -137,25 +150,27 @@ def test_the_strategy_full_sends_everything() -> None:
     )
 
 
-def test_everything_that_is_sent_counts() -> None:
+def test_estimate_counts_everything_that_is_sent() -> None:
     tool = Tool("f" * 4, "d" * 8, {"type": "object"})
-    context_plan = plan([looked_up(1, result="r" * 400)], system_prompt="s" * 40, tools=[tool])
+    context_plan = plan(
+        [answer_with_tool(1, result="r" * 400)], system_prompt="s" * 40, tools=[tool]
+    )
     call = len("weather" + '{"city":"Paris"}' + "answer 1")
     assert context_plan.inputs.estimate_tokens(context_plan.turns) == -(
         -(40 + 4 + 8 + len('{"type":"object"}') + 400 + call) // 4
     )
 
 
-def test_a_kept_summary_is_used_again() -> None:
+def test_stored_summary_is_reused() -> None:
     state = summary_of(with_summary(plan(TWELVE)))
-    again = plan(TWELVE, state=state)
-    assert again == with_summary(plan(TWELVE))
+    next_plan = plan(TWELVE, state=state)
+    assert next_plan == with_summary(plan(TWELVE))
 
 
 def test_newer_messages_follow_a_summary_while_they_fit() -> None:
     state = summary_of(with_summary(plan(TWELVE, limit=171)))
-    context_plan = plan(talk(14), limit=190, state=state)
-    assert texts(context_plan.turns) == [
+    context_plan = plan(alternating_messages(14), limit=190, state=state)
+    assert turn_labels(context_plan.turns) == [
         *(f"message {number}" for number in range(1, 6)),
         SUMMARY,
         *(f"message {number}" for number in range(8, 15)),
@@ -163,9 +178,9 @@ def test_newer_messages_follow_a_summary_while_they_fit() -> None:
     assert (context_plan.state, context_plan.task) == (state, None)
 
 
-def test_a_summary_is_extended_once_they_do_not_fit() -> None:
+def test_summary_is_extended_when_newer_messages_do_not_fit() -> None:
     state = summary_of(with_summary(plan(TWELVE)))
-    context_plan = plan(talk(14), state=state)
+    context_plan = plan(alternating_messages(14), state=state)
     assert context_plan.task is not None
     assert (context_plan.task.first, context_plan.task.last) == (6, 9)
     assert context_plan.task.transcript.startswith("Summary of what came before: they talked\n\n")
@@ -176,22 +191,22 @@ def test_a_summary_is_extended_once_they_do_not_fit() -> None:
         9,
     ]
     # Without a new summary, the older one is used.
-    assert SUMMARY in texts(context_plan.turns)
+    assert SUMMARY in turn_labels(context_plan.turns)
     assert context_plan.state == state
 
-    done = with_summary(context_plan, "more talk")
-    assert done.state == Summary("sandwich", "more talk", 6, 9, 9)
-    assert len(done.turns) == 11
+    final_plan = with_summary(context_plan, "more talk")
+    assert final_plan.state == Summary("sandwich", "more talk", 6, 9, 9)
+    assert len(final_plan.turns) == 11
 
 
 def test_a_failed_extension_leaves_the_older_summary() -> None:
     state = summary_of(with_summary(plan(TWELVE)))
-    done = plan(talk(14), state=state).with_summary("")
-    assert done.state == state
-    assert len(done.turns) == 13
+    final_plan = plan(alternating_messages(14), state=state).with_summary("")
+    assert final_plan.state == state
+    assert len(final_plan.turns) == 13
 
 
-def test_a_summary_is_kept_while_it_is_not_needed() -> None:
+def test_unneeded_summary_is_kept() -> None:
     state = summary_of(with_summary(plan(TWELVE)))
     context_plan = plan(TWELVE, limit=1000, state=state)
     assert context_plan.turns == turns_of(TWELVE)
@@ -201,18 +216,24 @@ def test_a_summary_is_kept_while_it_is_not_needed() -> None:
 @pytest.mark.parametrize(
     "messages",
     [
-        pytest.param(talk(7), id="the range has come to its end"),
-        pytest.param(talk(6) + talk(7, first=8), id="one was deleted within the range"),
-        pytest.param(talk(3) + talk(10, first=5), id="one was deleted before the range"),
-        pytest.param(talk(5), id="most were deleted"),
+        pytest.param(alternating_messages(7), id="the range has come to its end"),
+        pytest.param(
+            alternating_messages(6) + alternating_messages(7, first=8),
+            id="one was deleted within the range",
+        ),
+        pytest.param(
+            alternating_messages(3) + alternating_messages(10, first=5),
+            id="one was deleted before the range",
+        ),
+        pytest.param(alternating_messages(5), id="most were deleted"),
         pytest.param([], id="all were deleted"),
     ],
 )
-def test_a_summary_whose_range_fits_no_longer_is_gone(messages: list[PromptMessage]) -> None:
+def test_summary_with_an_outdated_range_is_dropped(messages: list[PromptMessage]) -> None:
     state = summary_of(with_summary(plan(TWELVE)))
     context_plan = plan(messages, state=state)
     assert context_plan.state is None
-    assert SUMMARY not in texts(context_plan.turns)
+    assert SUMMARY not in turn_labels(context_plan.turns)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +250,7 @@ def test_a_summary_whose_range_fits_no_longer_is_gone(messages: list[PromptMessa
         {"strategy": "other"},
     ],
 )
-def test_a_summary_of_something_else_is_gone(changes: dict[str, Any]) -> None:
+def test_inconsistent_summary_is_dropped(changes: dict[str, Any]) -> None:
     state = replace(summary_of(with_summary(plan(TWELVE))), **changes)
     context_plan = plan(TWELVE, state=state)
     assert context_plan.state is None
@@ -241,15 +262,15 @@ def test_another_strategy_drops_the_summary() -> None:
     assert plan(TWELVE, state=state, strategy="full").state is None
 
 
-def test_messages_are_known_by_their_numbers_not_their_places() -> None:
-    gaps = [*talk(4), user(7), *talk(7, first=9)]
-    done = with_summary(plan(gaps, limit=155))
-    assert summary_of(done) == Summary("sandwich", "they talked", 9, 10, 7)
-    assert plan(gaps, limit=155, state=done.state) == done
+def test_summary_range_uses_message_numbers() -> None:
+    gaps = [*alternating_messages(4), user(7), *alternating_messages(7, first=9)]
+    final_plan = with_summary(plan(gaps, limit=155))
+    assert summary_of(final_plan) == Summary("sandwich", "they talked", 9, 10, 7)
+    assert plan(gaps, limit=155, state=final_plan.state) == final_plan
 
 
-def test_messages_before_an_older_summary_are_told_before_it() -> None:
-    """A longer message came: the ends that were sent until now are too long for it."""
+def test_transcript_puts_earlier_messages_before_the_summary() -> None:
+    """A long message arrives, so the ends sent until now no longer fit."""
     state = summary_of(with_summary(plan(TWELVE)))
     messages = [*TWELVE, user(13, "x" * 700)]
     context_plan = plan(messages, limit=400, state=state)
@@ -263,33 +284,45 @@ def test_messages_before_an_older_summary_are_told_before_it() -> None:
         *map(str, range(8, 13)),
     ]
     assert utterances[5] == "Summary of what followed: they talked"
-    done = with_summary(context_plan, "all of it")
-    assert summary_of(done) == Summary("sandwich", "all of it", 1, 12, 12)
-    assert plan(messages, limit=400, state=done.state) == done
+    final_plan = with_summary(context_plan, "all of it")
+    assert summary_of(final_plan) == Summary("sandwich", "all of it", 1, 12, 12)
+    assert plan(messages, limit=400, state=final_plan.state) == final_plan
 
 
 def test_beyond_the_limit_the_middle_is_left_out_until_there_is_a_summary() -> None:
-    messages = talk(12, size=400)
+    messages = alternating_messages(12, size=400)
     context_plan = plan(messages, limit=1_000)
     assert context_plan.task is not None
-    assert "[The messages that came here are left out]" in texts(context_plan.turns)
+    assert "[The messages that came here are left out]" in turn_labels(context_plan.turns)
     assert context_plan.inputs.estimate_tokens(context_plan.turns) <= 500
-    failed = context_plan.with_summary("")
-    assert (failed.turns, failed.state, failed.task) == (context_plan.turns, None, None)
+    plan_without_summary = context_plan.with_summary("")
+    assert (plan_without_summary.turns, plan_without_summary.state, plan_without_summary.task) == (
+        context_plan.turns,
+        None,
+        None,
+    )
 
 
-def test_an_older_summary_is_said_where_newer_messages_are_left_out() -> None:
-    state = summary_of(with_summary(plan(talk(12, size=400), limit=1_000)))
-    context_plan = plan(talk(40, size=400), limit=1_000, state=state)
-    assert f"{SUMMARY}\n\n[The messages that came here are left out]" in texts(context_plan.turns)
+def test_older_summary_is_sent_where_newer_messages_are_left_out() -> None:
+    state = summary_of(with_summary(plan(alternating_messages(12, size=400), limit=1_000)))
+    context_plan = plan(alternating_messages(40, size=400), limit=1_000, state=state)
+    assert f"{SUMMARY}\n\n[The messages that came here are left out]" in turn_labels(
+        context_plan.turns
+    )
     assert context_plan.state == state
 
 
 def test_a_call_stays_with_its_result() -> None:
-    messages = [looked_up(number) if number % 2 == 0 else user(number) for number in range(1, 14)]
-    done = with_summary(plan(messages, limit=100))
-    assert texts(done.turns).count("AssistantTurn") == texts(done.turns).count("ToolResults") == 4
-    assert done.turns == (
+    messages = [
+        answer_with_tool(number) if number % 2 == 0 else user(number) for number in range(1, 14)
+    ]
+    final_plan = with_summary(plan(messages, limit=100))
+    assert (
+        turn_labels(final_plan.turns).count("AssistantTurn")
+        == turn_labels(final_plan.turns).count("ToolResults")
+        == 4
+    )
+    assert final_plan.turns == (
         *turns_of(messages[:5]),
         UserTurn(SUMMARY),
         *turns_of(messages[8:]),

@@ -1,4 +1,4 @@
-"""Properties of all shortened conversations."""
+"""Properties of shortened conversations."""
 
 import json
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from chat_app.values.model_call import (
     Turn,
     UserTurn,
 )
-from tests.chat.past import answer, looked_up, plan, user
+from tests.chat.message_builders import answer, answer_with_tool, plan, user
 
-KINDS = st.sampled_from([user, answer, looked_up])
+KINDS = st.sampled_from([user, answer, answer_with_tool])
 SIZES = st.one_of(st.integers(1, 300), st.integers(300, 10_000))
 LIMITS = st.one_of(st.integers(1, 3_000), st.integers(1_000, 30_000))
 TOOLS = (Tool("weather", "Tells the weather.", {"type": "object"}),)
@@ -38,8 +38,7 @@ SUMMARIES = st.one_of(st.just("a summary"), st.integers(1, 5_000).map(lambda siz
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[PromptMessage]:
-    """Messages of all kinds and sizes, in an order that no provider minds, with gaps between
-    their numbers; the last is a user's."""
+    """Draw messages of all kinds and sizes with gaps in their numbers; the last is a user's."""
     number, messages = 0, []
     kinds = draw(st.lists(st.tuples(KINDS, SIZES), max_size=30))
     for kind, size in (*kinds, (user, draw(SIZES))):
@@ -48,11 +47,11 @@ def conversations(draw: st.DrawFn) -> list[PromptMessage]:
     return messages
 
 
-def with_made_summary(context_plan: ContextPlan, text: str = "a summary") -> ContextPlan:
+def with_summary_if_needed(context_plan: ContextPlan, text: str = "a summary") -> ContextPlan:
     return context_plan.with_summary(text) if context_plan.task else context_plan
 
 
-def tokens(turns: Sequence[Turn], tools: Sequence[Tool] = ()) -> int:
+def count_tokens(turns: Sequence[Turn], tools: Sequence[Tool] = ()) -> int:
     return estimate_tokens(prompt_texts("", tools, turns))
 
 
@@ -60,20 +59,22 @@ def is_summary(turn: Turn) -> bool:
     return isinstance(turn, UserTurn) and turn.text.startswith(("[Summary of", "[The messages"))
 
 
-def is_of(turn: Turn, whole: Turn) -> bool:
-    """The turn itself, or it with its results cut."""
-    if not isinstance(turn, ToolResults) or not isinstance(whole, ToolResults):
-        return turn is whole
-    return [one.tool_call_id for one in turn.results] == [one.tool_call_id for one in whole.results]
+def is_turn_of(turn: Turn, original: Turn) -> bool:
+    """Whether `turn` is the original turn or its copy with shortened results."""
+    if not isinstance(turn, ToolResults) or not isinstance(original, ToolResults):
+        return turn is original
+    return [result.tool_call_id for result in turn.results] == [
+        result.tool_call_id for result in original.results
+    ]
 
 
-def is_part_of(turns: Sequence[Turn], whole: Sequence[Turn]) -> bool:
-    """In the same order, nothing twice."""
-    left = iter(whole)
-    return all(any(is_of(turn, other) for other in left) for turn in turns)
+def is_subsequence(turns: Sequence[Turn], originals: Sequence[Turn]) -> bool:
+    """Whether `turns` is a subsequence of the original turns."""
+    remaining = iter(originals)
+    return all(any(is_turn_of(turn, original) for original in remaining) for turn in turns)
 
 
-def check_pairs(turns: Sequence[Turn]) -> None:
+def assert_calls_have_results(turns: Sequence[Turn]) -> None:
     for turn, following in pairwise((*turns, None)):
         calls = (
             [part.id for part in turn.parts if isinstance(part, ToolCall)]
@@ -89,28 +90,31 @@ def check_pairs(turns: Sequence[Turn]) -> None:
 
 
 @given(conversations(), LIMITS, SUMMARIES)
-def test_it_keeps_to_the_limit_where_that_is_possible(
+def test_prompt_keeps_to_the_limit_where_possible(
     messages: list[PromptMessage], limit: int, summary: str
 ) -> None:
-    """Nothing is so small as the last message alone, which is never cut."""
-    possible = tokens(messages[-1].turns) <= limit
+    """The last message alone is the minimum and is never cut."""
+    possible = count_tokens(messages[-1].turns) <= limit
     context_plan = plan(messages, limit=limit)
-    for done in (
+    for final_plan in (
         context_plan,
-        with_made_summary(context_plan, ""),
-        with_made_summary(context_plan, summary),
+        with_summary_if_needed(context_plan, ""),
+        with_summary_if_needed(context_plan, summary),
     ):
-        assert done.inputs.estimate_tokens(done.turns) <= limit or not possible
+        assert final_plan.inputs.estimate_tokens(final_plan.turns) <= limit or not possible
 
 
 @given(conversations(), LIMITS, SUMMARIES)
-def test_with_a_summary_it_is_below_the_trigger_where_that_is_possible(
+def test_prompt_with_summary_is_below_the_trigger_where_possible(
     messages: list[PromptMessage], limit: int, summary: str
 ) -> None:
     context_plan = plan(messages, limit=limit)
-    if context_plan.task and tokens(messages[-1].turns) <= limit * (70 - SUMMARY_PERCENT) // 100:
-        made = with_made_summary(context_plan, summary)
-        assert made.inputs.estimate_tokens(made.turns) <= limit * 70 // 100
+    if (
+        context_plan.task
+        and count_tokens(messages[-1].turns) <= limit * (70 - SUMMARY_PERCENT) // 100
+    ):
+        summarised = with_summary_if_needed(context_plan, summary)
+        assert summarised.inputs.estimate_tokens(summarised.turns) <= limit * 70 // 100
 
 
 @given(conversations(), LIMITS)
@@ -118,35 +122,38 @@ def test_order_is_kept_and_only_the_middle_is_left_out(
     messages: list[PromptMessage], limit: int
 ) -> None:
     context_plan = plan(messages, limit=limit)
-    for done in (context_plan, with_made_summary(context_plan)):
-        places = [place for place, turn in enumerate(done.turns) if is_summary(turn)]
-        head = done.turns[: places[0]] if places else done.turns
-        tail = done.turns[places[0] + 1 :] if places else ()
-        assert len(places) <= 1
-        assert is_part_of((*head, *tail), turns_of(messages))
-        assert head == () or is_of(head[0], messages[0].turns[0]) or len(done.turns) == 1
-        assert done.turns[-1] is messages[-1].turns[-1]
+    for final_plan in (context_plan, with_summary_if_needed(context_plan)):
+        summary_indexes = [index for index, turn in enumerate(final_plan.turns) if is_summary(turn)]
+        head = final_plan.turns[: summary_indexes[0]] if summary_indexes else final_plan.turns
+        tail = final_plan.turns[summary_indexes[0] + 1 :] if summary_indexes else ()
+        assert len(summary_indexes) <= 1
+        assert is_subsequence((*head, *tail), turns_of(messages))
+        assert head == () or is_turn_of(head[0], messages[0].turns[0]) or len(final_plan.turns) == 1
+        assert final_plan.turns[-1] is messages[-1].turns[-1]
         # Messages are complete or missing.
         for message in messages:
-            sent = [any(is_of(one, turn) for one in done.turns) for turn in message.turns]
-            assert all(sent) or not any(sent)
+            are_sent = [
+                any(is_turn_of(sent_turn, turn) for sent_turn in final_plan.turns)
+                for turn in message.turns
+            ]
+            assert all(are_sent) or not any(are_sent)
 
 
 @given(conversations(), LIMITS)
 def test_every_call_is_followed_by_its_result(messages: list[PromptMessage], limit: int) -> None:
     context_plan = plan(messages, limit=limit)
-    check_pairs(context_plan.turns)
-    check_pairs(with_made_summary(context_plan).turns)
+    assert_calls_have_results(context_plan.turns)
+    assert_calls_have_results(with_summary_if_needed(context_plan).turns)
 
 
 @given(conversations(), LIMITS)
 def test_results_are_cut_only_where_they_must_be_and_say_so(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    done = with_made_summary(plan(messages, limit=limit))
+    final_plan = with_summary_if_needed(plan(messages, limit=limit))
     cut = [
         result.content
-        for turn in done.turns
+        for turn in final_plan.turns
         if isinstance(turn, ToolResults)
         for result in turn.results
         if result.content.strip("x")
@@ -154,10 +161,10 @@ def test_results_are_cut_only_where_they_must_be_and_say_so(
     assert all(len(text) <= max(MIN_RESULT_CHARS, limit * 4) for text in cut)
     assert all(" characters left out …]" in text for text in cut)
     if cut:
-        assert tokens(turns_of(messages)) > limit * 70 // 100
+        assert count_tokens(turns_of(messages)) > limit * 70 // 100
         # Nothing was cut except the last token and the space for a mark.
         assert (
-            done.inputs.estimate_tokens(done.turns) >= limit * 70 // 100 - 20
+            final_plan.inputs.estimate_tokens(final_plan.turns) >= limit * 70 // 100 - 20
             or max(map(len, cut)) <= MIN_RESULT_CHARS
         )
 
@@ -167,21 +174,21 @@ def test_short_enough_conversations_are_sent_as_they_are(
     messages: list[PromptMessage], limit: int
 ) -> None:
     context_plan = plan(messages, limit=limit)
-    if tokens(turns_of(messages)) <= limit * 70 // 100:
+    if count_tokens(turns_of(messages)) <= limit * 70 // 100:
         assert (context_plan.turns, context_plan.task) == (turns_of(messages), None)
 
 
 @given(conversations(), LIMITS)
-def test_of_more_than_ten_the_ends_are_five_each_where_they_fit(
+def test_ends_have_five_messages_each_where_they_fit(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    done = with_made_summary(plan(messages, limit=limit))
+    final_plan = with_summary_if_needed(plan(messages, limit=limit))
     ends = (*turns_of(messages[:MAX_END_MESSAGES]), *turns_of(messages[-MAX_END_MESSAGES:]))
-    if done.state and tokens(ends) <= limit * 60 // 100:
-        assert (*done.turns[: len(turns_of(messages[:MAX_END_MESSAGES]))],) == turns_of(
+    if final_plan.state and count_tokens(ends) <= limit * 60 // 100:
+        assert (*final_plan.turns[: len(turns_of(messages[:MAX_END_MESSAGES]))],) == turns_of(
             messages[:MAX_END_MESSAGES]
         )
-        assert done.turns[-len(turns_of(messages[-MAX_END_MESSAGES:])) :] == turns_of(
+        assert final_plan.turns[-len(turns_of(messages[-MAX_END_MESSAGES:])) :] == turns_of(
             messages[-MAX_END_MESSAGES:]
         )
 
@@ -190,29 +197,34 @@ def test_of_more_than_ten_the_ends_are_five_each_where_they_fit(
 def test_planning_again_with_the_summary_changes_nothing(
     messages: list[PromptMessage], limit: int, summary: str
 ) -> None:
-    done = with_made_summary(plan(messages, limit=limit), summary)
-    assert done == with_made_summary(plan(messages, limit=limit), summary)
-    again = plan(messages, limit=limit, state=done.state)
-    if done.state:
-        assert again == done
+    final_plan = with_summary_if_needed(plan(messages, limit=limit), summary)
+    assert final_plan == with_summary_if_needed(plan(messages, limit=limit), summary)
+    again = plan(messages, limit=limit, state=final_plan.state)
+    if final_plan.state:
+        assert again == final_plan
 
 
 @given(conversations(), LIMITS, st.data())
-def test_a_conversation_that_grows_loses_nothing(
+def test_growing_conversation_loses_no_message(
     messages: list[PromptMessage], limit: int, data: st.DataObject
 ) -> None:
-    """At every length, what is neither sent nor in the summary is nowhere; where no summary would
-    help, the limit alone decides."""
+    """At every length, each message is sent or summarised, unless the prompt exceeds the limit."""
     state: Summary | None = None
     for length in sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=6))):
-        done = with_made_summary(plan(messages[:length], limit=limit, state=state))
-        state = done.state
-        if any("left out]" in text for turn in done.turns for text in prompt_texts("", (), [turn])):
+        final_plan = with_summary_if_needed(plan(messages[:length], limit=limit, state=state))
+        state = final_plan.state
+        if any(
+            "left out]" in text
+            for turn in final_plan.turns
+            for text in prompt_texts("", (), [turn])
+        ):
             continue
         covered = range(state.first, state.last + 1) if state else ()
         for message in messages[:length]:
-            sent = all(any(is_of(turn, other) for turn in done.turns) for other in message.turns)
-            assert sent or message.number in covered or tokens(done.turns) > limit
+            is_sent = all(
+                any(is_turn_of(turn, other) for turn in final_plan.turns) for other in message.turns
+            )
+            assert is_sent or message.number in covered or count_tokens(final_plan.turns) > limit
 
 
 @given(conversations(), LIMITS)
@@ -227,21 +239,26 @@ def test_a_request_for_a_summary_fits_the_limit(messages: list[PromptMessage], l
 def test_an_answer_that_calls_tools_keeps_to_the_limit_where_that_is_possible(
     messages: list[PromptMessage], limit: int, rounds: list[list[int]]
 ) -> None:
-    done = with_made_summary(plan(messages, limit=limit, tools=TOOLS))
-    own: list[Turn] = []
+    final_plan = with_summary_if_needed(plan(messages, limit=limit, tools=TOOLS))
+    new_turns: list[Turn] = []
     for number, sizes in enumerate(rounds):
-        ids = [f"own_{number}_{place}" for place in range(len(sizes))]
-        calls = tuple(ToolCall(one, "weather", json.dumps({"n": number})) for one in ids)
+        ids = [f"own_{number}_{index}" for index in range(len(sizes))]
+        calls = tuple(ToolCall(call_id, "weather", json.dumps({"n": number})) for call_id in ids)
         results = (
-            ToolOutput(one, "weather", "y" * size) for one, size in zip(ids, sizes, strict=True)
+            ToolOutput(call_id, "weather", "y" * size)
+            for call_id, size in zip(ids, sizes, strict=True)
         )
-        own += [AssistantTurn((TextPart("Wait."), *calls)), ToolResults(tuple(results))]
-        turns = done.turns_with(own)
-        check_pairs(turns)
-        assert is_part_of(turns, (*done.turns, *own))
-        assert len(turns) == len(done.turns) + len(own)
-        bare = done.turns_with([turn for turn in own if not isinstance(turn, ToolResults)])
+        new_turns += [AssistantTurn((TextPart("Wait."), *calls)), ToolResults(tuple(results))]
+        turns = final_plan.turns_with(new_turns)
+        assert_calls_have_results(turns)
+        assert is_subsequence(turns, (*final_plan.turns, *new_turns))
+        assert len(turns) == len(final_plan.turns) + len(new_turns)
+        without_results = final_plan.turns_with(
+            [turn for turn in new_turns if not isinstance(turn, ToolResults)]
+        )
         marks = sum(map(len, rounds[: number + 1])) * 10
-        assert tokens(turns, TOOLS) <= max(limit * 90 // 100, tokens(bare, TOOLS) + marks)
-        if tokens((*done.turns, *own), TOOLS) <= limit * 70 // 100:
-            assert turns == (*done.turns, *own)
+        assert count_tokens(turns, TOOLS) <= max(
+            limit * 90 // 100, count_tokens(without_results, TOOLS) + marks
+        )
+        if count_tokens((*final_plan.turns, *new_turns), TOOLS) <= limit * 70 // 100:
+            assert turns == (*final_plan.turns, *new_turns)

@@ -1,4 +1,4 @@
-"""The request for a summary: what it tells, and how it is cut down."""
+"""The request for a summary: its transcript and how it is shortened."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ from chat_app.values.model_call import (
     ToolResults,
     UserTurn,
 )
-from tests.chat.past import answer, looked_up, user
+from tests.chat.message_builders import answer, answer_with_tool, user
 
-ROOMY = 100_000
-OWN = estimate_tokens([INSTRUCTIONS])
+AMPLE_TOKENS = 100_000
+INSTRUCTION_TOKENS = estimate_tokens([INSTRUCTIONS])
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Profile:
     thinking_budget: int | None = 5000
 
 
-def transcript_of(*messages: PromptMessage, so_far: str = "", tokens: int = ROOMY) -> str:
+def transcript_of(*messages: PromptMessage, so_far: str = "", tokens: int = AMPLE_TOKENS) -> str:
     return build_transcript(messages, so_far, tokens=tokens)
 
 
-def test_the_profiles_own_model_is_asked_without_tools_and_thinking() -> None:
+def test_summary_request_uses_the_profile_without_tools_and_thinking() -> None:
     request = summary_request(Profile(), SummaryTask(6, 7, "User: hello"))
     assert request.model == "gpt-4o"
     assert request.system_prompt == INSTRUCTIONS
@@ -45,15 +45,15 @@ def test_the_profiles_own_model_is_asked_without_tools_and_thinking() -> None:
     assert (request.thinking_budget, request.tools) == (None, ())
 
 
-def test_everything_said_and_done_is_told_in_order() -> None:
-    failed = PromptMessage(
+def test_transcript_has_texts_calls_and_results_in_order() -> None:
+    failed_call = PromptMessage(
         3,
         (
             AssistantTurn((ThinkingPart("hmm"), TextPart("I look."), ToolCall("b", "stock", "{}"))),
             ToolResults((ToolOutput("b", "stock", "Error: closed", is_error=True),)),
         ),
     )
-    assert transcript_of(user(1), looked_up(2), failed, so_far="they met") == (
+    assert transcript_of(user(1), answer_with_tool(2), failed_call, so_far="they met") == (
         "Summary of what came before: they met\n\n"
         "User: question 1\n\n"
         'Assistant called weather: {"city":"Paris"}\n\n'
@@ -65,28 +65,35 @@ def test_everything_said_and_done_is_told_in_order() -> None:
     )
 
 
-def test_the_longest_are_cut_first_and_in_their_middles() -> None:
+def test_longest_entries_are_cut_in_the_middle_first() -> None:
     text = transcript_of(
-        user(1), looked_up(2, result="a" * 5000 + "b" * 5000), answer(3), tokens=OWN + 100
+        user(1),
+        answer_with_tool(2, result="a" * 5000 + "b" * 5000),
+        answer(3),
+        tokens=INSTRUCTION_TOKENS + 100,
     )
     assert text.startswith('User: question 1\n\nAssistant called weather: {"city":"Paris"}\n\n')
     assert text.endswith("\n\nAssistant: answer 2\n\nAssistant: answer 3")
-    gave = text.split("\n\n")[2]
-    assert gave.startswith("weather gave: aaaa")
-    assert gave.endswith("bbbb")
-    assert gave.count("[…]") == 1
-    assert estimate_tokens((INSTRUCTIONS, text)) in range(OWN + 98, OWN + 101)
+    tool_line = text.split("\n\n")[2]
+    assert tool_line.startswith("weather gave: aaaa")
+    assert tool_line.endswith("bbbb")
+    assert tool_line.count("[…]") == 1
+    assert estimate_tokens((INSTRUCTIONS, text)) in range(
+        INSTRUCTION_TOKENS + 98, INSTRUCTION_TOKENS + 101
+    )
 
 
 def test_transcript_of_exactly_the_limit_is_not_cut() -> None:
-    whole = transcript_of(user(1), answer(2))
-    tokens = estimate_tokens((INSTRUCTIONS, whole)) + 1
-    assert transcript_of(user(1), answer(2), tokens=tokens) == whole
+    full_transcript = transcript_of(user(1), answer(2))
+    tokens = estimate_tokens((INSTRUCTIONS, full_transcript)) + 1
+    assert transcript_of(user(1), answer(2), tokens=tokens) == full_transcript
 
 
-def test_of_too_many_the_middle_ones_are_left_out() -> None:
+def test_middle_messages_are_left_out_of_a_long_transcript() -> None:
     messages = [user(number, f"{number}: " + "x" * 100) for number in range(100, 200)]
-    lines = transcript_of(*messages, so_far="they met", tokens=OWN + 200).split("\n\n")
+    lines = transcript_of(*messages, so_far="they met", tokens=INSTRUCTION_TOKENS + 200).split(
+        "\n\n"
+    )
     assert lines[0] == "Summary of what came before: they met"
     assert [line[:9] for line in lines[1:10]] == [f"User: {n}" for n in range(100, 109)]
     assert lines[10] == "[…]"
@@ -94,31 +101,34 @@ def test_of_too_many_the_middle_ones_are_left_out() -> None:
     assert {len(line) for line in (*lines[1:10], *lines[11:])} == {40}
 
 
-def test_short_ones_are_not_left_out_where_nothing_is_cut() -> None:
+def test_transcript_within_the_limit_is_complete() -> None:
     messages = [user(number, "x") for number in range(100)]
-    whole = transcript_of(*messages)
-    assert transcript_of(*messages, tokens=OWN + estimate_tokens([whole]) + 1) == whole
+    full_transcript = transcript_of(*messages)
+    assert (
+        transcript_of(*messages, tokens=INSTRUCTION_TOKENS + estimate_tokens([full_transcript]) + 1)
+        == full_transcript
+    )
 
 
 @pytest.mark.parametrize("tokens", [100, 101, 120, 150, 400])
-def test_however_much_there_is_it_is_cut_to_fit(tokens: int) -> None:
+def test_transcript_is_cut_to_the_limit(tokens: int) -> None:
     messages = [user(number, "x" * number) for number in range(300)]
     text = transcript_of(*messages, so_far="s" * 1000, tokens=tokens)
     assert tokens - 10 <= estimate_tokens((INSTRUCTIONS, text)) <= tokens
 
 
-@pytest.mark.parametrize("tokens", [-1, 0, 1, OWN, 99])
-def test_a_tiny_limit_leaves_something_to_summarise(tokens: int) -> None:
+@pytest.mark.parametrize("tokens", [-1, 0, 1, INSTRUCTION_TOKENS, 99])
+def test_transcript_has_a_minimum_length(tokens: int) -> None:
     messages = [user(number, "x" * 1000) for number in range(50)]
     text = transcript_of(*messages, tokens=tokens)
     assert text == transcript_of(*messages, tokens=100) != ""
     assert estimate_tokens((INSTRUCTIONS, text)) in range(95, 101)
 
 
-def test_nothing_is_told_as_nothing() -> None:
+def test_transcript_of_no_messages_is_empty() -> None:
     assert transcript_of(tokens=0) == ""
 
 
 def test_cutting_is_the_same_every_time() -> None:
-    messages = [user(1, "abc" * 1000), looked_up(2, "xyz" * 900), answer(3, "é" * 50)]
-    assert len({transcript_of(*messages, tokens=OWN + 200) for _ in range(5)}) == 1
+    messages = [user(1, "abc" * 1000), answer_with_tool(2, "xyz" * 900), answer(3, "é" * 50)]
+    assert len({transcript_of(*messages, tokens=INSTRUCTION_TOKENS + 200) for _ in range(5)}) == 1

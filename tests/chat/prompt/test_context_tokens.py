@@ -1,4 +1,4 @@
-"""How many tokens a prompt is taken for."""
+"""The estimate of a prompt's tokens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The request that a profile makes: requirement 002's steps."""
+"""The request built from a profile (requirement 002)."""
 
 from dataclasses import dataclass
 
@@ -31,12 +31,12 @@ def test_ch_t9_tools_are_added() -> None:
     assert build_request(Profile(), TURNS, tools=[WEATHER]).tools == (WEATHER,)
 
 
-def test_a_profile_that_says_nothing_leaves_everything_to_the_provider() -> None:
+def test_profile_without_options_sends_no_optional_fields() -> None:
     assert build_request(Profile(), TURNS) == ModelRequest("gpt-4o", TURNS)
 
 
 @pytest.mark.parametrize("prompt", ["", " \n"])
-def test_an_empty_system_prompt_is_none(prompt: str) -> None:
+def test_blank_system_prompt_is_not_sent(prompt: str) -> None:
     assert build_request(Profile(system_prompt=prompt), TURNS).system_prompt == ""
 
 
@@ -47,16 +47,16 @@ def test_temperature_and_max_tokens_are_sent(temperature: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("enabled", "budget", "sent"),
+    ("enabled", "budget", "expected"),
     [(True, None, 10_000), (True, 2_000, 2_000), (False, 2_000, None), (False, None, None)],
 )
 def test_thinking_has_its_budget_when_it_is_enabled(
-    enabled: bool, budget: int | None, sent: int | None
+    enabled: bool, budget: int | None, expected: int | None
 ) -> None:
     profile = Profile(enable_thinking=enabled, thinking_budget=budget)
-    assert build_request(profile, TURNS).thinking_budget == sent
+    assert build_request(profile, TURNS).thinking_budget == expected
 
 
-def test_a_profile_needs_not_be_saved() -> None:
+def test_unsaved_profile_can_be_used() -> None:
     profile = ModelProfile(name="x", provider_id="openai", model_id="m", enable_thinking=True)
     assert build_request(profile, TURNS) == ModelRequest("m", TURNS, thinking_budget=10_000)

@@ -1,4 +1,4 @@
-"""Which stored messages a prompt holds: complete answers, one of each comparison."""
+"""Messages of a prompt: complete answers only, one of each comparison."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from chat_app.values.model_call import (
 CALL = ToolCall("a", "weather", '{"city": "Paris"}')
 OTHER = ToolCall("b", "stock", "{}")
 RESULT = ToolOutput("a", "weather", "Sunny")
-FAILED = ToolOutput("b", "stock", "Error: closed", is_error=True)
+FAILED_RESULT = ToolOutput("b", "stock", "Error: closed", is_error=True)
 
 
 def user(number: int) -> PastMessage:
@@ -47,10 +47,10 @@ def numbers(past: Sequence[PastMessage], preferences: Mapping[int, str] | None =
     return [message.number for message in selected]
 
 
-def answered(*rounds: dict[str, Any], provider: str = "openai") -> tuple[Turn, ...]:
-    """The turns of one answer, once it was stored as JSON."""
-    stored = json.loads(json.dumps(rounds))
-    message = PastMessage(2, "assistant", "shown", stored, "complete", "openai")
+def turns_of_stored_answer(*rounds: dict[str, Any], provider: str = "openai") -> tuple[Turn, ...]:
+    """Store an answer as JSON and return its turns in a prompt."""
+    stored_rounds = json.loads(json.dumps(rounds))
+    message = PastMessage(2, "assistant", "shown", stored_rounds, "complete", "openai")
     return turns_of(prompt_messages([message], provider, preferences={}))
 
 
@@ -77,7 +77,7 @@ def test_a_partial_answer_is_left_out_and_its_question_stays(status: str) -> Non
     ("preference", "expected_number"), [("a", 2), ("b", 3), ("tie", 2), ("", 2), (None, 2)]
 )
 @pytest.mark.parametrize("swapped", [False, True])
-def test_of_a_comparison_the_preferred_answer_is_kept(
+def test_preferred_answer_of_a_comparison_is_kept(
     preference: str | None, expected_number: int, swapped: bool
 ) -> None:
     first, second = ("b", "a") if swapped else ("a", "b")
@@ -93,9 +93,7 @@ def test_of_a_comparison_the_preferred_answer_is_kept(
 
 @pytest.mark.parametrize("preference", ["a", "b", "tie", ""])
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_of_a_comparison_with_a_failed_branch_the_other_is_kept(
-    preference: str, status: str
-) -> None:
+def test_successful_branch_of_a_comparison_is_kept(preference: str, status: str) -> None:
     past = [
         user(1),
         assistant_message(2, branch="a", status=status),
@@ -104,7 +102,7 @@ def test_of_a_comparison_with_a_failed_branch_the_other_is_kept(
     assert numbers(past, {1: preference}) == [1, 3]
 
 
-def test_of_a_comparison_that_failed_nothing_is_kept() -> None:
+def test_failed_comparison_is_left_out() -> None:
     past = [
         user(1),
         assistant_message(2, branch="a", status="failed"),
@@ -124,43 +122,47 @@ def test_every_comparison_has_its_own_vote() -> None:
 
 
 def test_rounds_become_turns_with_their_results() -> None:
-    assert answered(
+    assert turns_of_stored_answer(
         to_stored_round(
-            (ThinkingPart("hmm", "sig"), TextPart("I look."), CALL, OTHER), (FAILED, RESULT)
+            (ThinkingPart("hmm", "sig"), TextPart("I look."), CALL, OTHER), (FAILED_RESULT, RESULT)
         ),
         to_stored_round((TextPart("Sunny."),), ()),
     ) == (
         AssistantTurn((ThinkingPart("hmm", "sig"), TextPart("I look."), CALL, OTHER)),
-        ToolResults((RESULT, FAILED)),
+        ToolResults((RESULT, FAILED_RESULT)),
         AssistantTurn((TextPart("Sunny."),)),
     )
 
 
-def test_thinking_goes_back_to_its_provider_alone() -> None:
+def test_thinking_is_sent_to_its_provider_only() -> None:
     parts = (ThinkingPart("hmm", "sig"), ThinkingPart(redacted="c2VjcmV0"), TextPart("Hello"))
     rounds = to_stored_round(parts, ())
-    assert answered(rounds) == (AssistantTurn(parts),)
-    assert answered(rounds, provider="anthropic") == (AssistantTurn((TextPart("Hello"),)),)
+    assert turns_of_stored_answer(rounds) == (AssistantTurn(parts),)
+    assert turns_of_stored_answer(rounds, provider="anthropic") == (
+        AssistantTurn((TextPart("Hello"),)),
+    )
 
 
-def test_an_answer_of_which_nothing_is_left_is_no_message() -> None:
-    assert answered(to_stored_round((ThinkingPart("hmm"),), ()), provider="google") == ()
-    assert answered(to_stored_round((), ())) == ()
+def test_answer_without_sendable_parts_is_left_out() -> None:
+    assert (
+        turns_of_stored_answer(to_stored_round((ThinkingPart("hmm"),), ()), provider="google") == ()
+    )
+    assert turns_of_stored_answer(to_stored_round((), ())) == ()
 
 
 def test_a_call_without_a_result_is_left_out() -> None:
-    assert answered(to_stored_round((CALL, OTHER), (RESULT,))) == (
+    assert turns_of_stored_answer(to_stored_round((CALL, OTHER), (RESULT,))) == (
         AssistantTurn((CALL,)),
         ToolResults((RESULT,)),
     )
-    assert answered(to_stored_round((TextPart("I look."), CALL), ())) == (
+    assert turns_of_stored_answer(to_stored_round((TextPart("I look."), CALL), ())) == (
         AssistantTurn((TextPart("I look."),)),
     )
-    assert answered(to_stored_round((CALL,), ())) == ()
+    assert turns_of_stored_answer(to_stored_round((CALL,), ())) == ()
 
 
 def test_a_result_without_a_call_is_left_out() -> None:
-    assert answered(to_stored_round((TextPart("Hello"),), (RESULT,))) == (
+    assert turns_of_stored_answer(to_stored_round((TextPart("Hello"),), (RESULT,))) == (
         AssistantTurn((TextPart("Hello"),)),
     )
 
@@ -173,7 +175,7 @@ def test_an_answer_that_was_stored_without_rounds_is_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "stored"),
+    ("part", "expected"),
     [
         (TextPart("Hello"), {"text": "Hello"}),
         (
@@ -186,12 +188,10 @@ def test_an_answer_that_was_stored_without_rounds_is_its_text() -> None:
         ),
     ],
 )
-def test_parts_are_stored_as_the_column_has_them(
-    part: AssistantPart, stored: dict[str, Any]
-) -> None:
-    assert to_stored_part(part) == stored
-    assert to_stored_round([part], [FAILED]) == {
-        "parts": [stored],
+def test_parts_are_stored_as_json(part: AssistantPart, expected: dict[str, Any]) -> None:
+    assert to_stored_part(part) == expected
+    assert to_stored_round([part], [FAILED_RESULT]) == {
+        "parts": [expected],
         "results": [
             {
                 "tool_call_id": "b",

@@ -1,4 +1,4 @@
-"""Properties of the budget: it takes the beginning of the text, in whole characters."""
+"""Properties of the text budget: it keeps the beginning of the text, in whole characters."""
 
 from collections.abc import Iterator
 
@@ -32,31 +32,31 @@ def cut_texts(events: list[ProviderEvent]) -> Iterator[str]:
     with override_settings(CHAT_RUN_TEXT_BYTES=20):
         budget = RunBudget()
     for event in events:
-        taken_event = budget.charge(event)
-        assert not isinstance(taken_event, CallStarted | Finished)
-        yield taken_event.text
+        charged_event = budget.charge(event)
+        assert not isinstance(charged_event, CallStarted | Finished)
+        yield charged_event.text
         budget.check_text_length()
 
 
 @settings(max_examples=often(200))
 @given(st.lists(PIECES, max_size=9))
 def test_budget_takes_the_beginning_of_the_text(events: list[ProviderEvent]) -> None:
-    whole = "".join(e.text for e in events if not isinstance(e, CallStarted | Finished))
-    taken_event: list[str] = []
+    full_text = "".join(e.text for e in events if not isinstance(e, CallStarted | Finished))
+    cut_text: list[str] = []
     try:
         for text in cut_texts(events):
-            taken_event.append(text)
+            cut_text.append(text)
     except ChatError:
-        assert len(whole.encode()) > 20
-        # As many whole characters as fit.
-        assert 17 <= len("".join(taken_event).encode()) <= 20
+        assert len(full_text.encode()) > 20
+        # The cut keeps whole characters.
+        assert 17 <= len("".join(cut_text).encode()) <= 20
     else:
-        assert len(whole.encode()) <= 20
-        assert "".join(taken_event) == whole
-    assert whole.startswith("".join(taken_event))
+        assert len(full_text.encode()) <= 20
+        assert "".join(cut_text) == full_text
+    assert full_text.startswith("".join(cut_text))
 
 
-def test_a_final_report_is_no_tool_call() -> None:
+def test_final_report_does_not_count_as_tool_call() -> None:
     with override_settings(CHAT_RUN_TOOL_CALLS=1):
         budget = RunBudget()
     for name in ("add", REPORT_TOOL, REPORT_TOOL):

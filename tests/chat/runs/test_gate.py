@@ -1,4 +1,4 @@
-"""Of many messages at once each is stored before the first of them is answered."""
+"""The answer gate: during a burst of messages all are stored before the first is answered."""
 
 import asyncio
 from uuid import UUID
@@ -12,44 +12,44 @@ from chat_app.models import ModelProfile
 from chat_app.runs import answer as answers
 from chat_app.runs import registry as gate_module
 from chat_app.runs.registry import AnswerGate, run_registry
-from tests.chat.chatting import Chat, log_of, scenario, text_of
+from tests.chat.chat_helpers import Chat, log_of, scenario, text_of
 from traces_app.log import live_logs
 
 # Enough turns for everything that is ready.
-TURNS = 20
+LOOP_TURNS = 20
 
 
-async def turns() -> None:
-    for _ in range(TURNS):
+async def run_ready_tasks() -> None:
+    for _ in range(LOOP_TURNS):
         await asyncio.sleep(0)
 
 
-async def waiting(gate: AnswerGate) -> "asyncio.Task[None]":
+async def start_waiting(gate: AnswerGate) -> "asyncio.Task[None]":
     """Return a task that waits at the gate."""
     task = asyncio.create_task(gate.wait_open())
-    await turns()
+    await run_ready_tasks()
     return task
 
 
 async def test_gate_is_open_without_messages() -> None:
-    assert (await waiting(AnswerGate())).done()
+    assert (await start_waiting(AnswerGate())).done()
 
 
-async def test_an_answer_waits_while_a_message_comes_and_no_longer() -> None:
+async def test_answer_waits_until_a_message_is_stored() -> None:
     gate = AnswerGate()
     with gate.hold():
-        task = await waiting(gate)
+        task = await start_waiting(gate)
         assert not task.done()
-    await turns()
+    await run_ready_tasks()
     assert task.done()
 
 
-async def test_it_waits_for_all_that_come() -> None:
+async def test_answer_waits_for_all_messages() -> None:
     gate = AnswerGate()
     with gate.hold():
         with gate.hold():
-            task = await waiting(gate)
-        await turns()
+            task = await start_waiting(gate)
+        await run_ready_tasks()
         assert not task.done()
     await task
 
@@ -67,31 +67,31 @@ async def test_gate_opens_the_gap_of_a_burst_after_its_last_message(
     monkeypatch.setattr(gate_module, "BURST_GAP_SECONDS", gap)
     with gate.hold():
         pass
-    task = await waiting(gate)
+    task = await start_waiting(gate)
     assert task.done() is is_open
     task.cancel()
 
 
-async def test_messages_apart_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_far_apart_are_no_burst(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_module, "BURST_GAP_SECONDS", -1.0)
     gate = AnswerGate()
     for _ in range(2):
         with gate.hold():
             pass
-    assert (await waiting(gate)).done()
+    assert (await start_waiting(gate)).done()
 
 
-async def test_messages_that_never_end_to_come_are_not_waited_for(
+async def test_gate_opens_after_the_maximum_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gate_module, "MAX_HOLD_SECONDS", 0.0)
     gate = AnswerGate()
     with gate.hold():
-        assert (await waiting(gate)).done()
+        assert (await start_waiting(gate)).done()
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
+async def test_run_calls_no_model_while_messages_arrive(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model_calls: list[str] = []
@@ -103,15 +103,15 @@ async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
     monkeypatch.setattr(answers, "get_client", get_client)
     await chat.script(scenario({"text": "Hello."}))
 
-    async def come() -> UUID:
+    async def send_while_held() -> UUID:
         with run_registry().gate.hold():
             handle = await chat.send()
-            await turns()
+            await run_ready_tasks()
             log = live_logs.get(handle.id)
             assert log is not None and not model_calls
             assert (await anext(log.follow())).type == "started"
         return handle.id
 
-    trace_id = await loop.run_on_loop(come())
+    trace_id = await loop.run_on_loop(send_while_held())
     assert text_of(await log_of(trace_id)) == "Hello."
     assert model_calls

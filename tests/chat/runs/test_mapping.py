@@ -60,7 +60,7 @@ def test_tool_start_has_whole_arguments_and_the_time() -> None:
     )
 
 
-def test_times_are_told_in_utc() -> None:
+def test_timestamps_are_in_utc() -> None:
     berlin = timezone(timedelta(hours=1))
     assert mapping.format_timestamp(NOON.astimezone(berlin)) == "2025-01-02T12:00:00.123Z"
     assert mapping.format_timestamp(NOON.replace(microsecond=0)) == "2025-01-02T12:00:00.000Z"
@@ -74,7 +74,7 @@ def test_times_are_told_in_utc() -> None:
         (r'{"a\ud800": ["\ud83d\ude00", {"x": "\udc00y"}]}', {"a": ["😀", {"x": "y"}]}),
     ],
 )
-def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, displayed: Any) -> None:
+def test_json_object_arguments_are_shown_as_objects(arguments: str, displayed: Any) -> None:
     assert display_arguments(arguments) == displayed
 
 
@@ -96,7 +96,7 @@ def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, display
         '{"x": ' * 100_000,
     ],
 )
-def test_other_arguments_are_shown_as_their_text(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_shown_as_text(arguments: str) -> None:
     assert display_arguments(arguments) == arguments
 
 
@@ -124,7 +124,7 @@ def test_long_output_is_cut(length: int, displayed: int, truncated: bool) -> Non
     )
 
 
-def test_a_failed_tools_output_says_so() -> None:
+def test_failed_tool_output_is_marked_as_error() -> None:
     result = ToolResult("a", "Error: timed out", is_error=True, code="SERVICE_UNAVAILABLE")
     entry = mapping.entry_of(result, CONVERSATION)
     assert entry is not None

@@ -1,4 +1,4 @@
-"""SIGTERM while answers are being given: they finish, or end with an error that says why."""
+"""SIGTERM during answers: they finish in time or end as interrupted."""
 
 import json
 import signal
@@ -10,14 +10,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.chat.chatting import scenario
-from tests.chat.scripts import ENDLESS, calls
+from tests.chat.chat_helpers import scenario
+from tests.chat.scripts import ENDLESS, call_tool
 from tests.serving.processes.serve_process import Serving, serving, written
 
 
 @contextmanager
-def answering(server: Serving, text: str = "Hello") -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of an answer, as a browser gets them."""
+def open_answer(server: Serving, text: str = "Hello") -> Iterator[Iterator[dict[str, Any]]]:
+    """Send a message and yield the events of its stream."""
     url = f"http://127.0.0.1:{server.port}/api/get_chat_response_stream"
     body = {"client_id": "reader", "message": text, "conversation_id": None, "profile": None}
     with httpx2.stream("POST", url, json=body, timeout=60) as response:
@@ -29,18 +29,20 @@ def answering(server: Serving, text: str = "Hello") -> Iterator[Iterator[dict[st
         )
 
 
-def until(events: Iterator[dict[str, Any]], type: str) -> None:
+def skip_to(events: Iterator[dict[str, Any]], type: str) -> None:
     next(event for event in events if event["type"] == type)
 
 
-@pytest.mark.parametrize("saying", ["chunk", "tool_start"], ids=["the model", "a tool"])
-def test_run_that_exceeds_the_drain_time_ends_as_interrupted(tmp_path: Path, saying: str) -> None:
-    answer = ENDLESS if saying == "chunk" else calls("slow", seconds=600)
+@pytest.mark.parametrize("event_type", ["chunk", "tool_start"], ids=["the model", "a tool"])
+def test_run_that_exceeds_the_drain_time_ends_as_interrupted(
+    tmp_path: Path, event_type: str
+) -> None:
+    answer = ENDLESS if event_type == "chunk" else call_tool("slow", seconds=600)
     scenarios = written(tmp_path, scenario(answer))
     variables = {"MOCKLLM_SCENARIOS": scenarios, "MOCKLLM_DRAIN_SECONDS": "1"}
     with serving(tmp_path, warm=True, **variables) as server:
-        with answering(server) as events:
-            until(events, saying)
+        with open_answer(server) as events:
+            skip_to(events, event_type)
             server.process.send_signal(signal.SIGTERM)
             *_, last = events
         code, _, err = server.wait()
@@ -54,12 +56,12 @@ def test_run_that_exceeds_the_drain_time_ends_as_interrupted(tmp_path: Path, say
 
 
 def test_run_that_finishes_within_the_drain_time_is_complete(tmp_path: Path) -> None:
-    paced = {"text": "word " * 20, "pacing": {"chunk_ms": 50, "words_per_chunk": 1}}
+    paced_answer = {"text": "word " * 20, "pacing": {"chunk_ms": 50, "words_per_chunk": 1}}
     with serving(
-        tmp_path, warm=True, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced))
+        tmp_path, warm=True, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced_answer))
     ) as server:
-        with answering(server) as events:
-            until(events, "chunk")
+        with open_answer(server) as events:
+            skip_to(events, "chunk")
             server.process.send_signal(signal.SIGTERM)
             *rest, last = events
         code, _, err = server.wait()

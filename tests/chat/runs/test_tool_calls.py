@@ -1,4 +1,4 @@
-"""The tool calls of a round: told as they happen, and to the end also where they are cut short."""
+"""The tool calls of a round: events as they happen, and the remaining ones after a cancel."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ from chat_app.values.model_call import Tool, ToolOutput
 SLOW, QUICK = ToolCall("s", "slow", "{}"), ToolCall("q", "quick", "{}")
 
 
-class Tools:
-    """`slow` ends when it is let, every other tool at once."""
+class SlowToolbox:
+    """A toolbox whose `slow` ends once `may_end` is set; every other tool fails immediately."""
 
     def __init__(self) -> None:
-        self.let = asyncio.Event()
+        self.may_end = asyncio.Event()
         self.cancelled = False
 
     async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
@@ -32,7 +32,7 @@ class Tools:
         if name != "slow":
             return failed_outcome("no")
         try:
-            await self.let.wait()
+            await self.may_end.wait()
         except asyncio.CancelledError:
             self.cancelled = True
             raise
@@ -41,7 +41,7 @@ class Tools:
     async def close(self) -> None: ...
 
 
-def short(event: RunEvent) -> tuple[str, str]:
+def summarize(event: RunEvent) -> tuple[str, str]:
     match event:
         case ToolStarted(call):
             return "started", call.id
@@ -52,15 +52,15 @@ def short(event: RunEvent) -> tuple[str, str]:
     raise AssertionError(event)
 
 
-async def test_each_call_is_told_as_it_goes() -> None:
-    tools, calls = Tools(), ToolCalls(StreamPipeline(), [])
-    seen = []
+async def test_events_of_calls_come_as_they_happen() -> None:
+    tools, calls = SlowToolbox(), ToolCalls(StreamPipeline(), [])
+    summaries = []
     async with aclosing(calls.events((SLOW, QUICK), tools)) as events:
         async for event in events:
-            seen.append(short(event))
-            if seen[-1] == ("error", "q"):
-                tools.let.set()
-    assert seen == [
+            summaries.append(summarize(event))
+            if summaries[-1] == ("error", "q"):
+                tools.may_end.set()
+    assert summaries == [
         *(("started", "s"), ("started", "q"), ("Error: no", "q"), ("error", "q")),
         *(("yes", "s"), ("success", "s")),
     ]
@@ -71,35 +71,35 @@ async def test_each_call_is_told_as_it_goes() -> None:
     assert list(calls.remaining_events()) == []
 
 
-@pytest.mark.parametrize("read", [1, 4])
-async def test_cancelled_calls_get_their_remaining_events(read: int) -> None:
-    """Also what happened while nobody read."""
-    tools, calls = Tools(), ToolCalls(StreamPipeline(), [])
-    seen = []
+@pytest.mark.parametrize("event_count", [1, 4])
+async def test_cancelled_calls_get_their_remaining_events(event_count: int) -> None:
+    """Including events that happened while nothing was read."""
+    tools, calls = SlowToolbox(), ToolCalls(StreamPipeline(), [])
+    summaries = []
 
-    async def reading() -> None:
+    async def read_events() -> None:
         async with aclosing(calls.events((SLOW, QUICK), tools)) as events:
             async for event in events:
-                seen.append(short(event))
-                if len(seen) == read:
+                summaries.append(summarize(event))
+                if len(summaries) == event_count:
                     await asyncio.Event().wait()
 
-    task = asyncio.create_task(reading())
-    while len(seen) < read:
+    task = asyncio.create_task(read_events())
+    while len(summaries) < event_count:
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait({task})
     assert tools.cancelled
-    seen += map(short, calls.remaining_events())
-    assert seen == [
+    summaries += map(summarize, calls.remaining_events())
+    assert summaries == [
         *(("started", "s"), ("started", "q"), ("Error: no", "q"), ("error", "q")),
         ("cancelled", "s"),
     ]
     assert calls.rows["s"]["result"] is None
 
 
-async def test_a_result_is_told_clean() -> None:
-    class Dirty(Tools):
+async def test_results_are_cleaned() -> None:
+    class Dirty(SlowToolbox):
         async def call(self, *_: Any, **__: Any) -> ToolOutcome:
             return failed_outcome("\x1b[1m no\ud83d ␄\r\n\x00", "NOT_FOUND")
 

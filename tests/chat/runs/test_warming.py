@@ -12,85 +12,85 @@ from chat_app import loop
 from chat_app.clients.providers import ANTHROPIC, OPENAI
 from chat_app.runs import startup as warming
 from mockllm_site.serve import first_start as starting
-from tests.chat.chatting import Chat
+from tests.chat.chat_helpers import Chat
 from tests.chat.tools.tool_servers import eventually
 from tests.serving.processes.serve_process import serving
 
 
-class Toolbox:
-    """A toolbox that is asked, and never answers if it is told to hang."""
+class RecordingToolbox:
+    """A toolbox that records the servers and, with `hangs`, never answers."""
 
     def __init__(self, *, hangs: bool = False) -> None:
-        self.asked: list[str] = []
-        self.left = False
+        self.servers: list[str] = []
+        self.was_cancelled = False
         self._hangs = hangs
 
     async def available_tools(self, servers: list[str]) -> tuple[()]:
-        self.asked += servers
+        self.servers += servers
         try:
             if self._hangs:
                 await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.left = True
+            self.was_cancelled = True
             raise
         return ()
 
 
 @pytest.fixture
-def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record imports instead of doing them; one of them fails."""
-    found: list[str] = []
+def imported_modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record imports instead of running them; one of them fails."""
+    imported: list[str] = []
 
     async def import_in_thread(module: str) -> None:
-        found.append(module)
+        imported.append(module)
         if module == ANTHROPIC.first_import:
             raise ModuleNotFoundError(module)
 
     monkeypatch.setattr(warming, "import_in_thread", import_in_thread)
-    return found
+    return imported
 
 
-def tools(monkeypatch: pytest.MonkeyPatch, **how: Any) -> Toolbox:
-    found = Toolbox(**how)
-    monkeypatch.setattr(warming, "toolbox", lambda: found)
-    return found
+def patch_toolbox(monkeypatch: pytest.MonkeyPatch, **options: Any) -> RecordingToolbox:
+    box = RecordingToolbox(**options)
+    monkeypatch.setattr(warming, "toolbox", lambda: box)
+    return box
 
 
-async def test_it_is_what_profiles_need(
-    chat: Chat, modules: list[str], monkeypatch: pytest.MonkeyPatch
+async def test_warm_up_loads_what_profiles_need(
+    chat: Chat, imported_modules: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await chat.profile(provider_id="anthropic", mcp_servers=["files", "demo"])
     await chat.profile(provider_id="ollama", mcp_servers=["demo"])
     await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
-    asked = tools(monkeypatch)
+    box = patch_toolbox(monkeypatch)
     await loop.run_on_loop(warming._warm_up())
-    assert modules == [ANTHROPIC.first_import, OPENAI.first_import]
-    assert asked.asked == ["demo", "files"]
+    assert imported_modules == [ANTHROPIC.first_import, OPENAI.first_import]
+    assert box.servers == ["demo", "files"]
 
 
-async def test_the_end_of_the_process_waits_for_none_of_it(
-    chat: Chat, modules: list[str], monkeypatch: pytest.MonkeyPatch
+async def test_warm_up_is_cancelled_at_the_end_of_the_process(
+    chat: Chat, imported_modules: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await chat.profile(mcp_servers=["slow"])
-    asked = tools(monkeypatch, hangs=True)
+    box = patch_toolbox(monkeypatch, hangs=True)
     warming.warm_up()
-    await eventually(lambda: bool(asked.asked))
+    await eventually(lambda: bool(box.servers))
     await asyncio.to_thread(loop.stop)
-    assert asked.left and not warming._tasks
+    assert box.was_cancelled and not warming._tasks
 
 
 @pytest.mark.parametrize(("mode", "times"), [("test", 0), ("dev", 1), ("prod", 1)])
-def test_test_mode_stays_cold(
+def test_warm_up_does_not_run_in_test_mode(
     settings: Any, monkeypatch: pytest.MonkeyPatch, mode: str, times: int
 ) -> None:
-    called: list[bool] = []
-    monkeypatch.setattr(warming, "warm_up", lambda: called.append(True))
+    calls: list[bool] = []
+    monkeypatch.setattr(warming, "warm_up", lambda: calls.append(True))
     settings.MOCKLLM_ENV = mode
     starting.warm_up()
-    assert len(called) == times
+    assert len(calls) == times
 
 
-def test_a_server_that_cannot_be_opened_neither_stops_nor_delays_the_start(tmp_path: Path) -> None:
+def test_unreachable_mcp_server_does_not_delay_the_start(tmp_path: Path) -> None:
     servers = tmp_path / "servers.json"
     servers.write_text(json.dumps({"demo": {"command": ["/no/such/program"]}}))
     with serving(tmp_path, warm=True, MOCKLLM_ENV="dev", MCP_SERVERS=str(servers)) as server:

@@ -1,4 +1,4 @@
-"""A message and its answer: what followers hear, in which order, and what is stored of it."""
+"""A message and its answer: events, their order, and the stored rows."""
 
 import asyncio
 from contextlib import closing
@@ -13,32 +13,32 @@ from chat_app.runs.registry import RunRegistry
 from chat_app.service import send_message
 from chat_app.values.events import Complete, TextDelta, ThinkingDelta
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import (
+from tests.chat.chat_helpers import (
     Chat,
     events_of,
     log_of,
     messages_of,
     scenario,
-    scripted,
+    script_client,
     text_of,
     trace_of,
 )
-from tests.chat.gates import Each
+from tests.chat.gates import CallWatcher
 from traces_app.follow import follow
 from traces_app.models import Status, Trace
 
 
 async def test_a_message_is_answered(chat: Chat) -> None:
-    await chat.says("Hi there, reader.")
+    await chat.script_texts("Hi there, reader.")
     handle = await chat.send("Hello")
-    *said, last = await events_of(handle)
-    assert all(isinstance(event, TextDelta) for event in said)
+    *deltas, last = await events_of(handle)
+    assert all(isinstance(event, TextDelta) for event in deltas)
     assert last == Complete("Hi there, reader.")
-    assert "".join(event.content for event in said if isinstance(event, TextDelta)) == last.text
+    assert "".join(event.content for event in deltas if isinstance(event, TextDelta)) == last.text
 
 
 async def test_the_log_begins_with_started_and_ends_with_done(chat: Chat) -> None:
-    await chat.says("Hi there, reader.")
+    await chat.script_texts("Hi there, reader.")
     handle = await chat.send("Hello")
     log = await log_of(handle.id)
     _, answer = await messages_of(handle)
@@ -63,7 +63,7 @@ async def test_the_log_begins_with_started_and_ends_with_done(chat: Chat) -> Non
 
 
 async def test_live_events_equal_the_stored_ones(chat: Chat) -> None:
-    await chat.says("One two three four five six.", reasoning="I count.")
+    await chat.script_texts("One two three four five six.", reasoning="I count.")
     handle = await chat.send()
     live = await log_of(handle.id)
     again = await log_of(handle.id)
@@ -74,15 +74,15 @@ async def test_live_events_equal_the_stored_ones(chat: Chat) -> None:
 
 
 async def test_thinking_comes_first_and_is_no_part_of_the_text(chat: Chat) -> None:
-    await chat.says("Four.", reasoning="Two and two.")
-    said = await events_of(await chat.send())
-    kinds = [type(event) for event in said]
-    assert kinds.index(ThinkingDelta) < kinds.index(TextDelta)
-    assert said[-1] == Complete("Four.", "Two and two.")
+    await chat.script_texts("Four.", reasoning="Two and two.")
+    events = await events_of(await chat.send())
+    event_types = [type(event) for event in events]
+    assert event_types.index(ThinkingDelta) < event_types.index(TextDelta)
+    assert events[-1] == Complete("Four.", "Two and two.")
 
 
 async def test_both_messages_are_in_the_conversation(chat: Chat) -> None:
-    await chat.says("Hi.")
+    await chat.script_texts("Hi.")
     handle = await chat.send("Hello")
     await events_of(handle)
     user, answer = await messages_of(handle)
@@ -97,8 +97,8 @@ async def test_both_messages_are_in_the_conversation(chat: Chat) -> None:
     assert answer.rounds == [{"parts": [{"text": "Hi."}], "results": []}]
 
 
-async def test_a_message_is_kept_to_the_letter(chat: Chat) -> None:
-    await chat.says("Hi.")
+async def test_message_is_stored_unchanged(chat: Chat) -> None:
+    await chat.script_texts("Hi.")
     text = "  naïve 😀\n\ttext ␄ \x07 "
     handle = await chat.send(text)
     await events_of(handle)
@@ -106,14 +106,14 @@ async def test_a_message_is_kept_to_the_letter(chat: Chat) -> None:
 
 
 async def test_the_first_message_begins_a_conversation(chat: Chat) -> None:
-    await chat.says("Hi.")
+    await chat.script_texts("Hi.")
     handle = await chat.send("What is the weather?")
     conversation = await in_database(partial(Conversation.objects.get, pk=handle.conversation_id))
     assert (conversation.client_id, conversation.title) == ("reader", "What is the weather?")
     await events_of(handle)
 
 
-async def test_the_next_message_goes_on_with_it(chat: Chat) -> None:
+async def test_next_message_continues_the_conversation(chat: Chat) -> None:
     await chat.script(
         scenario({"text": "Hi, Ann."}, {"text": "You are Ann."}),
         {
@@ -140,8 +140,8 @@ async def test_the_next_message_goes_on_with_it(chat: Chat) -> None:
     assert [message.number for message in await messages_of(second)] == [1, 2, 3, 4]
 
 
-async def test_the_trace_adds_up(chat: Chat) -> None:
-    await chat.says("Hi.", usage={"input_tokens": 64, "output_tokens": 32})
+async def test_trace_has_profile_and_totals(chat: Chat) -> None:
+    await chat.script_texts("Hi.", usage={"input_tokens": 64, "output_tokens": 32})
     handle = await chat.send(profile=await chat.profile(name="careful", model_id="gpt-4o-mini"))
     await events_of(handle)
     trace = await trace_of(handle)
@@ -160,7 +160,7 @@ async def test_the_trace_adds_up(chat: Chat) -> None:
 
 
 async def test_each_call_of_the_model_has_a_row(chat: Chat) -> None:
-    await chat.says("Hi.", reasoning="Hm.", usage={"input_tokens": 64, "output_tokens": 32})
+    await chat.script_texts("Hi.", reasoning="Hm.", usage={"input_tokens": 64, "output_tokens": 32})
     handle = await chat.send("Hello there")
     await events_of(handle)
     row = await in_database((await trace_of(handle)).calls.get)
@@ -177,45 +177,45 @@ async def test_each_call_of_the_model_has_a_row(chat: Chat) -> None:
     assert row.started_at <= row.first_token_at <= row.finished_at
 
 
-async def test_the_message_is_committed_before_the_provider_is_asked(
+async def test_message_is_committed_before_the_provider_is_called(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    row_counts: list[tuple[int, int]] = []
 
-    def looked() -> tuple[int, int]:
+    def count_rows() -> tuple[int, int]:
         with closing(connection):
             return Message.objects.count(), Trace.objects.count()
 
     async def on_request(_: Any) -> None:
-        # From another thread, and so another connection.
-        seen.append(await asyncio.to_thread(looked))
+        # Another thread has another connection.
+        row_counts.append(await asyncio.to_thread(count_rows))
 
-    scripted(monkeypatch, "Hi.", on_request=on_request)
+    script_client(monkeypatch, "Hi.", on_request=on_request)
     handle = await chat.send()
     await events_of(handle)
-    assert seen == [(1, 1)]
+    assert row_counts == [(1, 1)]
 
 
-async def test_started_is_told_before_the_provider_is_asked(
+async def test_started_is_sent_before_the_provider_is_called(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go = asyncio.Event()
+    may_answer = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     async def on_request(_: Any) -> None:
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(go.wait(), loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(may_answer.wait(), loop))
 
-    scripted(monkeypatch, "Hi.", on_request=on_request)
+    script_client(monkeypatch, "Hi.", on_request=on_request)
     handle = await chat.send()
     async for event in follow(handle.id):
         assert event.type == "started"
         break
-    go.set()
+    may_answer.set()
     assert (await events_of(handle))[-1] == Complete("Hi.")
 
 
-async def test_done_is_told_after_everything_is_stored(chat: Chat) -> None:
-    await chat.says(*["Hi."] * 10)
+async def test_done_is_sent_after_everything_is_stored(chat: Chat) -> None:
+    await chat.script_texts(*["Hi."] * 10)
     for _ in range(10):
         handle = await chat.send()
         async for event in follow(handle.id):
@@ -225,8 +225,8 @@ async def test_done_is_told_after_everything_is_stored(chat: Chat) -> None:
                 assert str(messages[1].pk) == event.payload["message_id"]
 
 
-async def test_an_answer_goes_on_when_nobody_follows_it(chat: Chat) -> None:
-    await chat.says("Hi there.", pacing={"chunk_ms": 5, "words_per_chunk": 1})
+async def test_answer_goes_on_without_followers(chat: Chat) -> None:
+    await chat.script_texts("Hi there.", pacing={"chunk_ms": 5, "words_per_chunk": 1})
     handle = await chat.send()
     follower = follow(handle.id)
     await anext(follower)
@@ -234,9 +234,9 @@ async def test_an_answer_goes_on_when_nobody_follows_it(chat: Chat) -> None:
     assert (await events_of(handle))[-1] == Complete("Hi there.")
 
 
-async def test_an_answer_goes_on_when_its_request_is_gone(chat: Chat) -> None:
-    """The event loop on which it was sent has ended."""
-    await chat.says("Hi there.", pacing={"chunk_ms": 20, "words_per_chunk": 1})
+async def test_answer_goes_on_when_its_event_loop_ends(chat: Chat) -> None:
+    """The event loop that sent the message has ended."""
+    await chat.script_texts("Hi there.", pacing={"chunk_ms": 20, "words_per_chunk": 1})
     profile = await chat.profile()
     handle = await asyncio.to_thread(asyncio.run, chat.send(profile=profile))
     assert (await events_of(handle))[-1] == Complete("Hi there.")
@@ -245,29 +245,29 @@ async def test_an_answer_goes_on_when_its_request_is_gone(chat: Chat) -> None:
 async def test_cancelled_send_still_stores_the_message(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = Each(monkeypatch, RunRegistry, "start")
-    await chat.says("Hi there.")
+    start = CallWatcher(monkeypatch, RunRegistry, "start")
+    await chat.script_texts("Hi there.")
     profile = await chat.profile()
     conversation = await chat.conversation()
-    sending = asyncio.create_task(send_message(conversation.pk, "Hello", profile))
+    send_task = asyncio.create_task(send_message(conversation.pk, "Hello", profile))
     await asyncio.sleep(0)
-    sending.cancel()
-    await start.first()
-    await asyncio.gather(sending, return_exceptions=True)
+    send_task.cancel()
+    await start.wait_for_call()
+    await asyncio.gather(send_task, return_exceptions=True)
     trace = await in_database(partial(Trace.objects.get, conversation=conversation))
     assert (await log_of(trace.pk))[-1].type == "done"
 
 
 async def test_two_conversations_are_answered_at_the_same_time(chat: Chat) -> None:
-    await chat.says(*["word " * 20] * 20, pacing={"chunk_ms": 5, "words_per_chunk": 1})
+    await chat.script_texts(*["word " * 20] * 20, pacing={"chunk_ms": 5, "words_per_chunk": 1})
     profile = await chat.profile()
     handles = await asyncio.gather(*(chat.send(profile=profile) for _ in range(20)))
     ends = await asyncio.gather(*(events_of(handle) for handle in handles))
     assert [end[-1] for end in ends] == [Complete(("word " * 20).strip())] * 20
 
 
-async def test_of_a_stored_run_the_same_is_told(chat: Chat) -> None:
-    await chat.says("Four.", reasoning="Two and two.")
+async def test_stored_run_has_the_same_events(chat: Chat) -> None:
+    await chat.script_texts("Four.", reasoning="Two and two.")
     handle = await chat.send(client_message_id="m-1")
     live = await events_of(handle)
     again = await chat.send(client_message_id="m-1")

@@ -1,4 +1,4 @@
-"""Cancelling at every moment of an answer: one end, and everything that is stored agrees."""
+"""Cancelling at every moment of an answer: the run ends once and all stored rows agree."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ from chat_app.errors import ChatError
 from chat_app.models import Message, ModelProfile
 from chat_app.service import StreamHandle, cancel
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import Chat, log_of, text_of, trace_of
+from tests.chat.chat_helpers import Chat, log_of, text_of, trace_of
 from traces_app.follow import follow
 from traces_app.models import Status
 
@@ -18,38 +18,39 @@ WORDS = 8
 TEXT = " ".join(["word"] * WORDS)
 # Every event of an answer, and moments before the first and after the last.
 MOMENTS = WORDS + 4
-AT_ONCE = 20
+BATCH_SIZE = 20
 
 
 @pytest.mark.parametrize(
     "count",
     [100, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(3_600)])],
 )
-async def test_a_cancelled_answer_and_a_complete_one_are_never_confused(
-    chat: Chat, count: int
-) -> None:
+async def test_cancelled_and_complete_answers_are_never_confused(chat: Chat, count: int) -> None:
     answer = {"text": TEXT, "pacing": {"chunk_ms": 1, "words_per_chunk": 1}}
     await chat.script(
         {"name": "race", "steps": [{"consume": False, "produce": answer}]},
     )
     profile = await chat.profile()
     ends: Counter[str] = Counter()
-    for first in range(0, count, AT_ONCE):
-        batch = range(first, min(first + AT_ONCE, count))
+    for first in range(0, count, BATCH_SIZE):
+        batch = range(first, min(first + BATCH_SIZE, count))
         ends.update(
             await asyncio.gather(
-                *(race(chat, profile, moment % MOMENTS, double=moment % 3 == 0) for moment in batch)
+                *(
+                    cancel_at(chat, profile, moment % MOMENTS, double=moment % 3 == 0)
+                    for moment in batch
+                )
             )
         )
     # Both results must occur, or there was no race.
     assert ends.keys() == {Status.CANCELLED, Status.COMPLETED}
 
 
-async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) -> str:
-    """Cancel at that event; how the run ended, which all that can be seen of it must say."""
+async def cancel_at(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) -> str:
+    """Cancel at event `moment`, assert that all stored rows agree, and return the status."""
     handle = await chat.send(profile=profile)
-    await reached(handle, moment)
-    cancel_results = await asyncio.gather(*(told_cancelled(handle) for _ in range(1 + double)))
+    await wait_for_event(handle, moment)
+    cancel_results = await asyncio.gather(*(try_cancel(handle) for _ in range(1 + double)))
     log, again = await log_of(handle.id), await log_of(handle.id)
     trace = await trace_of(handle)
     assert log == again
@@ -69,7 +70,7 @@ async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) 
     return trace.status
 
 
-async def reached(handle: StreamHandle, moment: int) -> None:
+async def wait_for_event(handle: StreamHandle, moment: int) -> None:
     if moment == 0:
         return
     async for event in follow(handle.id):
@@ -77,7 +78,7 @@ async def reached(handle: StreamHandle, moment: int) -> None:
             return
 
 
-async def told_cancelled(handle: StreamHandle) -> bool:
+async def try_cancel(handle: StreamHandle) -> bool:
     try:
         await cancel(handle)
     except ChatError as error:

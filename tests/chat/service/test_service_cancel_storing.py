@@ -1,5 +1,4 @@
-"""A cancellation that strikes while the answer is being stored: one end, told and stored alike, and
-whoever cancels is told the truth."""
+"""Cancelling while the answer is being stored: events, rows and the caller agree on one end."""
 
 import asyncio
 from functools import partial
@@ -14,135 +13,135 @@ from chat_app.runs.endings import StopReason
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import Chat, events_of, log_of, messages_of, trace_of
-from tests.chat.gates import GIVEN_UP_SECONDS, Gate
+from tests.chat.chat_helpers import Chat, events_of, log_of, messages_of, trace_of
+from tests.chat.gates import TIMEOUT_SECONDS, Gate
 from traces_app.models import Status, TraceEvent
 from traces_app.recorder import Recorder
 
 
 @pytest.fixture
 async def stop_requested(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Set once a run was told to stop."""
+    """An event that is set when a run is stopped."""
     requested, loop = asyncio.Event(), asyncio.get_running_loop()
     stop = runs.ChatRun.stop
 
-    def stopped(self: runs.ChatRun, why: StopReason) -> None:
-        stop(self, why)
+    def stop_and_signal(self: runs.ChatRun, reason: StopReason) -> None:
+        stop(self, reason)
         loop.call_soon_threadsafe(requested.set)
 
-    monkeypatch.setattr(runs.ChatRun, "stop", stopped)
+    monkeypatch.setattr(runs.ChatRun, "stop", stop_and_signal)
     return requested
 
 
-async def struck(handle: StreamHandle, gate: Gate, stop_requested: asyncio.Event) -> bool:
-    """Cancel while the run waits at the gate: whether it was cancelled."""
-    await gate.reached()
-    cancelling = asyncio.create_task(cancel(handle))
-    await asyncio.wait_for(stop_requested.wait(), GIVEN_UP_SECONDS)
-    assert not cancelling.done()
+async def cancel_at_gate(handle: StreamHandle, gate: Gate, stop_requested: asyncio.Event) -> bool:
+    """Cancel while the run waits at the gate; return whether it was cancelled."""
+    await gate.wait_until_reached()
+    cancel_task = asyncio.create_task(cancel(handle))
+    await asyncio.wait_for(stop_requested.wait(), TIMEOUT_SECONDS)
+    assert not cancel_task.done()
     gate.open()
     try:
-        await cancelling
+        await cancel_task
     except ChatError as error:
         assert error.code == "CONFLICT"
         return False
     return True
 
 
-async def ends_as(handle: StreamHandle, status: Status, message: str, last: Any) -> None:
-    """Everything that can be seen of a run agrees on its one end."""
+async def assert_end(handle: StreamHandle, status: Status, message: str, last: Any) -> None:
+    """Assert that events, trace and messages of a run agree on its end."""
     trace, log = await trace_of(handle), await log_of(handle.id)
     rows = TraceEvent.objects.filter(trace=handle.id).order_by("seq")
-    stored = await in_database(partial(list, rows))
-    assert [(row.seq, row.type) for row in stored] == [(event.seq, event.type) for event in log]
+    event_rows = await in_database(partial(list, rows))
+    assert [(row.seq, row.type) for row in event_rows] == [(event.seq, event.type) for event in log]
     terminal = "error" if isinstance(last, Error) else "done"
     assert [event.type for event in log if event.is_terminal] == [terminal] == [log[-1].type]
     assert log[-1].payload.get("cancelled", False) is (status == Status.CANCELLED)
     assert trace.status == status
-    said = await events_of(handle)
-    assert said[-1] == last
-    assert [type(event) for event in said].count(type(last)) == 1
+    events = await events_of(handle)
+    assert events[-1] == last
+    assert [type(event) for event in events].count(type(last)) == 1
     answers = (await messages_of(handle))[1:]
     assert [(answer.content, answer.status) for answer in answers] == [("Hi.", message)]
 
 
-async def test_before_the_last_transaction_it_is_cancelled_though_nothing_is_missing(
+async def test_cancel_before_the_last_transaction_succeeds(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     monkeypatch.setattr(Recorder, "take_pending", gate.before(Recorder.take_pending))
-    await chat.says("Hi.")
+    await chat.script_texts("Hi.")
     handle = await chat.send()
-    assert await struck(handle, gate, stop_requested)
-    await ends_as(handle, Status.CANCELLED, "cancelled", Complete("Hi."))
+    assert await cancel_at_gate(handle, gate, stop_requested)
+    await assert_end(handle, Status.CANCELLED, "cancelled", Complete("Hi."))
 
 
-async def test_once_it_is_about_to_be_stored_it_is_complete(
+async def test_cancel_is_too_late_once_storing_starts(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     monkeypatch.setattr(runs, "finish_run", gate.before(runs.finish_run))
-    await chat.says("Hi.")
+    await chat.script_texts("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, stop_requested)
-    await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
+    assert not await cancel_at_gate(handle, gate, stop_requested)
+    await assert_end(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 
-async def test_in_the_last_transaction_it_is_complete(
+async def test_cancel_is_too_late_in_the_last_transaction(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     store = runs.append_message
 
-    def stored(*given: Any, **named: Any) -> Any:
-        found = store(*given, **named)
+    def store_then_wait(*args: Any, **kwargs: Any) -> Any:
+        message = store(*args, **kwargs)
         gate.wait()
-        return found
+        return message
 
-    monkeypatch.setattr(runs, "append_message", stored)
-    await chat.says("Hi.")
+    monkeypatch.setattr(runs, "append_message", store_then_wait)
+    await chat.script_texts("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, stop_requested)
-    await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
+    assert not await cancel_at_gate(handle, gate, stop_requested)
+    await assert_end(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 
-async def test_in_a_last_transaction_that_fails_it_has_failed(
+async def test_run_fails_if_its_last_transaction_fails_during_a_cancel(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
-    store, tries = runs.append_message, []
+    store, attempts = runs.append_message, []
 
-    def stored(*given: Any, **named: Any) -> Any:
-        tries.append(given)
-        if len(tries) == 1:
+    def wait_then_fail_once(*args: Any, **kwargs: Any) -> Any:
+        attempts.append(args)
+        if len(attempts) == 1:
             gate.wait()
             raise OperationalError("the database has gone away")
-        return store(*given, **named)
+        return store(*args, **kwargs)
 
-    monkeypatch.setattr(runs, "append_message", stored)
-    await chat.says("Hi.")
+    monkeypatch.setattr(runs, "append_message", wait_then_fail_once)
+    await chat.script_texts("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, stop_requested)
-    failed = Error("The database is not available", "SERVICE_UNAVAILABLE")
-    await ends_as(handle, Status.FAILED, "failed", failed)
+    assert not await cancel_at_gate(handle, gate, stop_requested)
+    error = Error("The database is not available", "SERVICE_UNAVAILABLE")
+    await assert_end(handle, Status.FAILED, "failed", error)
 
 
-async def test_after_the_last_transaction_it_is_complete(
+async def test_cancel_is_too_late_after_the_last_transaction(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     monkeypatch.setattr(runs, "finish_run", gate.after(runs.finish_run))
-    await chat.says("Hi.")
+    await chat.script_texts("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, stop_requested)
-    await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
+    assert not await cancel_at_gate(handle, gate, stop_requested)
+    await assert_end(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 
-async def test_after_the_end_it_has_ended(chat: Chat) -> None:
-    await chat.says("Hi.")
+async def test_cancel_after_the_end_is_a_conflict(chat: Chat) -> None:
+    await chat.script_texts("Hi.")
     handle = await chat.send()
     await events_of(handle)
-    with pytest.raises(ChatError) as caught:
+    with pytest.raises(ChatError) as raised:
         await cancel(handle)
-    assert caught.value.code == "CONFLICT"
-    await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
+    assert raised.value.code == "CONFLICT"
+    await assert_end(handle, Status.COMPLETED, "complete", Complete("Hi."))

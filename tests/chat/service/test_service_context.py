@@ -1,5 +1,4 @@
-"""What a run sends to its model: the profile's prompt and parameters, and what fits of the
-conversation."""
+"""The request that a run sends: the profile's prompt and parameters, and the conversation."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,9 +19,15 @@ from chat_app.values.model_call import (
     UserTurn,
 )
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import Chat, events_of, messages_of, scenario
-from tests.chat.scripts import calls
-from tests.chat.service.long_talks import LONG, SMALL, record_requests, state_of, talked
+from tests.chat.chat_helpers import Chat, events_of, messages_of, scenario
+from tests.chat.scripts import call_tool
+from tests.chat.service.long_conversations import (
+    LONG_TEXT,
+    SMALL_LIMIT,
+    create_long_conversation,
+    record_requests,
+    state_of,
+)
 from traces_app.models import Trace
 
 
@@ -57,7 +62,7 @@ async def test_the_profiles_parameters_are_sent(
     ]
 
 
-async def test_a_run_keeps_the_profile_that_it_began_with(
+async def test_run_uses_the_profile_of_its_start(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = record_requests(monkeypatch)
@@ -68,16 +73,16 @@ async def test_a_run_keeps_the_profile_that_it_began_with(
     assert [request.model for request in requests] == ["m-1"]
 
 
-async def test_ch_t7_a_short_conversation_is_sent_whole(
+async def test_ch_t7_short_conversation_is_sent_completely(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = record_requests(monkeypatch)
-    conversation = await talked(chat, 12)
+    conversation = await create_long_conversation(chat, 12)
     handle = await chat.send("And now?", conversation_id=conversation.pk)
     await events_of(handle)
     [request] = requests
     assert len(request.turns) == 13
-    assert request.turns[1] == AssistantTurn((TextPart(f"2: {LONG}"),))
+    assert request.turns[1] == AssistantTurn((TextPart(f"2: {LONG_TEXT}"),))
     assert request.turns[-1] == UserTurn("And now?")
     assert await state_of(conversation) is None
 
@@ -87,15 +92,15 @@ async def test_ch_t7_a_long_conversation_is_sent_as_a_sandwich(
 ) -> None:
     requests = record_requests(monkeypatch)
     await chat.script(scenario({"text": "They spoke of this."}))
-    conversation = await talked(chat, 12)
-    profile = await chat.profile(**SMALL)
+    conversation = await create_long_conversation(chat, 12)
+    profile = await chat.profile(**SMALL_LIMIT)
     handle = await chat.send("And now?", profile=profile, conversation_id=conversation.pk)
     assert (await events_of(handle))[-1] == Complete("Fine.")
     [request] = requests
     turns = request.turns
     assert len(turns) == MAX_END_MESSAGES + 1 + MAX_END_MESSAGES
     assert "They spoke of this." in str(turns[MAX_END_MESSAGES])
-    assert turns[0] == UserTurn(f"1: {LONG}") and turns[-1] == UserTurn("And now?")
+    assert turns[0] == UserTurn(f"1: {LONG_TEXT}") and turns[-1] == UserTurn("And now?")
     state = await state_of(conversation)
     assert state is not None
     assert (state.summary, state.strategy) == ("They spoke of this.", "sandwich")
@@ -106,14 +111,14 @@ async def test_the_full_strategy_sends_everything(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = record_requests(monkeypatch)
-    conversation = await talked(chat, 12)
-    profile = await chat.profile(**SMALL, context_strategy="full")
+    conversation = await create_long_conversation(chat, 12)
+    profile = await chat.profile(**SMALL_LIMIT, context_strategy="full")
     await events_of(await chat.send("And now?", profile=profile, conversation_id=conversation.pk))
     assert len(requests[0].turns) == 13
 
 
-def looked_up(conversation: Conversation, sizes: Sequence[int]) -> None:
-    """Questions and answers, each after a tool's result of that many characters."""
+def append_tool_answers(conversation: Conversation, sizes: Sequence[int]) -> None:
+    """Append questions and answers, each after a tool result of `size` characters."""
     for number, size in enumerate(sizes, 1):
         append_message(conversation, Sender.USER, content=f"question {number}")
         call = {"id": f"call_{number}", "name": "look", "arguments": "{}"}
@@ -129,28 +134,28 @@ def looked_up(conversation: Conversation, sizes: Sequence[int]) -> None:
         )
 
 
-def results_in(turns: Sequence[Turn]) -> list[ToolOutput]:
+def tool_results(turns: Sequence[Turn]) -> list[ToolOutput]:
     return [result for turn in turns if isinstance(turn, ToolResults) for result in turn.results]
 
 
 async def test_four_messages_with_long_results_keep_to_the_limit(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They stood at four times the limit."""
+    """Unshortened they are four times the limit."""
     requests = record_requests(monkeypatch)
     conversation = await chat.conversation()
-    await in_database(partial(looked_up, conversation, (8_000, 8_000)))
+    await in_database(partial(append_tool_answers, conversation, (8_000, 8_000)))
     profile = await chat.profile(context_limit=1_000)
     handle = await chat.send("And now?", profile=profile, conversation_id=conversation.pk)
     assert (await events_of(handle))[-1] == Complete("Fine.")
     [call] = await in_database(lambda: list(Trace.objects.get().calls.all()))
     assert (call.purpose, call.request["estimated_tokens"]) == ("answer", 700)
-    sent = results_in(requests[0].turns)
-    assert [result.tool_call_id for result in sent] == ["call_1", "call_2"]
-    assert all("characters left out …]" in result.content for result in sent)
+    results = tool_results(requests[0].turns)
+    assert [result.tool_call_id for result in results] == ["call_1", "call_2"]
+    assert all("characters left out …]" in result.content for result in results)
     # The stored result is complete.
-    stored = (await messages_of(handle))[1].rounds[0]["results"]
-    assert stored[0]["content"] == "x" * 8_000
+    stored_results = (await messages_of(handle))[1].rounds[0]["results"]
+    assert stored_results[0]["content"] == "x" * 8_000
 
 
 async def test_results_of_the_answer_itself_keep_to_the_limit(chat: Chat) -> None:
@@ -158,7 +163,7 @@ async def test_results_of_the_answer_itself_keep_to_the_limit(chat: Chat) -> Non
         {
             "name": "long",
             "steps": [
-                {"turn": turn, "produce": calls("long", length=20_000)} for turn in range(1, 5)
+                {"turn": turn, "produce": call_tool("long", length=20_000)} for turn in range(1, 5)
             ],
         },
         scenario({"text": "Long."}, name="then", priority=-1),
@@ -170,4 +175,6 @@ async def test_results_of_the_answer_itself_keep_to_the_limit(chat: Chat) -> Non
     assert [row.request["turns"] for row in rows] == [1, 3, 5, 7, 9]
     assert all(1_700 < row.request["estimated_tokens"] <= 1_800 for row in rows[1:])
     answer = (await messages_of(handle))[1]
-    assert [len(one["results"][0]["content"]) for one in answer.rounds[:4]] == [20_000] * 4
+    assert [len(stored_round["results"][0]["content"]) for stored_round in answer.rounds[:4]] == [
+        20_000
+    ] * 4

@@ -1,4 +1,4 @@
-"""Tools in an answer: offered, called together, shown as they go, and their results sent back."""
+"""Tools in an answer: offered to the model, called concurrently, logged, and their results sent."""
 
 import json
 
@@ -12,8 +12,8 @@ from chat_app.values.events import (
     ToolResult,
 )
 from mockllm_site.kit.database_thread import in_database
-from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario, trace_of
-from tests.chat.service.toolboxes import ADD, tool_events, tools, until
+from tests.chat.chat_helpers import Chat, events_of, log_of, messages_of, scenario, trace_of
+from tests.chat.service.toolboxes import ADD, follow_until, patch_toolbox, tool_events
 
 
 async def test_ch_t9_the_profiles_tools_are_offered(chat: Chat) -> None:
@@ -31,8 +31,8 @@ async def test_ch_t9_the_profiles_tools_are_offered(chat: Chat) -> None:
     assert {"add", "echo", "slow", "fail"} <= set(row.tools)
 
 
-async def test_a_profile_without_servers_offers_none(chat: Chat) -> None:
-    await chat.says("Hi.")
+async def test_profile_without_servers_offers_no_tools(chat: Chat) -> None:
+    await chat.script_texts("Hi.")
     handle = await chat.send(profile=await chat.profile(mcp_servers=[]))
     await events_of(handle)
     assert (await in_database((await trace_of(handle)).calls.get)).tools == []
@@ -53,17 +53,17 @@ async def test_a_tool_is_called_and_its_result_sent_back(chat: Chat) -> None:
         },
     )
     handle = await chat.send("2 + 3?", profile=await chat.profile(mcp_servers=["demo"]))
-    said = await events_of(handle)
-    assert said[-1] == Complete(
+    events = await events_of(handle)
+    assert events[-1] == Complete(
         "Let me add.\n\nIt is 5.", None, (ToolCall("call_1", "add", '{"a":2,"b":3}'),)
     )
-    assert ToolCallStart("call_1", "add") in said
-    pieces = [event.arguments for event in said if isinstance(event, ToolCallDelta)]
+    assert ToolCallStart("call_1", "add") in events
+    pieces = [event.arguments for event in events if isinstance(event, ToolCallDelta)]
     assert json.loads("".join(pieces)) == {"a": 2, "b": 3}
-    assert ToolResult("call_1", "5") in said
+    assert ToolResult("call_1", "5") in events
 
 
-async def test_the_log_keeps_true_order(chat: Chat) -> None:
+async def test_log_has_tool_events_in_order(chat: Chat) -> None:
     await chat.script(scenario({"text": "Let me add.", "tool_calls": [ADD]}, {"text": "Five."}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
     log = await log_of(handle.id)
@@ -114,7 +114,7 @@ async def test_tool_calls_are_stored_with_the_answer(chat: Chat) -> None:
     assert [row.request["turns"] for row in rows] == [1, 3]
 
 
-async def test_the_next_prompt_knows_what_tools_said(chat: Chat) -> None:
+async def test_next_prompt_has_the_tool_results(chat: Chat) -> None:
     await chat.script(
         scenario({"tool_calls": [ADD]}, {"text": "Five."}),
         {
@@ -142,22 +142,22 @@ async def test_the_next_prompt_knows_what_tools_said(chat: Chat) -> None:
 async def test_calls_of_one_round_run_at_the_same_time(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = tools(monkeypatch, first="one", second="two")
-    both = [
+    toolbox = patch_toolbox(monkeypatch, first="one", second="two")
+    tool_calls = [
         {"id": "1", "name": "first", "arguments": {}},
         {"id": "2", "name": "second", "arguments": {}},
     ]
-    await chat.script(scenario({"tool_calls": both}, {"text": "Both."}))
+    await chat.script(scenario({"tool_calls": tool_calls}, {"text": "Both."}))
     handle = await chat.send()
-    await until(handle, "tool_start", "tool_start")
-    made.go_on("second")
-    await until(handle, "tool_end")
-    made.go_on("first")
-    said = await events_of(handle)
-    assert isinstance(said[-1], Complete) and said[-1].text == "Both."
+    await follow_until(handle, "tool_start", "tool_start")
+    toolbox.finish_calls("second")
+    await follow_until(handle, "tool_end")
+    toolbox.finish_calls("first")
+    events = await events_of(handle)
+    assert isinstance(events[-1], Complete) and events[-1].text == "Both."
     log = await log_of(handle.id)
-    # Shown as they ended; sent back, and stored, in the order of the calls.
+    # Logged in the order of their ends; sent and stored in the order of the calls.
     assert [e.payload["output"] for e in log if e.type == "tool_output"] == ["two", "one"]
     answer = (await messages_of(handle))[1]
-    assert [one["content"] for one in answer.rounds[0]["results"]] == ["one", "two"]
-    assert [one["result"] for one in answer.tool_calls] == ["one", "two"]
+    assert [row["content"] for row in answer.rounds[0]["results"]] == ["one", "two"]
+    assert [row["result"] for row in answer.tool_calls] == ["one", "two"]

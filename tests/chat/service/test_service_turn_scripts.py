@@ -1,5 +1,4 @@
-"""Every scenario of the shipped fixture `turns` through the chat: turns, failures, error turns, the
-fallback step."""
+"""Every scenario of the shipped fixture `turns` through the chat."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +14,10 @@ from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
-from tests.chat.chatting import Chat, events_of, log_of, messages_of, text_of, trace_of
-from tests.chat.service.test_service_reports import PROVIDERS, record
+from tests.chat.chat_helpers import Chat, events_of, log_of, messages_of, text_of, trace_of
+from tests.chat.service.test_service_reports import PROVIDERS, load_trace_record
 
-OFFERED = ("read_metrics", "read_logs")
+TOOL_NAMES = ("read_metrics", "read_logs")
 OUTAGE = (
     "I will look at the service first.\n\nIts logs may say more.\n\nHere is what I found.\n\n"
     "# Checkout outage\n\nThe nightly export keeps every database connection."
@@ -30,25 +29,25 @@ THOUGHTS = (
 ERROR, FALLBACK = "Scenario validation failed.", "Encountered scenario mismatch."
 
 
-class OnCall:
-    """The tools of somebody on call."""
+class OnCallToolbox:
+    """A toolbox with the tools that the scenarios expect."""
 
     def __init__(self) -> None:
-        self.called: list[str] = []
+        self.calls: list[str] = []
 
     async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
-        return tuple(Tool(name, name, {"type": "object"}) for name in OFFERED)
+        return tuple(Tool(name, name, {"type": "object"}) for name in TOOL_NAMES)
 
     async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:
-        self.called.append(name)
+        self.calls.append(name)
         return ToolOutcome("ok")
 
 
 @pytest.fixture
-def on_call(monkeypatch: pytest.MonkeyPatch) -> OnCall:
-    made = OnCall()
-    monkeypatch.setattr("chat_app.runs.answer.toolbox", lambda: made)
-    return made
+def toolbox(monkeypatch: pytest.MonkeyPatch) -> OnCallToolbox:
+    box = OnCallToolbox()
+    monkeypatch.setattr("chat_app.runs.answer.toolbox", lambda: box)
+    return box
 
 
 @pytest.fixture
@@ -66,8 +65,8 @@ async def violations(handle: StreamHandle) -> Sequence[str]:
     return (await services().state.read(f"chat-{handle.conversation_id}")).violations
 
 
-async def ended(handle: StreamHandle) -> str:
-    """The whole text of an answer that ended well, which is what is stored."""
+async def complete_text(handle: StreamHandle) -> str:
+    """Return the text of a complete answer, asserting that it is logged and stored."""
     last = (await events_of(handle))[-1]
     assert isinstance(last, Complete)
     assert last.text == text_of(await log_of(handle.id))
@@ -77,16 +76,16 @@ async def ended(handle: StreamHandle) -> str:
 
 @pytest.mark.parametrize("profile", ["test-llm", *PROVIDERS], indirect=True)
 async def test_an_investigation_ends_with_its_report(
-    chat: Chat, profile: ModelProfile, on_call: OnCall
+    chat: Chat, profile: ModelProfile, toolbox: OnCallToolbox
 ) -> None:
     handle = await chat.send("investigate-outage", profile=profile)
-    assert await ended(handle) == OUTAGE
-    assert on_call.called == [*OFFERED, "agent__task_status"]
-    found = await record(handle)
+    assert await complete_text(handle) == OUTAGE
+    assert toolbox.calls == [*TOOL_NAMES, "agent__task_status"]
+    record = await load_trace_record(handle)
     assert (await messages_of(handle))[1].thinking == THOUGHTS
-    assert found["totals"]["model_calls"] == 3
-    assert found["report"]["status"] == "success"
-    assert found["report"]["content_json"]["cause"] == "nightly export"
+    assert record["totals"]["model_calls"] == 3
+    assert record["report"]["status"] == "success"
+    assert record["report"]["content_json"]["cause"] == "nightly export"
     assert await violations(handle) == ()
 
 
@@ -95,23 +94,23 @@ async def test_two_attempts_fail_and_the_third_is_answered(
 ) -> None:
     first = await chat.send("busy-then-fine", profile=profile)
     assert (await events_of(first))[-1] == Error("Rate limited, try again", "RATE_LIMITED")
-    where = first.conversation_id
-    second = await chat.send("busy-then-fine", profile=profile, conversation_id=where)
+    conversation_id = first.conversation_id
+    second = await chat.send("busy-then-fine", profile=profile, conversation_id=conversation_id)
     assert isinstance((await events_of(second))[-1], Error)
-    third = await chat.send("busy-then-fine", profile=profile, conversation_id=where)
-    assert await ended(third) == "Now there is time for you."
+    third = await chat.send("busy-then-fine", profile=profile, conversation_id=conversation_id)
+    assert await complete_text(third) == "Now there is time for you."
 
 
-async def test_a_thrown_failure_is_told_in_its_own_words(chat: Chat, profile: ModelProfile) -> None:
+async def test_thrown_failure_has_its_message(chat: Chat, profile: ModelProfile) -> None:
     first = await chat.send("no-such-account", profile=profile)
-    told = Error("This account is closed.", "SERVICE_UNAVAILABLE")
-    assert (await events_of(first))[-1] == told
+    expected = Error("This account is closed.", "SERVICE_UNAVAILABLE")
+    assert (await events_of(first))[-1] == expected
     again = await chat.send("again", profile=profile, conversation_id=first.conversation_id)
-    assert await ended(again) == "The account is open again."
+    assert await complete_text(again) == "The account is open again."
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("message", "text"),
     [
         (
             "careful-settings",
@@ -127,27 +126,27 @@ async def test_a_thrown_failure_is_told_in_its_own_words(chat: Chat, profile: Mo
     ],
 )
 async def test_failed_turn_script_answers_with_a_failure_report(
-    chat: Chat, profile: ModelProfile, said: str, text: str
+    chat: Chat, profile: ModelProfile, message: str, text: str
 ) -> None:
-    handle = await chat.send(said, profile=profile)
-    assert await ended(handle) == text
-    trace, found = await trace_of(handle), await record(handle)
+    handle = await chat.send(message, profile=profile)
+    assert await complete_text(handle) == text
+    trace, record = await trace_of(handle), await load_trace_record(handle)
     assert (trace.status, trace.model_calls, trace.tool_calls) == ("completed", 1, 0)
-    assert found["report"]["status"] == "failure"
+    assert record["report"]["status"] == "failure"
     # The violation that fails the session.
     assert [text.split("\n\n")[-1]] == list(await violations(handle))
 
 
 async def test_a_conversation_beyond_the_last_turn_gets_the_fallback_step(
-    chat: Chat, profile: ModelProfile, on_call: OnCall
+    chat: Chat, profile: ModelProfile, toolbox: OnCallToolbox
 ) -> None:
     first = await chat.send("investigate-outage", profile=profile)
-    await ended(first)
+    await complete_text(first)
     second = await chat.send("And now?", profile=profile, conversation_id=first.conversation_id)
-    assert (await ended(second)).endswith("No turn 4 in scenario investigate-outage")
+    assert (await complete_text(second)).endswith("No turn 4 in scenario investigate-outage")
 
 
-async def test_these_are_all_that_the_fixture_has(chat: Chat, profile: ModelProfile) -> None:
+async def test_every_scenario_of_the_fixture_is_tested(chat: Chat, profile: ModelProfile) -> None:
     names = await in_database(lambda: sorted(Scenario.objects.values_list("name", flat=True)))
     assert names == [
         "busy-then-fine", "careful-settings", "investigate-outage", "no-such-account",

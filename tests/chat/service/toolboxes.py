@@ -1,4 +1,4 @@
-"""Toolboxes whose calls end when a test says so, and what is shown of them."""
+"""A fake toolbox whose calls end when a test says so, and helpers to read its events."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,53 +16,53 @@ from traces_app.log import LoggedEvent
 ADD = {"id": "call_1", "name": "add", "arguments": {"a": 2, "b": 3}}
 
 
-class Tools:
-    """A toolbox whose calls end when the test says so."""
+class FakeToolbox:
+    """A toolbox whose calls block until `finish_calls`; it records calls and cancellations."""
 
     def __init__(self, outcomes: Mapping[str, ToolOutcome]) -> None:
-        self.called: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
         self.cancelled: list[str] = []
         self._outcomes = outcomes
-        self._going = {name: asyncio.Event() for name in outcomes}
+        self._may_end = {name: asyncio.Event() for name in outcomes}
 
     async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return tuple(Tool(name, f"{name} of {servers}", {}) for name in self._outcomes)
 
     async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:
-        self.called.append((name, arguments))
+        self.calls.append((name, arguments))
         try:
-            await self._going[name].wait()
+            await self._may_end[name].wait()
         except asyncio.CancelledError:
             self.cancelled.append(name)
             raise
         return self._outcomes[name]
 
-    def go_on(self, *names: str) -> None:
+    def finish_calls(self, *names: str) -> None:
         for name in names:
-            loop.call_later(0, self._going[name].set)
+            loop.call_later(0, self._may_end[name].set)
 
 
-def tools(monkeypatch: pytest.MonkeyPatch, **outcomes: str | ToolOutcome) -> Tools:
-    made = Tools(
+def patch_toolbox(monkeypatch: pytest.MonkeyPatch, **outcomes: str | ToolOutcome) -> FakeToolbox:
+    toolbox = FakeToolbox(
         {
             name: ToolOutcome(value) if isinstance(value, str) else value
             for name, value in outcomes.items()
         }
     )
-    monkeypatch.setattr("chat_app.runs.answer.toolbox", lambda: made)
-    return made
+    monkeypatch.setattr("chat_app.runs.answer.toolbox", lambda: toolbox)
+    return toolbox
 
 
-async def until(handle: StreamHandle, *types: str) -> list[LoggedEvent]:
-    """The log up to as many events of these types, in whatever order."""
-    left, seen = list(types), []
+async def follow_until(handle: StreamHandle, *types: str) -> list[LoggedEvent]:
+    """Follow the run until one event of each given type came; return the events so far."""
+    missing, events = list(types), []
     async for event in follow(handle.id):
-        seen.append(event)
-        if event.type in left:
-            left.remove(event.type)
-        if not left:
+        events.append(event)
+        if event.type in missing:
+            missing.remove(event.type)
+        if not missing:
             break
-    return seen
+    return events
 
 
 def tool_events(log: Sequence[LoggedEvent]) -> list[tuple[str, Any]]:

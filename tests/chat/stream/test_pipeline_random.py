@@ -1,4 +1,4 @@
-"""Whatever the borders of its pieces, an answer comes to what its whole texts come to."""
+"""However its pieces are cut, an answer equals the oracle's for the complete texts."""
 
 import random
 from itertools import chain
@@ -17,7 +17,7 @@ from chat_app.values.model_call import (
     TextPart,
     ThinkingPart,
 )
-from tests.chat.whole_answers import joined, whole
+from tests.chat.stream_oracle import expected_answer, merge_events
 from tests.support.hypothesis_profiles import often
 
 Rounds = list[list[ProviderEvent]]
@@ -32,27 +32,27 @@ SCRAPS = (
 EMPTY = (TextDelta(""), ThinkingDelta(""))
 
 
-def text(draw: random.Random) -> str:
+def draw_text(draw: random.Random) -> str:
     # ␄ ends a round, so not every text may contain it.
-    scraps = SCRAPS if draw.random() < 0.3 else [one for one in SCRAPS if one != "␄"]
+    scraps = SCRAPS if draw.random() < 0.3 else [scrap for scrap in SCRAPS if scrap != "␄"]
     return "".join(draw.choices(scraps, k=draw.randint(0, 12)))
 
 
-def written(draw: random.Random) -> Rounds:
-    """An answer in whole pieces, of one to three rounds."""
+def draw_rounds(draw: random.Random) -> Rounds:
+    """Draw an answer of one to three rounds, in merged pieces."""
     rounds: Rounds = []
     for _ in range(draw.randint(1, 3)):
         events: list[ProviderEvent] = []
         for _ in range(draw.randint(0, 6)):
-            events += something(draw)
-        rounds.append([*merged(events), Finished("stop")])
+            events += draw_events(draw)
+        rounds.append([*merge_pieces(events), Finished("stop")])
     return rounds
 
 
-def something(draw: random.Random) -> list[ProviderEvent]:
+def draw_events(draw: random.Random) -> list[ProviderEvent]:
     match draw.randrange(8):
         case 0:
-            return [ThinkingPart(text(draw), signature=draw.choice(["", "sig\x00␄ "]))]
+            return [ThinkingPart(draw_text(draw), signature=draw.choice(["", "sig\x00␄ "]))]
         case 1:
             return [ThinkingPart(redacted="c2VjcmV0")]
         case 2 | 3:
@@ -61,63 +61,65 @@ def something(draw: random.Random) -> list[ProviderEvent]:
             return [CallStarted(call_id, "f"), CallArguments(call_id, arguments)]
         case 4:
             return [CallArguments(draw.choice("abc"), "{}")]
-    return [TextPart(text(draw))]
+    return [TextPart(draw_text(draw))]
 
 
-def merged(events: list[ProviderEvent]) -> list[ProviderEvent]:
-    """Neighbours that a provider could as well have sent as one; empty pieces say nothing."""
-    found: list[ProviderEvent] = []
+def merge_pieces(events: list[ProviderEvent]) -> list[ProviderEvent]:
+    """Merge neighbouring pieces that a provider could send as one and drop empty ones."""
+    result: list[ProviderEvent] = []
     for event in events:
-        match event, found[-1] if found else None:
+        match event, result[-1] if result else None:
             case TextPart("") | ThinkingPart("", "", ""), _:
                 pass
             case TextPart(new), TextPart(old):
-                found[-1] = TextPart(old + new)
+                result[-1] = TextPart(old + new)
             case ThinkingPart(new, signature, ""), ThinkingPart(old, "", ""):
-                found[-1] = ThinkingPart(old + new, signature)
+                result[-1] = ThinkingPart(old + new, signature)
             case CallArguments(call_id, new), CallArguments(other, old) if call_id == other:
-                found[-1] = CallArguments(call_id, old + new)
+                result[-1] = CallArguments(call_id, old + new)
             case _:
-                found.append(event)
-    return found
+                result.append(event)
+    return result
 
 
-def cut(draw: random.Random, string: str) -> list[str]:
+def cut_string(draw: random.Random, string: str) -> list[str]:
     if not string:
         return [""]
     borders = sorted(draw.randint(0, len(string)) for _ in range(draw.randint(0, len(string))))
     return [string[start:end] for start, end in zip([0, *borders], [*borders, None], strict=True)]
 
 
-def chunked(draw: random.Random, events: list[ProviderEvent]) -> list[ProviderEvent]:
-    found: list[ProviderEvent] = []
+def cut_pieces(draw: random.Random, events: list[ProviderEvent]) -> list[ProviderEvent]:
+    chunks: list[ProviderEvent] = []
     for event in events:
         match event:
             case TextPart(string):
-                found += map(TextPart, cut(draw, string))
+                chunks += map(TextPart, cut_string(draw, string))
             case ThinkingPart(string, signature, ""):
-                *pieces, last = cut(draw, string)
-                found += [*map(ThinkingPart, pieces), ThinkingPart(last, signature)]
+                *pieces, last = cut_string(draw, string)
+                chunks += [*map(ThinkingPart, pieces), ThinkingPart(last, signature)]
             case CallArguments(call_id, string):
-                found += [CallArguments(call_id, piece) for piece in cut(draw, string)]
+                chunks += [CallArguments(call_id, piece) for piece in cut_string(draw, string)]
             case _:
-                found.append(event)
-    return found
+                chunks.append(event)
+    return chunks
 
 
-def check(rounds: Rounds, chunks: Rounds) -> None:
-    expected = whole(rounds)
+def assert_matches_oracle(rounds: Rounds, chunks: Rounds) -> None:
+    expected = expected_answer(rounds)
     pipeline = StreamPipeline()
     events: list[StreamEvent] = []
     for number, pieces in enumerate(chunks):
-        said = list(chain.from_iterable(map(pipeline.feed, pieces)))
-        assert not any(event in EMPTY for event in said)
-        events += said
-        assert pipeline.ended is expected.ended[number]
-        done = pipeline.end_round()
-        assert done.parts == expected.rounds[number]
-        assert done.calls == tuple(part for part in done.parts if isinstance(part, ToolCall))
-    assert joined(events) == expected.events
+        new_events = list(chain.from_iterable(map(pipeline.feed, pieces)))
+        assert not any(event in EMPTY for event in new_events)
+        events += new_events
+        assert pipeline.ended is expected.end_marks[number]
+        completed_round = pipeline.end_round()
+        assert completed_round.parts == expected.rounds[number]
+        assert completed_round.calls == tuple(
+            part for part in completed_round.parts if isinstance(part, ToolCall)
+        )
+    assert merge_events(events) == expected.events
     complete = pipeline.complete()
     assert (complete.text, complete.thinking) == (expected.text, expected.thinking)
     assert complete.tool_calls == tuple(
@@ -126,23 +128,25 @@ def check(rounds: Rounds, chunks: Rounds) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_ten_thousand_chunkings_come_to_the_whole_text(seed: int) -> None:
+def test_ten_thousand_chunkings_match_the_oracle(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(50):
-        rounds = written(draw)
+        rounds = draw_rounds(draw)
         for _ in range(10):
-            check(rounds, [chunked(draw, events) for events in rounds])
+            assert_matches_oracle(rounds, [cut_pieces(draw, events) for events in rounds])
 
 
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=often(200))
-def test_any_chunking_comes_to_the_whole_text(draw: random.Random) -> None:
-    rounds = written(draw)
-    check(rounds, [chunked(draw, events) for events in rounds])
+def test_any_chunking_matches_the_oracle(draw: random.Random) -> None:
+    rounds = draw_rounds(draw)
+    assert_matches_oracle(rounds, [cut_pieces(draw, events) for events in rounds])
 
 
 @given(st.text(max_size=40), st.data())
-def test_any_text_cut_anywhere_comes_to_itself(string: str, data: st.DataObject) -> None:
+def test_text_cut_anywhere_matches_the_oracle(string: str, data: st.DataObject) -> None:
     border = data.draw(st.integers(0, len(string)))
     rounds: Rounds = [[TextPart(string), Finished("stop")]]
-    check(rounds, [[TextPart(string[:border]), TextPart(string[border:]), Finished("stop")]])
+    assert_matches_oracle(
+        rounds, [[TextPart(string[:border]), TextPart(string[border:]), Finished("stop")]]
+    )

@@ -14,12 +14,12 @@ from chat_app.values.model_call import (
     TextPart,
     ThinkingPart,
 )
-from tests.chat.pipelines import END, fed
+from tests.chat.pipelines import END, feed_all
 
 
 def parts(*events: ProviderEvent | str) -> tuple[AssistantPart, ...]:
     pipeline = StreamPipeline()
-    fed(pipeline, *events, END)
+    feed_all(pipeline, *events, END)
     return pipeline.end_round().parts
 
 
@@ -41,7 +41,7 @@ def test_parts_keep_their_order() -> None:
     )
 
 
-def test_signed_thinking_is_kept_to_the_letter() -> None:
+def test_signed_thinking_is_kept_unchanged() -> None:
     raw = " h␄m\x00\r\n\ud83d"
     assert parts(ThinkingPart(raw), ThinkingPart("\ude00 "), ThinkingPart(signature="s=")) == (
         ThinkingPart(" h␄m\x00\r\n😀 ", signature="s="),
@@ -68,10 +68,10 @@ def test_a_signature_may_come_without_a_text() -> None:
     )
 
 
-def test_redacted_thinking_is_a_block_of_its_own_and_is_never_told() -> None:
+def test_redacted_thinking_is_a_separate_part_without_events() -> None:
     pipeline = StreamPipeline()
     events = (ThinkingPart("a"), ThinkingPart(redacted="x"), ThinkingPart(redacted="y"))
-    fed(pipeline, *events, ThinkingPart("b"), END)
+    feed_all(pipeline, *events, ThinkingPart("b"), END)
     assert pipeline.end_round().parts == (
         ThinkingPart("a"),
         ThinkingPart(redacted="x"),
@@ -87,11 +87,11 @@ def test_empty_thinking_is_no_part() -> None:
     )
 
 
-def test_a_round_has_edges_of_its_own() -> None:
+def test_rounds_are_stripped_separately() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "\nLet me look. ", CallStarted("a", "f"), END)
+    feed_all(pipeline, "\nLet me look. ", CallStarted("a", "f"), END)
     assert pipeline.end_round().parts == (TextPart("Let me look."), ToolCall("a", "f", "{}"))
-    fed(pipeline, " \nSunny.\n", END)
+    feed_all(pipeline, " \nSunny.\n", END)
     assert pipeline.end_round() == Round((TextPart("Sunny."),))
 
 
@@ -109,7 +109,7 @@ def test_white_space_alone_is_no_part() -> None:
 
 def test_a_call_is_assembled_by_its_id() -> None:
     pipeline = StreamPipeline()
-    fed(
+    feed_all(
         pipeline,
         CallStarted("a", "f"),
         CallStarted("b", "g"),
@@ -133,7 +133,7 @@ def test_no_arguments_are_an_empty_object() -> None:
 
 def test_an_id_that_comes_again_gets_a_number() -> None:
     pipeline = StreamPipeline()
-    assert fed(
+    assert feed_all(
         pipeline,
         CallStarted("a", "f"),
         CallArguments("a", "1"),
@@ -149,7 +149,7 @@ def test_an_id_that_comes_again_gets_a_number() -> None:
         ToolCallDelta("a-3", "2"),
     ]
     pipeline.end_round()
-    assert fed(pipeline, CallStarted("a", "f"), CallArguments("a", "3"), END) == [
+    assert feed_all(pipeline, CallStarted("a", "f"), CallArguments("a", "3"), END) == [
         ToolCallStart("a-4", "f"),
         ToolCallDelta("a-4", "3"),
     ]
@@ -164,33 +164,33 @@ def test_an_empty_id_gets_one() -> None:
     )
 
 
-def test_arguments_are_data_without_what_json_cannot_hold() -> None:
-    written = '{"a": "␄ <think> \x7f\x85",\r\n\t"b": "\\u0000"}'
-    assert parts(CallStarted("a", "f"), CallArguments("a", f"\x00{written}\ud83d"))[0] == ToolCall(
-        "a", "f", written
-    )
-    whole = parts(
+def test_arguments_are_kept_without_characters_invalid_in_json() -> None:
+    valid_json = '{"a": "␄ <think> \x7f\x85",\r\n\t"b": "\\u0000"}'
+    assert parts(CallStarted("a", "f"), CallArguments("a", f"\x00{valid_json}\ud83d"))[
+        0
+    ] == ToolCall("a", "f", valid_json)
+    joined_parts = parts(
         CallStarted("a", "f"), CallArguments("a", '"\ud83d'), CallArguments("a", '\ude00"')
     )
-    assert json.loads(whole[0].arguments) == "😀"  # type: ignore[union-attr]
+    assert json.loads(joined_parts[0].arguments) == "😀"  # type: ignore[union-attr]
 
 
 def test_arguments_of_no_call_are_dropped() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, CallStarted("a", "f"), END)
+    feed_all(pipeline, CallStarted("a", "f"), END)
     pipeline.end_round()
-    assert fed(pipeline, CallArguments("a", "{}"), CallArguments("b", "{}"), "x", END) == [
+    assert feed_all(pipeline, CallArguments("a", "{}"), CallArguments("b", "{}"), "x", END) == [
         TextDelta("x")
     ]
     assert pipeline.end_round() == Round((TextPart("x"),))
 
 
-def test_half_a_tag_that_was_not_told_is_no_part() -> None:
+def test_half_a_tag_held_back_is_no_part() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "a<thi")
+    feed_all(pipeline, "a<thi")
     assert pipeline.end_round().parts == (TextPart("a"),)
-    assert fed(pipeline, "nk>b") == [TextDelta("\n\nnk>b")]
+    assert feed_all(pipeline, "nk>b") == [TextDelta("\n\nnk>b")]
 
 
-def test_a_round_may_say_nothing() -> None:
+def test_empty_round_has_no_parts() -> None:
     assert StreamPipeline().end_round() == Round()

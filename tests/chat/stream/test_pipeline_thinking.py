@@ -1,22 +1,22 @@
-"""Thinking in tags: split off wherever it is cut, but not where a model only speaks of the tags."""
+"""Thinking in tags is split off wherever it is cut, but tags inside code are text."""
 
 import pytest
 
 from chat_app.stream import StreamPipeline
 from chat_app.values.events import TextDelta, ThinkingDelta
 from chat_app.values.model_call import ThinkingPart
-from tests.chat.pipelines import END, fed, split
+from tests.chat.pipelines import END, feed_all, text_and_thinking
 
 TAGGED = "<think>\nhmm\n</think>\n\nHello"
 
 
 @pytest.mark.parametrize("border", range(len(TAGGED) + 1))
-def test_tags_are_seen_wherever_they_are_cut(border: int) -> None:
-    assert split(TAGGED[:border], TAGGED[border:]) == ("Hello", "hmm")
+def test_tags_are_recognised_wherever_they_are_cut(border: int) -> None:
+    assert text_and_thinking(TAGGED[:border], TAGGED[border:]) == ("Hello", "hmm")
 
 
-def test_tags_are_seen_character_by_character() -> None:
-    assert split(*TAGGED) == ("Hello", "hmm")
+def test_tags_are_recognised_character_by_character() -> None:
+    assert text_and_thinking(*TAGGED) == ("Hello", "hmm")
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_tags_are_seen_character_by_character() -> None:
     ],
 )
 def test_thinking_is_split_off(text: str, expected: tuple[str, str]) -> None:
-    assert split(text) == expected
-    assert split(*text) == expected
+    assert text_and_thinking(text) == expected
+    assert text_and_thinking(*text) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_thinking_is_split_off(text: str, expected: tuple[str, str]) -> None:
     ],
 )
 def test_partial_and_foreign_tags_are_text(text: str) -> None:
-    assert split(text) == (text, "")
-    assert split(*text) == (text, "")
+    assert text_and_thinking(text) == (text, "")
+    assert text_and_thinking(*text) == (text, "")
 
 
 @pytest.mark.parametrize(
@@ -78,27 +78,27 @@ def test_partial_and_foreign_tags_are_text(text: str) -> None:
 )
 def test_thinking_behind_code_is_split_off(before: str) -> None:
     expected = (before.rstrip(), "a")
-    assert split(f"{before}<think>a</think>") == expected
-    assert split(*before, "<think>a</think>") == expected
+    assert text_and_thinking(f"{before}<think>a</think>") == expected
+    assert text_and_thinking(*before, "<think>a</think>") == expected
 
 
 def test_thinking_is_closed_by_a_tag_in_code_as_well() -> None:
-    assert split("<think>a `</think>b") == ("b", "a `")
+    assert text_and_thinking("<think>a `</think>b") == ("b", "a `")
 
 
-def test_code_goes_on_behind_what_is_no_text() -> None:
-    assert split("```", ThinkingPart("x"), "\n<think>a") == ("```\n<think>a", "x")
+def test_code_continues_after_native_thinking() -> None:
+    assert text_and_thinking("```", ThinkingPart("x"), "\n<think>a") == ("```\n<think>a", "x")
 
 
 def test_code_ends_with_its_round() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "```\n", END)
+    feed_all(pipeline, "```\n", END)
     pipeline.end_round()
-    assert fed(pipeline, "<think>a", END) == [ThinkingDelta("a")]
+    assert feed_all(pipeline, "<think>a", END) == [ThinkingDelta("a")]
 
 
 def test_thinking_ends_with_its_round() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "<think>a", END)
+    feed_all(pipeline, "<think>a", END)
     pipeline.end_round()
-    assert fed(pipeline, "b", END) == [TextDelta("b")]
+    assert feed_all(pipeline, "b", END) == [TextDelta("b")]

@@ -1,4 +1,4 @@
-"""The arguments of a call: a JSON object, or an error that says why not."""
+"""Arguments of tool calls are a JSON object or an error with a reason."""
 
 import json
 from typing import Any
@@ -20,17 +20,17 @@ JSON = st.recursive(
 )
 
 
-def nested(depth: int) -> str:
-    """An object with that many levels, itself the first."""
+def nested_objects(depth: int) -> str:
+    """Return an object with `depth` levels of objects."""
     return '{"a":' * (depth - 1) + "{}" + "}" * (depth - 1)
 
 
-def lists(depth: int) -> str:
+def nested_lists(depth: int) -> str:
     return '{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5))
-def test_any_object_is_read_as_it_is(value: dict[str, Any]) -> None:
+def test_json_object_is_parsed_unchanged(value: dict[str, Any]) -> None:
     assert parse_arguments(json.dumps(value)) == value
 
 
@@ -59,24 +59,24 @@ def test_blank_text_is_an_object_without_members(text: str) -> None:
         ('{"\\udc00": 1}', "not valid JSON"),
         ('{"a": "\ud800"}', "not valid JSON"),
         ('{"a": "\x00"}', "not valid JSON"),
-        (nested(MAX_DEPTH + 1), "nested deeper"),
-        (lists(MAX_DEPTH + 1), "nested deeper"),
-        (nested(100_000), "nested deeper"),
+        (nested_objects(MAX_DEPTH + 1), "nested deeper"),
+        (nested_lists(MAX_DEPTH + 1), "nested deeper"),
+        (nested_objects(100_000), "nested deeper"),
         ("[" * 1_000_000, "nested deeper"),
     ],
 )
-def test_anything_else_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_other_arguments_are_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ArgumentsError, match=reason):
         parse_arguments(text)
 
 
-def test_the_deepest_that_is_allowed_is_read() -> None:
-    for text in (nested(MAX_DEPTH), lists(MAX_DEPTH)):
+def test_object_of_the_maximum_depth_is_parsed() -> None:
+    for text in (nested_objects(MAX_DEPTH), nested_lists(MAX_DEPTH)):
         assert parse_arguments(text) == json.loads(text)
 
 
 @given(st.text())
-def test_no_text_leads_to_another_error(text: str) -> None:
+def test_invalid_text_raises_only_arguments_error(text: str) -> None:
     try:
         parse_arguments(text)
     except ArgumentsError as error:

@@ -1,4 +1,4 @@
-"""The bundled server: what it offers, both ways to reach it, and what it does without."""
+"""The bundled MCP server: its tools, both transports, and its imports."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from mcp import Client
 from chat_app import loop
 from chat_app.tools.demo_server import demo_server
 from chat_app.tools.toolbox import toolbox
-from tests.chat.tools.tool_servers import children, eventually
+from tests.chat.tools.tool_servers import child_pids, eventually
 
 MODULE = [sys.executable, "-P", "-m", "chat_app.tools.demo_server"]
 IMPORTED = """
@@ -22,51 +22,53 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"django", "rest
 """
 
 
-async def test_the_process_reaches_it_under_the_name_demo() -> None:
-    before = children()
+async def test_demo_server_is_reached_by_its_name() -> None:
+    before = child_pids()
     tools = toolbox()
-    found = await tools.available_tools(["demo"])
-    assert [tool.name for tool in found] == [
+    offered = await tools.available_tools(["demo"])
+    assert [tool.name for tool in offered] == [
         *("add", "echo", "slow", "fail", "long", "crash"),
         *("get_weather", "find_hotels"),
     ]
-    assert all(tool.description for tool in found)
+    assert all(tool.description for tool in offered)
     assert (await tools.call(["demo"], "slow", arguments='{"seconds": 0}')).text == "That took 0 s."
     assert (await tools.call(["demo"], "long", arguments='{"length": 12}')).text == "012345678901"
     await tools.close()
-    assert children() == before
+    assert child_pids() == before
 
 
-def test_the_chats_loop_closes_what_was_opened_on_it() -> None:
+def test_stopping_the_chats_loop_closes_its_mcp_servers() -> None:
     # Another test's server may still be running on this loop.
     loop.stop()
-    before = children()
+    before = child_pids()
     assert toolbox() is toolbox()
     call = toolbox().call(["demo"], "add", arguments='{"a": 1, "b": 2}')
     assert loop.submit(call).result(60).text == "3"
-    assert children() != before
+    assert child_pids() != before
     loop.stop()
-    assert children() == before
+    assert child_pids() == before
 
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [("slow", {"seconds": -1}), ("long", {"length": 4_000_001}), ("add", {"a": 1})],
 )
-async def test_it_refuses_arguments_out_of_range(name: str, arguments: dict[str, int]) -> None:
+async def test_demo_tools_refuse_arguments_out_of_range(
+    name: str, arguments: dict[str, int]
+) -> None:
     async with Client(demo_server()) as client:
         result = await client.call_tool(name, arguments)
     assert result.is_error
 
 
-def test_it_imports_no_django() -> None:
-    done = subprocess.run(
+def test_demo_server_imports_no_django() -> None:
+    process = subprocess.run(
         [sys.executable, "-P", "-c", IMPORTED], capture_output=True, text=True, timeout=60
     )
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert (process.stdout, process.stderr) == ("[]\n", "")
 
 
-async def test_over_http_it_says_where_it_is_and_ends_when_it_is_told(tmp_path: Path) -> None:
+async def test_http_demo_server_prints_its_url_and_ends_on_sigterm(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*MODULE, "--http", "--port", "0"],
         cwd=tmp_path,
@@ -90,8 +92,8 @@ async def test_over_http_it_says_where_it_is_and_ends_when_it_is_told(tmp_path: 
     assert (out, err) == ("", "")
 
 
-async def test_its_process_ends_with_ours(tmp_path: Path) -> None:
-    """Also when ours had no time for a goodbye."""
+async def test_demo_server_process_ends_with_its_parent(tmp_path: Path) -> None:
+    """This holds even if the parent process is killed."""
     script = (
         "import asyncio, os\n"
         "from django.conf import settings\n"
@@ -99,13 +101,13 @@ async def test_its_process_ends_with_ours(tmp_path: Path) -> None:
         "from chat_app.tools.toolbox import toolbox\n"
         "async def use():\n"
         "    await toolbox().available_tools(['demo'])\n"
-        "    with open(f'/proc/self/task/{os.getpid()}/children') as found:\n"
-        "        print('[' + ','.join(found.read().split()) + ']', flush=True)\n"
+        "    with open(f'/proc/self/task/{os.getpid()}/children') as file:\n"
+        "        print('[' + ','.join(file.read().split()) + ']', flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
         "asyncio.run(use())\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, timeout=60
     )
-    (server,) = json.loads(done.stdout)
+    (server,) = json.loads(process.stdout)
     await eventually(lambda: not Path(f"/proc/{server}/cmdline").exists())

@@ -10,7 +10,7 @@ from chat_app.tools.toolbox import name_tools
 from chat_app.values.model_call import Tool
 
 
-def tools(*names: str) -> tuple[Tool, ...]:
+def make_tools(*names: str) -> tuple[Tool, ...]:
     return tuple(Tool(name, f"about {name}", {"type": "object"}) for name in names)
 
 
@@ -18,34 +18,36 @@ def names(**listings: tuple[Tool, ...]) -> dict[str, tuple[str, str]]:
     return {name: (o.server, o.name) for name, o in name_tools(listings).items()}
 
 
-def test_a_name_that_only_one_server_has_stays_as_it_is() -> None:
-    assert names(a=tools("add", "echo"), b=tools("search")) == {
+def test_unique_name_is_kept() -> None:
+    assert names(a=make_tools("add", "echo"), b=make_tools("search")) == {
         "add": ("a", "add"),
         "echo": ("a", "echo"),
         "search": ("b", "search"),
     }
 
 
-def test_a_name_that_another_server_has_too_is_called_after_its_server() -> None:
-    assert names(a=tools("add", "echo"), b=tools("echo")) == {
+def test_shared_name_gets_its_server_as_prefix() -> None:
+    assert names(a=make_tools("add", "echo"), b=make_tools("echo")) == {
         "add": ("a", "add"),
         "a__echo": ("a", "echo"),
         "b__echo": ("b", "echo"),
     }
 
 
-def test_the_offered_tool_bears_the_offered_name_and_nothing_else_new() -> None:
-    offer = name_tools({"a": tools("echo"), "b": tools("echo")})["b__echo"]
+def test_offered_tool_differs_only_in_its_name() -> None:
+    offer = name_tools({"a": make_tools("echo"), "b": make_tools("echo")})["b__echo"]
     assert offer.tool == Tool("b__echo", "about echo", {"type": "object"})
 
 
 def test_characters_that_a_provider_refuses_are_replaced() -> None:
-    assert names(a=tools("files.read/all ü")) == {"files_read_all__": ("a", "files.read/all ü")}
+    assert names(a=make_tools("files.read/all ü")) == {
+        "files_read_all__": ("a", "files.read/all ü")
+    }
 
 
 def test_name_that_begins_with_no_letter_gets_an_underscore() -> None:
-    """Gemini refuses the whole request otherwise."""
-    assert names(a=tools("3d", "-x", "_y", "")) == {
+    """Gemini refuses requests with other names."""
+    assert names(a=make_tools("3d", "-x", "_y", "")) == {
         "_3d": ("a", "3d"),
         "_-x": ("a", "-x"),
         "_y": ("a", "_y"),
@@ -54,19 +56,19 @@ def test_name_that_begins_with_no_letter_gets_an_underscore() -> None:
 
 
 def test_names_that_become_the_same_are_numbered() -> None:
-    assert names(a=tools("a.b", "a_b", "a/b")) == {
+    assert names(a=make_tools("a.b", "a_b", "a/b")) == {
         "a_b": ("a", "a.b"),
         "a_b_2": ("a", "a_b"),
         "a_b_3": ("a", "a/b"),
     }
-    assert names(a=tools("x.y"), b=tools("x_y")) == {
+    assert names(a=make_tools("x.y"), b=make_tools("x_y")) == {
         "a__x_y": ("a", "x.y"),
         "b__x_y": ("b", "x_y"),
     }
 
 
-def test_a_name_that_reads_like_anothers_is_numbered() -> None:
-    assert names(a=tools("x"), b=tools("x"), c=tools("a__x")) == {
+def test_name_equal_to_a_prefixed_name_is_numbered() -> None:
+    assert names(a=make_tools("x"), b=make_tools("x"), c=make_tools("a__x")) == {
         "a__x": ("a", "x"),
         "b__x": ("b", "x"),
         "a__x_2": ("c", "a__x"),
@@ -74,13 +76,13 @@ def test_a_name_that_reads_like_anothers_is_numbered() -> None:
 
 
 def test_long_names_are_cut_and_stay_different() -> None:
-    found = names(a=tools("n" * 100 + "1", "n" * 100 + "2"))
-    assert len(found) == 2
-    assert all(len(name) == 64 for name in found)
+    unique_names = names(a=make_tools("n" * 100 + "1", "n" * 100 + "2"))
+    assert len(unique_names) == 2
+    assert all(len(name) == 64 for name in unique_names)
 
 
-def test_a_server_that_lists_a_name_twice_has_it_once() -> None:
-    assert names(a=tools("echo", "echo")) == {"echo": ("a", "echo")}
+def test_name_listed_twice_is_offered_once() -> None:
+    assert names(a=make_tools("echo", "echo")) == {"echo": ("a", "echo")}
 
 
 @given(
@@ -90,12 +92,16 @@ def test_a_server_that_lists_a_name_twice_has_it_once() -> None:
         max_size=4,
     )
 )
-def test_every_tool_is_offered_once_under_a_name_that_all_providers_take(
+def test_every_tool_is_offered_once_under_a_valid_name(
     listings: Any,
 ) -> None:
-    found = name_tools({server: tools(*listed) for server, listed in listings.items()})
-    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in found)
-    assert all(offer.tool.name == name for name, offer in found.items())
-    reached = {(offer.server, offer.name) for offer in found.values()}
-    assert reached == {(server, name) for server, listed in listings.items() for name in listed}
-    assert len(reached) == len(found)
+    offers = name_tools(
+        {server: make_tools(*tool_names) for server, tool_names in listings.items()}
+    )
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in offers)
+    assert all(offer.tool.name == name for name, offer in offers.items())
+    offered_tools = {(offer.server, offer.name) for offer in offers.values()}
+    assert offered_tools == {
+        (server, name) for server, tool_names in listings.items() for name in tool_names
+    }
+    assert len(offered_tools) == len(offers)

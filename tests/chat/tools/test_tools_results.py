@@ -12,16 +12,16 @@ def text(content: str) -> TextContent:
     return TextContent(type="text", text=content)
 
 
-def test_texts_stand_one_below_the_other() -> None:
+def test_texts_are_joined_by_newlines() -> None:
     result = CallToolResult(content=[text("one"), text(""), text("two\n")])
     assert to_outcome(result) == ToolOutcome("one\n\ntwo\n")
 
 
-def test_a_result_without_anything_is_an_empty_text() -> None:
+def test_empty_result_is_an_empty_text() -> None:
     assert to_outcome(CallToolResult(content=[])) == ToolOutcome("")
 
 
-def test_an_error_begins_so() -> None:
+def test_error_result_has_an_error_prefix() -> None:
     result = CallToolResult(content=[text("no"), text("way")], is_error=True)
     assert to_outcome(result) == ToolOutcome("Error: no\nway", "error")
 
@@ -31,12 +31,12 @@ def test_an_error_may_be_structured() -> None:
     assert to_outcome(result) == ToolOutcome('Error: {"why":null}', "error")
 
 
-def test_structured_content_beside_a_text_is_the_same_said_twice() -> None:
+def test_structured_content_beside_a_text_is_ignored() -> None:
     result = CallToolResult(content=[text("3")], structured_content={"result": 3})
     assert to_outcome(result) == ToolOutcome("3")
 
 
-def test_structured_content_follows_what_is_no_text() -> None:
+def test_structured_content_follows_other_blocks() -> None:
     resource = TextResourceContents(uri="file:///x", text="inside")
     result = CallToolResult(
         content=[EmbeddedResource(type="resource", resource=resource)],

@@ -17,22 +17,27 @@ from django.apps import apps
 
 from chat_app.tools.servers import HttpServer
 from chat_app.tools.toolbox import toolbox
-from tests.chat.tools.tool_servers import forked, http_server, refused, toolbox_of
+from tests.chat.tools.tool_servers import (
+    forked_server,
+    http_server,
+    open_toolbox,
+    unreachable_server,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
-# Modules and functions that start processes, and the SDK that does.
-STARTS = re.compile(
+# Modules and functions that start processes, including the SDK.
+STARTS_PROCESS = re.compile(
     r"(subprocess|multiprocessing|pty|mcp)(\..*)?"
     r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawn\w*)"
     r"|asyncio\.(subprocess.*|create_subprocess_\w+)"
     r"|anyio\.(open_process|run_process)"
     r"|concurrent\.futures\.ProcessPoolExecutor"
 )
-# Modules that start our own server for tests, tell other processes of it, run a command that the
-# user has typed, or speak MCP as a server.
-OF_TESTS = ("process", "server_pool", "run", "mcp_server")
-EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
+# Modules that start our own server for tests, connect other processes to it, run a command that
+# the user typed, or speak MCP as a server.
+TESTING_MODULES = ("process", "server_pool", "run", "mcp_server")
+ALLOWED_MODULES = {f"scenarios_app/testing/{name}.py" for name in TESTING_MODULES} | {
     "mockllm_site/serve/workers.py",
     "scenarios_app/control/mcp/server.py",
     "scenarios_app/proof/program.py",
@@ -40,7 +45,7 @@ EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
 }
 
 
-def used(module: Path) -> Iterator[str]:
+def names_used(module: Path) -> Iterator[str]:
     """Return a module's imports and the dotted names that it uses."""
     for node in ast.walk(ast.parse(module.read_text())):
         match node:
@@ -52,18 +57,18 @@ def used(module: Path) -> Iterator[str]:
                 yield f"{owner}.{name}"
 
 
-def starters() -> dict[str, set[str]]:
-    found = {}
+def find_process_starters() -> dict[str, set[str]]:
+    starters_by_module = {}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            if names := {name for name in used(path) if STARTS.fullmatch(name)}:
-                found[str(path.relative_to(ROOT))] = names
-    return found
+            if names := {name for name in names_used(path) if STARTS_PROCESS.fullmatch(name)}:
+                starters_by_module[str(path.relative_to(ROOT))] = names
+    return starters_by_module
 
 
 def test_no_process_is_started_outside_the_tools() -> None:
-    inside = {name for name in starters() if name.startswith("chat_app/tools/")}
-    assert set(starters()) - inside == EXCEPT
+    inside = {name for name in find_process_starters() if name.startswith("chat_app/tools/")}
+    assert set(find_process_starters()) - inside == ALLOWED_MODULES
     assert "chat_app/tools/mcp.py" in inside
 
 
@@ -88,48 +93,48 @@ def test_no_shipped_fixture_names_a_command() -> None:
         assert not keys & {"command", "url", "env", "args"}
 
 
-async def test_a_profile_that_smuggles_a_command_in_runs_nothing(tmp_path: Path) -> None:
+async def test_command_in_a_profile_is_not_run(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    smuggled = {"command": ["touch", str(mark)]}
-    async with toolbox_of({"demo": refused()}) as tools:
-        for name in (smuggled, json.dumps(smuggled), f"touch {mark}", ["touch", str(mark)]):
+    injected = {"command": ["touch", str(mark)]}
+    async with open_toolbox({"demo": unreachable_server()}) as tools:
+        for name in (injected, json.dumps(injected), f"touch {mark}", ["touch", str(mark)]):
             assert await tools.available_tools([name]) == ()  # type: ignore[list-item]
             outcome = await tools.call([name], "x", arguments="{}")  # type: ignore[list-item]
             assert outcome.code == "NOT_FOUND"
     assert not mark.exists()
 
 
-async def test_of_a_name_that_no_server_has_the_log_speaks_once(
+async def test_unknown_server_name_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with toolbox_of({}) as tools:
+    async with open_toolbox({}) as tools:
         for _ in range(3):
             assert await tools.available_tools(["typo"]) == ()
     assert caplog.text.count("MCP server typo: there is none of this name") == 1
 
 
-async def test_a_server_sees_none_of_our_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_server_process_gets_no_variables_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECRET_KEY", "OPENAI_API_KEY", "DATABASE_URL", "MOCKLLM_CONTROL_TOKEN"):
         monkeypatch.setenv(name, "canary")
-    command = forked(environment=(("GIVEN", "1"),))
-    async with toolbox_of({"demo": command}) as tools:
+    command = forked_server(environment=(("GIVEN", "1"),))
+    async with open_toolbox({"demo": command}) as tools:
         outcome = await tools.call(["demo"], "variables", arguments="{}")
-    seen = set(outcome.text.split("\n"))
-    assert "GIVEN" in seen
+    variable_names = set(outcome.text.split("\n"))
+    assert "GIVEN" in variable_names
     # The C library adds some of these.
     allowed = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "GIVEN", "LC_CTYPE"}
-    assert seen <= allowed
+    assert variable_names <= allowed
 
 
 @contextmanager
-def answering(status: int, headers: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """A server that gives each request this answer, and the paths that it was asked for."""
-    asked: list[str] = []
+def fixed_response_server(status: int, headers: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Run an HTTP server with a fixed response; yield its URL and the list of requested paths."""
+    requested_paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            asked.append(self.path)
+            requested_paths.append(self.path)
             self.send_response(status)
             for name, value in {**headers, "Content-Length": "0"}.items():
                 self.send_header(name, value)
@@ -143,42 +148,42 @@ def answering(status: int, headers: dict[str, str]) -> Iterator[tuple[str, list[
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/mcp", asked
+        yield f"http://127.0.0.1:{server.server_port}/mcp", requested_paths
         server.shutdown()
         thread.join()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_to_elsewhere_is_not_followed(status: int) -> None:
+async def test_redirect_of_an_mcp_server_is_not_followed(status: int) -> None:
     with (
-        answering(200, {}) as (elsewhere, asked_there),
-        answering(status, {"Location": elsewhere}) as (url, asked),
+        fixed_response_server(200, {}) as (target_url, target_paths),
+        fixed_response_server(status, {"Location": target_url}) as (url, paths),
     ):
-        async with toolbox_of({"demo": HttpServer(url)}) as tools:
+        async with open_toolbox({"demo": HttpServer(url)}) as tools:
             outcome = await tools.call(["demo"], "add", arguments="{}")
     assert outcome.code == "SERVICE_UNAVAILABLE"
-    assert asked
-    assert asked_there == []
+    assert paths
+    assert target_paths == []
 
 
 @pytest.mark.parametrize("status", [200, 202, 401, 404, 500])
-async def test_a_server_that_speaks_no_mcp_cannot_be_reached(status: int) -> None:
-    with answering(status, {}) as (url, asked):
-        async with toolbox_of({"demo": HttpServer(url)}) as tools:
+async def test_server_without_mcp_is_unreachable(status: int) -> None:
+    with fixed_response_server(status, {}) as (url, paths):
+        async with open_toolbox({"demo": HttpServer(url)}) as tools:
             assert await tools.available_tools(["demo"]) == ()
-    assert asked
+    assert paths
 
 
 async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, refused().url)
+        monkeypatch.setenv(name, unreachable_server().url)
     with http_server() as server:
-        async with toolbox_of({"demo": HttpServer(server.url)}) as tools:
+        async with open_toolbox({"demo": HttpServer(server.url)}) as tools:
             outcome = await tools.call(["demo"], "echo", arguments='{"text": "direct"}')
     assert outcome.text == "direct"
 
 
-async def test_a_wrong_file_means_no_tools_and_an_error_that_keeps_it_to_the_log(
+async def test_invalid_servers_file_is_logged_and_hidden_from_the_model(
     settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "servers.json"
@@ -218,9 +223,9 @@ def test_missing_sdk_is_logged_once_if_a_server_is_named_and_at_each_call(
     path = tmp_path / "servers.json"
     path.write_text(servers)
     command = [sys.executable, "-P", "-c", WITHOUT_SDK, str(path) if servers else ""]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert process.stderr == ""
+    assert process.stdout.splitlines() == [
         *lines,
         "()",
         "()",

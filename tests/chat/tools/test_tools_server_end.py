@@ -43,7 +43,7 @@ def stop_after_a_tool_call(
     server: str, folder: Path, mcp_servers: Mapping[str, object] | None = None
 ) -> str:
     """Stop a server whose chat has called a tool of its MCP server `demo`; return its output."""
-    arguments, number = SERVERS[server]
+    arguments, signal_number = SERVERS[server]
     migrated_database.copy_to(folder / "db.sqlite3")
     variables = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
     variables |= {"MOCKLLM_ENV": "dev", "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3"}
@@ -66,9 +66,9 @@ def stop_after_a_tool_call(
     ) as process:
         try:
             wait_until_ready(process, port)
-            assert "tool_end" in chat(port) and "Three." in chat(port)
+            assert "tool_end" in send_tool_message(port) and "Three." in send_tool_message(port)
             # Like a terminal or process manager: the MCP server has its own session.
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
             # The output ends when the MCP server, which writes to it too, has ended.
             output, _ = process.communicate(timeout=SECONDS)
         finally:
@@ -90,7 +90,7 @@ def test_server_that_stops_with_an_open_mcp_server_prints_no_traceback(
 def test_mcp_server_that_ignores_the_end_of_its_input_does_not_outlive_the_server(
     server: str, tmp_path: Path
 ) -> None:
-    """It shares the output of the server, so reading that ends with the last of both."""
+    """Both processes share the output, so reading it ends when both have ended."""
     stubborn = [sys.executable, "-P", str(TOOL_SERVER), "--stubborn"]
     output = stop_after_a_tool_call(server, tmp_path, {"demo": {"command": stubborn}})
     assert "Traceback" not in output and "not closed" not in output, output
@@ -100,7 +100,7 @@ class SessionHandler(BaseHTTPRequestHandler):
     """An MCP server of the older protocol, which has sessions that clients end."""
 
     protocol_version = "HTTP/1.1"
-    ended: ClassVar[list[str]] = []
+    ended_sessions: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -125,7 +125,7 @@ class SessionHandler(BaseHTTPRequestHandler):
         self.reply(405)
 
     def do_DELETE(self) -> None:
-        self.ended.append(self.headers["Mcp-Session-Id"])
+        self.ended_sessions.append(self.headers["Mcp-Session-Id"])
         self.reply(200)
 
     def reply(self, status: int, value: object = None) -> None:
@@ -146,20 +146,20 @@ class SessionHandler(BaseHTTPRequestHandler):
 def test_server_that_stops_ends_its_session_at_an_http_mcp_server(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SessionHandler, "ended", [])
+    monkeypatch.setattr(SessionHandler, "ended_sessions", [])
     with ThreadingHTTPServer(("127.0.0.1", 0), SessionHandler) as http:
         http.daemon_threads = True
         threading.Thread(target=http.serve_forever, daemon=True).start()
         url = f"http://localhost:{http.server_port}/mcp"
         output = stop_after_a_tool_call(server, tmp_path, {"demo": {"url": url}})
         http.shutdown()
-    assert SessionHandler.ended == ["the-session"], output
+    assert SessionHandler.ended_sessions == ["the-session"], output
     assert "Traceback" not in output and "not closed" not in output, output
 
 
 def wait_until_ready(process: "subprocess.Popen[str]", port: int) -> None:
-    until = time.monotonic() + SECONDS
-    while process.poll() is None and time.monotonic() < until:
+    deadline = time.monotonic() + SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=SECONDS):
                 return
@@ -168,7 +168,7 @@ def wait_until_ready(process: "subprocess.Popen[str]", port: int) -> None:
     raise AssertionError("the server did not start")
 
 
-def chat(port: int) -> str:
+def send_tool_message(port: int) -> str:
     """Return the stream of one message that calls a tool."""
     body = {"client_id": "reader", "message": MESSAGE, "profile": "demo"}
     request = urllib.request.Request(

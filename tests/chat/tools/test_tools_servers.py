@@ -1,4 +1,4 @@
-"""The operator's file of MCP servers: what it may say, and the one error that names the place."""
+"""The operator's file of MCP servers: its format, and errors that name the place."""
 
 import json
 import sys
@@ -18,18 +18,18 @@ from tests.serving.processes.serve_process import failing, serving
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def servers_file(tmp_path: Path) -> Path:
     return tmp_path / "servers.json"
 
 
-def written(file: Path, content: Any) -> str:
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    return str(file)
+def write_servers(servers_file: Path, content: Any) -> str:
+    servers_file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(servers_file)
 
 
-def test_servers_are_commands_or_addresses(file: Path) -> None:
-    path = written(
-        file,
+def test_servers_are_commands_or_addresses(servers_file: Path) -> None:
+    path = write_servers(
+        servers_file,
         {
             "files": {
                 "command": ["npx", "-y", "server-files", ""],
@@ -46,8 +46,8 @@ def test_servers_are_commands_or_addresses(file: Path) -> None:
     }
 
 
-def test_a_file_may_name_none(file: Path) -> None:
-    assert read_servers(written(file, {})) == {}
+def test_file_without_servers_is_accepted(servers_file: Path) -> None:
+    assert read_servers(write_servers(servers_file, {})) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,56 +96,62 @@ def test_a_file_may_name_none(file: Path) -> None:
         ({"a": {"url": "http://x/\ny"}}, "a.url: expected http://HOST"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(file: Path, content: Any, error: str) -> None:
-    path = written(file, content)
-    with pytest.raises(ServersError) as caught:
+def test_invalid_file_is_refused_with_the_place(
+    servers_file: Path, content: Any, error: str
+) -> None:
+    path = write_servers(servers_file, content)
+    with pytest.raises(ServersError) as raised:
         read_servers(path)
-    assert str(caught.value).startswith(f"{path}: {error}")
-    assert "\n" not in str(caught.value)
+    assert str(raised.value).startswith(f"{path}: {error}")
+    assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ServersError, match=r"cannot be read \(No such file"):
         read_servers(str(tmp_path / "none.json"))
     with pytest.raises(ServersError, match=r"cannot be read \(Is a directory"):
         read_servers(str(tmp_path))
 
 
-def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
-    file.write_bytes(b"\xff\xfe\x00{")
+def test_binary_file_is_refused(servers_file: Path) -> None:
+    servers_file.write_bytes(b"\xff\xfe\x00{")
     with pytest.raises(ServersError, match="not valid JSON"):
-        read_servers(str(file))
+        read_servers(str(servers_file))
 
 
 @pytest.mark.parametrize("mode", ["dev", "test"])
-def test_without_a_file_there_is_the_bundled_server(settings: Any, mode: str) -> None:
+def test_bundled_server_is_the_default(settings: Any, mode: str) -> None:
     settings.MCP_SERVERS, settings.MOCKLLM_ENV = "", mode
     assert named_servers() == {
         "demo": CommandServer((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
     }
 
 
-def test_without_a_file_prod_has_no_server(settings: Any) -> None:
+def test_prod_has_no_default_server(settings: Any) -> None:
     settings.MCP_SERVERS, settings.MOCKLLM_ENV = "", "prod"
     assert named_servers() == {}
 
 
-def test_a_file_takes_the_place_of_the_bundled_server(settings: Any, file: Path) -> None:
-    settings.MCP_SERVERS = written(file, {"mine": {"command": ["x"]}})
+def test_file_replaces_the_bundled_server(settings: Any, servers_file: Path) -> None:
+    settings.MCP_SERVERS = write_servers(servers_file, {"mine": {"command": ["x"]}})
     named_servers()
     assert named_servers() == {"mine": CommandServer(("x",))}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8:80", "[::1]:8080", "localhost:9"])
-def test_test_mode_may_ask_this_machine(settings: Any, file: Path, host: str) -> None:
+def test_local_http_servers_are_allowed_in_test_mode(
+    settings: Any, servers_file: Path, host: str
+) -> None:
     settings.MOCKLLM_ENV = "test"
-    settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
+    settings.MCP_SERVERS = write_servers(servers_file, {"a": {"url": f"http://{host}/mcp"}})
     assert named_servers() == {"a": HttpServer(f"http://{host}/mcp")}
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "example.com", "localhost.example.com", "[::2]"])
-def test_test_mode_asks_no_other_machine(settings: Any, file: Path, host: str) -> None:
-    settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
+def test_remote_http_servers_are_refused_in_test_mode(
+    settings: Any, servers_file: Path, host: str
+) -> None:
+    settings.MCP_SERVERS = write_servers(servers_file, {"a": {"url": f"http://{host}/mcp"}})
     settings.MOCKLLM_ENV = "test"
     with pytest.raises(ServersError, match=r"a\.url: in test mode, only servers of this machine"):
         named_servers()
@@ -153,8 +159,8 @@ def test_test_mode_asks_no_other_machine(settings: Any, file: Path, host: str) -
     named_servers()
 
 
-def test_serve_does_not_start_with_a_wrong_file_and_says_why_in_one_line(tmp_path: Path) -> None:
-    path = written(tmp_path / "servers.json", {"files": {"command": "rm -rf"}})
+def test_serve_refuses_an_invalid_file_with_one_line(tmp_path: Path) -> None:
+    path = write_servers(tmp_path / "servers.json", {"files": {"command": "rm -rf"}})
     code, out, err = failing(tmp_path, warm=True, MCP_SERVERS=path)
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].endswith(
@@ -162,8 +168,8 @@ def test_serve_does_not_start_with_a_wrong_file_and_says_why_in_one_line(tmp_pat
     )
 
 
-def test_serve_starts_with_a_good_file_and_starts_no_server_yet(tmp_path: Path) -> None:
-    path = written(tmp_path / "servers.json", {"files": {"command": ["touch", "started"]}})
+def test_serve_starts_no_mcp_server_at_its_start(tmp_path: Path) -> None:
+    path = write_servers(tmp_path / "servers.json", {"files": {"command": ["touch", "started"]}})
     with serving(tmp_path, MCP_SERVERS=path) as server:
         code, _, _ = server.end()
     assert code == 0

@@ -1,4 +1,4 @@
-"""The bundled MCP server with more tools, of the kinds that only a test has a use for."""
+"""The bundled MCP server with additional tools for tests."""
 
 import os
 import signal
@@ -24,46 +24,46 @@ from chat_app.tools.demo_server import demo_server, main
 
 def tool_server() -> MCPServer[None]:
     server = demo_server()
-    seen = {"started": anyio.Event(), "cancelled": anyio.Event()}
+    hang_events = {"started": anyio.Event(), "cancelled": anyio.Event()}
 
     @server.tool()
     async def hang() -> str:
-        """Is never through, and notices when it is cancelled."""
-        seen["started"].set()
+        """Never returns; records its start and its cancellation."""
+        hang_events["started"].set()
         try:
             await anyio.sleep_forever()
         except BaseException:
-            seen["cancelled"].set()
+            hang_events["cancelled"].set()
             raise
         return "never"
 
     @server.tool()
-    async def until(what: Literal["started", "cancelled"]) -> str:
-        """Waits until `hang` was, and forgets it."""
-        await seen[what].wait()
-        seen[what] = anyio.Event()
-        return what
+    async def wait_for_hang(state: Literal["started", "cancelled"]) -> str:
+        """Waits until `hang` was started or cancelled, then resets that state."""
+        await hang_events[state].wait()
+        hang_events[state] = anyio.Event()
+        return state
 
     numbers = count(1)
 
     @server.tool()
     def next_number() -> int:
-        """Gives another one each time."""
+        """Returns 1, 2, 3 and so on."""
         return next(numbers)
 
     @server.tool()
     def explode() -> str:
-        """Fails as a tool does that was not written well."""
+        """Raises an unexpected exception."""
         raise ValueError("a detail that stays at the server")
 
     @server.tool()
     def variables() -> list[str]:
-        """The names of its environment's variables."""
+        """Returns the names of the environment variables."""
         return sorted(os.environ)
 
     @server.tool()
     def pieces() -> CallToolResult:
-        """One of each kind of content."""
+        """Returns one block of each content type."""
         return CallToolResult(
             content=[
                 TextContent(type="text", text="first"),
@@ -82,12 +82,12 @@ def tool_server() -> MCPServer[None]:
 
     @server.tool()
     def structured() -> CallToolResult:
-        """No text at all."""
+        """Returns structured content without text."""
         return CallToolResult(content=[], structured_content={"city": "Zürich", "degrees": [1, 2]})
 
     @server.tool()
     async def grow(name: str, context: Context) -> str:
-        """Has one more tool from now on, and says so."""
+        """Adds a tool and notifies clients."""
         server.add_tool(lambda: "grown", name=name, description="A new one.")
         await context.notify_tools_changed()
         return name
@@ -95,8 +95,8 @@ def tool_server() -> MCPServer[None]:
     return server
 
 
-def stay() -> None:
-    """Ignore what should end the server: its standard input has ended by now."""
+def ignore_termination() -> None:
+    """Ignore SIGTERM and never end, after standard input has ended."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         signal.pause()
@@ -108,4 +108,4 @@ if __name__ == "__main__":
         sys.argv.remove("--stubborn")
     main(tool_server())
     if stubborn:
-        stay()
+        ignore_termination()

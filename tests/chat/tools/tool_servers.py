@@ -1,4 +1,4 @@
-"""MCP servers for tests, in the three ways to be reached, and what is left of them."""
+"""MCP servers for tests, in process, over stdio and over HTTP, and checks of leaked resources."""
 
 import asyncio
 import contextlib
@@ -22,19 +22,19 @@ from tests.chat.tools.tool_server import tool_server
 from tests.support import fork_server
 
 SCRIPT = Path(__file__).with_name("tool_server.py")
-# A new process, which tests may kill or stop.
-ANEW = CommandServer((sys.executable, "-P", str(SCRIPT)))
+# Starts a new Python process, which tests may kill or stop.
+NEW_PROCESS_SERVER = CommandServer((sys.executable, "-P", str(SCRIPT)))
 READY_SECONDS = 60.0
 
 
-def forked(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> CommandServer:
-    """A server that is a process, forked from a warm one."""
+def forked_server(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> CommandServer:
+    """Return a stdio server whose process is forked from a warm one."""
     return CommandServer((fork_server.python(), "-P", str(SCRIPT), *options), environment)
 
 
 @dataclass(frozen=True)
 class HttpToolServer:
-    """A server that has said where it is."""
+    """A running HTTP server process and its URL."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -50,7 +50,7 @@ class HttpToolServer:
 
 @contextmanager
 def http_server(port: int = 0) -> Iterator[HttpToolServer]:
-    """A process that speaks HTTP on a free port."""
+    """Run the tool server over HTTP, on a free port by default."""
     process = subprocess.Popen(
         [fork_server.python(), "-P", str(SCRIPT), "--http", "--port", str(port)],
         stdout=subprocess.PIPE,
@@ -72,43 +72,43 @@ def http_server(port: int = 0) -> Iterator[HttpToolServer]:
 
 
 @asynccontextmanager
-async def in_process(
+async def connect_in_process(
     server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
 ) -> AsyncIterator[McpConnection]:
-    """A connection to a server of this process and event loop, whatever is named."""
+    """Connect to a server in this process and event loop; `server` is ignored."""
     async with Client(tool_server(), cache=None) as client:
         yield McpConnection(client, changed=changed)
 
 
 @asynccontextmanager
-async def toolbox_of(
+async def open_toolbox(
     servers: Mapping[str, Server], *, connect: Connect | None = None
 ) -> AsyncIterator[McpToolbox]:
-    """A toolbox with these servers, closed at the end."""
-    tools = McpToolbox(servers=lambda: servers, connect=connect)
+    """Yield a toolbox with these servers and close it at the end."""
+    toolbox = McpToolbox(servers=lambda: servers, connect=connect)
     try:
-        yield tools
+        yield toolbox
     finally:
-        await tools.close()
+        await toolbox.close()
 
 
-def refused() -> HttpServer:
-    """An address at which nobody answers."""
+def unreachable_server() -> HttpServer:
+    """Return a server whose address refuses connections."""
     return HttpServer("http://127.0.0.1:1/mcp")
 
 
-def children() -> set[int]:
-    """The processes that this one has started and not reaped."""
-    found: set[int] = set()
+def child_pids() -> set[int]:
+    """Return the ids of child processes that are not reaped."""
+    pids: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
         # A thread can end between listing the folder and reading it.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found |= {int(pid) for pid in (task / "children").read_text().split()}
-    return found
+            pids |= {int(pid) for pid in (task / "children").read_text().split()}
+    return pids
 
 
 def open_files() -> Counter[str]:
-    """How many pipes and sockets this process has open."""
+    """Count the open pipes and sockets of this process."""
     targets = []
     for entry in Path("/proc/self/fd").iterdir():
         try:
@@ -120,7 +120,7 @@ def open_files() -> Counter[str]:
 
 
 async def eventually(condition: Callable[[], bool], *, seconds: float = 30) -> None:
-    """Wait for what the kernel does in its own time: there is no event for it."""
+    """Poll a condition for which there is no event to wait for."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)

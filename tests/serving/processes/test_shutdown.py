@@ -15,7 +15,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.chat.scripts import ENDLESS, calls
+from tests.chat.scripts import ENDLESS, call_tool
 from tests.serving.pipelines import chat, scenario
 from tests.serving.processes.serve_process import Serving, serving, written
 from tests.support import migrated_database
@@ -24,7 +24,7 @@ PASSWORD = "a-password-of-tests"
 RESTARTING = 1012
 INTERRUPTED = ("error", "SERVICE_UNAVAILABLE", "interrupted")
 WIRE = {"match": {"model": "wire"}, "consume": False, "produce": ENDLESS}
-TOOL = {"match": {"model": "gpt-4o"}, "consume": False, "produce": calls("slow", seconds=600)}
+TOOL = {"match": {"model": "gpt-4o"}, "consume": False, "produce": call_tool("slow", seconds=600)}
 
 
 @dataclass

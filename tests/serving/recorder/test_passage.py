@@ -51,7 +51,7 @@ async def test_a_whole_answer_passes_with_its_status_and_headers() -> None:
     assert (status, body, headers["x-request-id"]) == (201, JSON, "req_1")
     assert headers["content-length"] == str(len(JSON))
     assert upstream.heads[0].startswith("POST /v1/chat/completions HTTP/1.1")
-    assert sent["authorization"] == f"Bearer {KEY}" and sent["host"] == upstream.place
+    assert sent["authorization"] == f"Bearer {KEY}" and sent["host"] == upstream.address
     (one,) = kept(playing)
     assert (one.response.status, one.response.body) == (201, JSON)
     assert one.request.url == "/v1/chat/completions" and json.loads(one.request.body)["model"]
@@ -82,7 +82,7 @@ async def test_a_streams_pieces_pass_one_by_one_while_it_goes_on() -> None:
             assert answer.reply.status == 200
             assert await anext(pieces) == EVENTS[0]
         # The client has left: the upstream's connection is closed too.
-        await asyncio.wait_for(upstream.gone.wait(), 30)
+        await asyncio.wait_for(upstream.client_closed.wait(), 30)
     (one,) = kept(playing)
     assert one.response.body == EVENTS[0] and not one.response.cut
     assert "client left" in one.notes[0]
@@ -176,7 +176,7 @@ async def test_no_answer_is_one_error_in_the_providers_envelope(
         got, headers, body = await playing.ask(claude())
         assert len(upstream.heads) == 1
     message = json.loads(body)["error"]["message"]
-    assert got == status and said in message and upstream.place in message
+    assert got == status and said in message and upstream.address in message
     assert headers["x-should-retry"] == "false"
     ended = playing.recording.wait_for_result(seconds=0)
     assert ended.interactions == () and said in ended.problems[0]
@@ -222,7 +222,7 @@ async def test_a_name_that_leads_inside_is_refused(
 async def test_request_that_a_step_answers_is_not_forwarded() -> None:
     known = scenario("s", says("Hi", match={"messages": [{"contains": "known"}]}))
     async with recorded(whole()) as (upstream, playing):
-        playing = Recorded(upstream.place, known)
+        playing = Recorded(upstream.address, known)
         _, _, body = await playing.ask(chat("a known thing"))
         assert b"Hi" in body and upstream.heads == []
         await playing.ask(chat("another"))
@@ -233,7 +233,7 @@ async def test_request_that_a_step_answers_is_not_forwarded() -> None:
 async def test_a_catch_all_answers_nothing_that_is_recorded() -> None:
     all_of_it = scenario("test-mode", says("lorem", match={}), priority=-1000)
     async with recorded(whole()) as (upstream, _):
-        playing = Recorded(upstream.place, all_of_it)
+        playing = Recorded(upstream.address, all_of_it)
         _, _, body = await playing.ask(chat())
     assert body == JSON
 
@@ -313,7 +313,9 @@ async def test_cassettes_are_given_again_after_an_outage() -> None:
 async def test_compressed_body_that_ends_too_soon_is_not_read_as_whole() -> None:
     half = gzip.compress(JSON)[:-9]
     async with raw_provider(whole(half, b"content-encoding: gzip")) as upstream:
-        out = Outgoing("openai", "GET", f"http://{upstream.place}/v1/models", (), b"", "/v1/models")
+        out = Outgoing(
+            "openai", "GET", f"http://{upstream.address}/v1/models", (), b"", "/v1/models"
+        )
         async with open_response(out, seconds=20) as response:
             with pytest.raises(UpstreamFailed, match="cannot be read: its compressed body is cut"):
                 await read_whole(response, out, most=1_000)
@@ -416,7 +418,7 @@ async def test_a_recording_of_one_session_leaves_others_alone() -> None:
 
 async def test_a_recording_with_its_own_upstreams_sends_nothing_elsewhere() -> None:
     async with recorded(whole()) as (upstream, playing):
-        playing.recording.upstreams = {"anthropic": f"http://{upstream.place}"}
+        playing.recording.upstreams = {"anthropic": f"http://{upstream.address}"}
         status, _, _ = await playing.ask(chat())
         assert (status, upstream.heads) == (404, [])
     (problem,) = playing.recording.problems
@@ -426,7 +428,7 @@ async def test_a_recording_with_its_own_upstreams_sends_nothing_elsewhere() -> N
 async def test_an_empty_key_leaves_the_clients_own() -> None:
     keys = {"openai": REAL, "azure": ""}
     async with recorded(whole(), keys=keys) as (upstream, playing):
-        playing.recording.upstreams = {"azure": f"http://{upstream.place}"}
+        playing.recording.upstreams = {"azure": f"http://{upstream.address}"}
         path = "/openai/deployments/d/chat/completions"
         await playing.ask(Call("POST", path, {}, {"authorization": f"Bearer {KEY}"}, chat().body))
         assert upstream.headers()["authorization"] == f"Bearer {KEY}"

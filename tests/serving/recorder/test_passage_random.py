@@ -184,8 +184,8 @@ async def passes(sent: Sent) -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, said: problems.append(said))
     call = chat(stream=sent.streams, headers={"accept-encoding": "gzip, deflate"})
     async with raw_provider(*sent.pieces) as upstream:
-        heard = await directly(upstream.place, call)
-        playing = Recorded(upstream.place)
+        heard = await directly(upstream.address, call)
+        playing = Recorded(upstream.address)
         answer, body = await played(playing, call)
     ended = playing.recording.wait_for_result(seconds=0)
     (entry,) = playing.journal

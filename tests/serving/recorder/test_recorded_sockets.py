@@ -189,7 +189,7 @@ async def test_provider_without_a_websocket_gets_the_request_over_http(
     head = HEAD + b"content-type: text/event-stream\r\nconnection: close\r\n"
     whole = head + b"content-length: %d\r\n\r\n" % len(event) + event
     async with raw_provider(whole) as upstream:
-        playing = Recorded(upstream.place)
+        playing = Recorded(upstream.address)
         monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
         async with serving(monkeypatch) as port, connected(port) as client:
             for _ in range(2):

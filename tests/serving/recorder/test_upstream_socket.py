@@ -145,7 +145,7 @@ async def test_large_and_unreadable_messages_and_pings_do_no_harm() -> None:
 
 async def test_provider_without_a_websocket_opens_none() -> None:
     async with raw_provider(whole(b"{}", status=b"426 Upgrade Required")) as upstream:
-        port = int(upstream.place.rpartition(":")[2])
+        port = int(upstream.address.rpartition(":")[2])
         assert not await UpstreamSocket(ResponsesSocket({})).open(outgoing(port), seconds=5)
 
 

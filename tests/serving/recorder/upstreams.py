@@ -49,7 +49,7 @@ async def recorded(
 ) -> AsyncIterator[tuple[RawProvider, Recorded]]:
     """An upstream that answers with these pieces, and a pipeline that passes on to it."""
     async with raw_provider(*pieces, hold=hold) as upstream:
-        yield upstream, Recorded(upstream.place, **how)
+        yield upstream, Recorded(upstream.address, **how)
 
 
 __all__ = ["KEY", "RawProvider"]

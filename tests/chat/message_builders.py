@@ -1,4 +1,4 @@
-"""Conversations of the past, in few words."""
+"""Builders for earlier messages of a conversation."""
 
 from collections.abc import Sequence
 
@@ -27,8 +27,8 @@ def answer(number: int, text: str = "") -> PromptMessage:
     return PromptMessage(number, (AssistantTurn((TextPart(text or f"answer {number}"),)),))
 
 
-def looked_up(number: int, result: str = "Sunny") -> PromptMessage:
-    """An answer of two rounds: a tool call with its result, then a text."""
+def answer_with_tool(number: int, result: str = "Sunny") -> PromptMessage:
+    """Return an answer of two rounds: a tool call with its result, then a text."""
     call = ToolCall(f"call_{number}", "weather", '{"city":"Paris"}')
     return PromptMessage(
         number,
@@ -40,7 +40,7 @@ def looked_up(number: int, result: str = "Sunny") -> PromptMessage:
     )
 
 
-def talk(count: int, *, first: int = 1, size: int = 40) -> list[PromptMessage]:
+def alternating_messages(count: int, *, first: int = 1, size: int = 40) -> list[PromptMessage]:
     """Return `count` alternating messages of `size` characters each."""
     return [
         (user if number % 2 else answer)(number, f"message {number} ".ljust(size, "x"))
@@ -67,13 +67,13 @@ def plan(
     )
 
 
-def texts(turns: Sequence[Turn]) -> list[str]:
-    """The first word and number of each turn: `message 1`; a summary is its own text."""
-    all_texts = []
+def turn_labels(turns: Sequence[Turn]) -> list[str]:
+    """Return a label for each turn: `message 1`, the text of a summary, or the class name."""
+    labels = []
     for turn in turns:
         match turn:
             case UserTurn(text) | AssistantTurn((TextPart(text), *_)):
-                all_texts.append(" ".join(text.split()[:2]) if text.startswith("message") else text)
+                labels.append(" ".join(text.split()[:2]) if text.startswith("message") else text)
             case _:
-                all_texts.append(type(turn).__name__)
-    return all_texts
+                labels.append(type(turn).__name__)
+    return labels

@@ -29,11 +29,11 @@ class Chat:
     client_id: str = "reader"
 
     async def script(self, *documents: Mapping[str, Any]) -> None:
-        """Scenarios that the mock answers from."""
+        """Load scenarios that the mock answers from."""
         await in_database(lambda: load(load_documents({"scenarios": list(documents)})))
 
-    async def says(self, *texts: str, **produce: Any) -> None:
-        """Let the mock give these answers, one after another."""
+    async def script_texts(self, *texts: str, **produce: Any) -> None:
+        """Load one scenario whose steps answer with these texts in order."""
         await self.script(scenario(*({"text": text, **produce} for text in texts)))
 
     async def profile(self, **values: Any) -> ModelProfile:
@@ -54,15 +54,15 @@ class Chat:
         return await send_message(options.pop("conversation_id"), text, profile, **options)
 
 
-class Scripted:
-    """A client that says what it is told to, after `asked` was awaited with the request."""
+class ScriptedClient:
+    """A provider client that yields fixed events after awaiting `on_request`."""
 
     def __init__(self, events: Sequence[ProviderEvent | Exception], on_request: OnRequest) -> None:
         self._events = events
-        self._asked = on_request
+        self._on_request = on_request
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        await self._asked(request)
+        await self._on_request(request)
         for event in self._events:
             if isinstance(event, Exception):
                 raise event
@@ -72,28 +72,29 @@ class Scripted:
         pass
 
 
-def scripted(
+def script_client(
     monkeypatch: pytest.MonkeyPatch,
     *events: ProviderEvent | Exception | str,
     on_request: OnRequest | None = None,
 ) -> None:
-    """Have every client say these events: for what no provider can be brought to do on time.
-    One that is text alone says it and finishes."""
-    script: list[ProviderEvent | Exception] = []
-    for event in events:
-        script += [TextPart(event), Finished("stop")] if isinstance(event, str) else [event]
+    """Replace every provider client by one that yields these events.
 
-    async def nothing(_: ModelRequest) -> None:
+    A string stands for its text and the end of the answer. For timing that a mock cannot script."""
+    event_script: list[ProviderEvent | Exception] = []
+    for event in events:
+        event_script += [TextPart(event), Finished("stop")] if isinstance(event, str) else [event]
+
+    async def ignore_request(_: ModelRequest) -> None:
         pass
 
-    def client(profile: ModelProfile, *, session: str) -> Scripted:
-        return Scripted(script, on_request or nothing)
+    def create_client(profile: ModelProfile, *, session: str) -> ScriptedClient:
+        return ScriptedClient(event_script, on_request or ignore_request)
 
-    monkeypatch.setattr("chat_app.runs.answer.get_client", client)
+    monkeypatch.setattr("chat_app.runs.answer.get_client", create_client)
 
 
 def scenario(*answers: Mapping[str, Any], name: str = "talk", **values: Any) -> dict[str, Any]:
-    """A scenario that gives these answers, one after another."""
+    """Return a scenario whose steps give these answers in order."""
     return {"name": name, "steps": [{"produce": answer} for answer in answers], **values}
 
 

@@ -1,4 +1,4 @@
-"""A provider's client and the mock that answers it, over a socket or in process."""
+"""The mock as a provider, with clients that call it over a socket or in process."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ class ReceivedAnswer:
 
     @property
     def calls(self) -> dict[str, tuple[str, str]]:
-        """Names and arguments by id."""
+        """Return the names and arguments of tool calls by id."""
         calls: dict[str, tuple[str, str]] = {}
         for event in self.events:
             match event:
@@ -75,7 +75,7 @@ class ReceivedAnswer:
 
     @property
     def finished(self) -> Finished:
-        """The one `Finished`, which is last."""
+        """Return the `Finished` event, asserting that it is the last and only one."""
         assert self.error is None, self.error.__cause__
         kinds = [type(event) for event in self.events]
         assert kinds.count(Finished) == 1
@@ -84,8 +84,8 @@ class ReceivedAnswer:
         return last
 
     @property
-    def failed(self) -> tuple[str, str]:
-        """Code and message of the error; nothing was finished."""
+    def failure(self) -> tuple[str, str]:
+        """Return the error's code and message, asserting that no `Finished` came."""
         assert self.error is not None
         assert not any(isinstance(event, Finished) for event in self.events)
         return self.error.code, self.error.message
@@ -104,18 +104,22 @@ async def receive(
     return received
 
 
-def ask(client: SdkClient, model_request: ModelRequest) -> ReceivedAnswer:
-    async def once() -> ReceivedAnswer:
+def receive_once(client: SdkClient, model_request: ModelRequest) -> ReceivedAnswer:
+    """Receive one answer on a new event loop and close the client."""
+
+    async def receive_and_close() -> ReceivedAnswer:
         try:
             return await receive(client, model_request)
         finally:
             await client.aclose()
 
-    return asyncio.run(once())
+    return asyncio.run(receive_and_close())
 
 
 @dataclass
-class Way:
+class MockProvider:
+    """The mock as a provider; `in_process` tells whether clients reach it without a socket."""
+
     live: Live
     settings: Any
     in_process: bool
@@ -129,53 +133,53 @@ class Way:
             columns = {"base_url": base, "api_key_env": KEY_VARIABLE, **columns}
         return get_client(profile(provider_id, **columns), session=self.session)
 
-    def ask(self, provider_id: str = "openai", *turns: Turn, **fields: Any) -> ReceivedAnswer:
-        """One call by a client of its own, on a loop of its own."""
-        return ask(self.client(provider_id), request(*turns, **fields))
+    def call(self, provider_id: str = "openai", *turns: Turn, **fields: Any) -> ReceivedAnswer:
+        """Make one call with a new client on a new event loop."""
+        return receive_once(self.client(provider_id), request(*turns, **fields))
 
     @property
     def mock_session(self) -> str:
         return self.session if self.in_process else self.live.session
 
-    def rows(self) -> list[ServedRequest]:
-        """The journal of this test's calls."""
+    def journal_rows(self) -> list[ServedRequest]:
+        """Return the journal rows of this test's calls."""
         assert journal.flush()
         return list(ServedRequest.objects.filter(session=self.mock_session).order_by("pk"))
 
     async def counters(self) -> Mapping[str, int]:
         return (await services().state.read(self.mock_session)).counters
 
-    def rows_when(self, count: int) -> list[ServedRequest]:
-        """The journal once it has so many: over a socket, a server needs its time to notice."""
-        until = time.monotonic() + 30
-        while len(rows := self.rows()) < count and time.monotonic() < until:
+    def wait_for_rows(self, count: int) -> list[ServedRequest]:
+        """Return the journal rows once there are `count`; closed sockets are journaled later."""
+        deadline = time.monotonic() + 30
+        while len(rows := self.journal_rows()) < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return rows
 
-    def bodies(self) -> list[dict[str, Any]]:
-        return [json.loads(row.request_body) for row in self.rows()]
+    def request_bodies(self) -> list[dict[str, Any]]:
+        return [json.loads(row.request_body) for row in self.journal_rows()]
 
 
-def over_a_socket(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Way:
-    """As outside test mode, with the live server in the provider's place."""
+def connect_over_socket(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> MockProvider:
+    """Return the live server as a provider outside test mode."""
     settings.MOCKLLM_ENV = "dev"
     settings.CHAT_ALLOWED_HOSTS = [f"127.0.0.1:{live.port}"]
     monkeypatch.setenv(KEY_VARIABLE, live.key)
-    return Way(live, settings, in_process=False)
+    return MockProvider(live, settings, in_process=False)
 
 
 @pytest.fixture(params=["socket", "in process"])
-def way(
+def mock_provider(
     request: pytest.FixtureRequest,
     live: Live,
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Way]:
+) -> Iterator[MockProvider]:
     if request.param == "socket":
-        yield over_a_socket(live, settings, monkeypatch)
+        yield connect_over_socket(live, settings, monkeypatch)
     else:
-        yield Way(live, settings, in_process=True)
+        yield MockProvider(live, settings, in_process=True)
 
 
-def texts(*events_sent: str) -> tuple[TextPart, ...]:
-    return tuple(map(TextPart, events_sent))
+def text_parts(*contents: str) -> tuple[TextPart, ...]:
+    return tuple(map(TextPart, contents))
