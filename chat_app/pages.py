@@ -12,7 +12,7 @@ from chat_app.comparisons import leaderboard
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
 from chat_app.ranking import MEAN_SCORE, ProfileRank
-from mockllm_site.kit.api.access import CHATS, local_or_logged_in
+from mockllm_site.kit.api.access import CHAT_PERMISSION, local_or_logged_in
 
 # In units of the chart.
 _CHART_WIDTH, _MARK_WIDTH = 200.0, 4.0
@@ -21,7 +21,7 @@ _MARGIN = 25.0
 
 @require_safe
 @never_cache
-@local_or_logged_in(CHATS)
+@local_or_logged_in(CHAT_PERMISSION)
 def chat_page(request: HttpRequest) -> HttpResponse:
     """Render the playground, which uses the chat API."""
     default = default_profile()

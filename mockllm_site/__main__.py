@@ -1,4 +1,4 @@
-"""`mockllm …` and `python -m mockllm_site …`: our commands and Django's."""
+"""The program `mockllm`, also `python -m mockllm_site`: runs our commands and Django's."""
 
 import gc
 import sys
@@ -24,14 +24,14 @@ WITHOUT_SETTINGS = {
     "healthcheck": "mockllm_site.serve.healthcheck",
 }
 # Commands about scenarios, which work with the settings of a light server.
-LIGHT = (
+LIGHT_COMMANDS = (
     *("check_scenarios", "coverage", "export_scenarios", "import", "load_scenarios", "play"),
     *("schema", "skill", "verdict"),
 )
 
 
 def main() -> None:
-    """Run the command that `sys.argv` names; only commands in WITHOUT_SETTINGS load no settings."""
+    """Run the command that `sys.argv` names; load the settings unless it is in WITHOUT_SETTINGS."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")
@@ -65,9 +65,9 @@ def main() -> None:
 
 
 def is_light(arguments: Sequence[str]) -> bool:
-    """Return True if a command needs neither the chat nor the admin nor the pages."""
+    """Return True if a command runs with the settings of a light server: no chat, admin, pages."""
     command = arguments[0] if arguments else ""
-    return "--light" in arguments if command == "serve" else command in LIGHT
+    return "--light" in arguments if command == "serve" else command in LIGHT_COMMANDS
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The admin's routes, apart from the others: Django imports them with the first that is wanted."""
+"""The admin's routes, a module of their own: Django imports it at the first request for one."""
 
 from django.contrib import admin
 

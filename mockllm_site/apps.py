@@ -1,4 +1,4 @@
-"""Names the project for Django, which finds commands, templates and checks through it."""
+"""The Django app of the project: its commands and templates, and handlers of signals."""
 
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created

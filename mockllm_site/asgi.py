@@ -1,4 +1,4 @@
-"""The ASGI application that any server can run: who answers what."""
+"""The ASGI application, for any server: passes connections to the mock or to Django's pages."""
 
 import sys
 from typing import cast

@@ -1,4 +1,4 @@
-"""The command line: Django's, with our commands first, and one line for each error of its user."""
+"""Django's command line, with our commands first and a one-line message for each user error."""
 
 import gc
 import os
@@ -25,16 +25,16 @@ from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
-from mockllm_site.kit.setting_kinds import EXTRA
+from mockllm_site.kit.setting_kinds import MISSING_PACKAGE
 from mockllm_site.serve import database
 
 # Our commands whose models are missing in a light server.
-NOT_LIGHT = frozenset({"chat", "export_traces", "prune", "trace_scenario"})
+FULL_SERVER_COMMANDS = frozenset({"chat", "export_traces", "prune", "trace_scenario"})
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
-FIRST = "serve"
-WIDTH = 79
+FIRST_COMMAND = "serve"
+LINE_CHARS = 79
 # Commands of Django and its apps that cannot work here, with the reason.
-REPLACED = {
+UNUSABLE = {
     "collectstatic": "nothing to collect: the server sends static files from its packages",
     "generateschema": "use `mockllm spectacular`, which writes the API's OpenAPI document",
     "sendtestemail": "mockllm sends no mail",
@@ -42,24 +42,24 @@ REPLACED = {
 
 
 class CommandLine(ManagementUtility):
-    """Runs the command that its arguments name; the first of them is the program's own name."""
+    """Runs the command that its arguments name; the first argument is the program's name."""
 
     def main_help_text(self, commands_only: bool = False) -> str:
         """Return the overview of all commands; with `commands_only`, their names alone."""
         return super().main_help_text(commands_only=True) if commands_only else overview()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
-        """Return a command that reports errors in one line; exit if the name is unknown."""
+        """Return a command that reports errors in one line; exit for an unknown or unusable one."""
         commands = get_commands()
         if subcommand not in commands:
             option = subcommand.startswith("-")
             near = [] if option else get_close_matches(subcommand, commands, n=1)
             suggestion = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
-        if settings.MOCKLLM_LIGHT and subcommand in NOT_LIGHT:
+        if settings.MOCKLLM_LIGHT and subcommand in FULL_SERVER_COMMANDS:
             sys.exit(f"mockllm: {subcommand}: {_light_hint()}")
-        if subcommand in REPLACED:
-            sys.exit(f"mockllm: {subcommand}: {REPLACED[subcommand]}")
+        if subcommand in UNUSABLE:
+            sys.exit(f"mockllm: {subcommand}: {UNUSABLE[subcommand]}")
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
@@ -79,8 +79,10 @@ class CommandLine(ManagementUtility):
 def overview() -> str:
     """Return the help text: our commands with a summary each, and the names of Django's."""
     apps = get_commands()
-    ours = sorted((name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST, n))
-    others = sorted(set(apps) - set(ours) - set(REPLACED))
+    ours = sorted(
+        (name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST_COMMAND, n)
+    )
+    others = sorted(set(apps) - set(ours) - set(UNUSABLE))
     lines = [f"  {name:<17} {_summary_of(name, apps[name])}" for name in ours]
     return "\n".join(
         [
@@ -92,21 +94,21 @@ def overview() -> str:
             *lines,
             "",
             "Django's:",
-            fill(", ".join(others), WIDTH, initial_indent="  ", subsequent_indent="  "),
+            fill(", ".join(others), LINE_CHARS, initial_indent="  ", subsequent_indent="  "),
         ]
     )
 
 
 def _summary_of(name: str, app: str | BaseCommand) -> str:
-    """Return a command's summary; on a light server without this command, the reason for that."""
-    if settings.MOCKLLM_LIGHT and name in NOT_LIGHT:
+    """Return a command's summary, or the reason why a light server does not have it."""
+    if settings.MOCKLLM_LIGHT and name in FULL_SERVER_COMMANDS:
         return f"{_light_hint().capitalize()}."
     return summary(load_command_class(str(app), name))
 
 
 def _light_hint() -> str:
-    """Return why a command is missing: MOCKLLM_LIGHT is set, or the extra `server` is missing."""
-    return "not with MOCKLLM_LIGHT" if env.has_server() else EXTRA.format("server")
+    """Return why a command is missing: the extra `server` is, else MOCKLLM_LIGHT is set."""
+    return "not with MOCKLLM_LIGHT" if env.has_server() else MISSING_PACKAGE.format("server")
 
 
 def summary(command: BaseCommand) -> str:
@@ -120,8 +122,7 @@ def _is_ours(app: str | BaseCommand) -> bool:
 
 
 def _skip_checks(**_: Any) -> None:
-    """Take the place of Django's system checks, which are left out."""
-    pass
+    """Do nothing, in place of Django's system checks."""
 
 
 def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
@@ -132,15 +133,15 @@ def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **optio
 
 
 def _exit_with_usage(parser: ArgumentParser, message: str) -> NoReturn:
-    """Exit with code 2 and one line: the message, and that `--help` says more."""
+    """Exit with code 2 and one line: the message and a hint at `--help`."""
     parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 
 def _execute(
     command: BaseCommand, execute: Callable[..., str | None], /, *args: Any, **options: Any
 ) -> str | None:
-    """Run a command; print errors that its user can mend as one line, and exit; with `--traceback`
-    raise them. The first two arguments are positional only: `shell` has an option `command`."""
+    """Run a command. Print errors of the user, the database or a file as one line and exit; with
+    `--traceback` raise them. `shell` has an option `command`, so ours are positional only."""
     try:
         result = execute(*args, **options)
         # Flushed here, so that a full disk gives an error of one line.
@@ -164,15 +165,15 @@ def _execute(
 
 
 def _discard_output() -> None:
-    """Redirect standard output to nowhere, since Python would fail on it again at its end."""
+    """Redirect standard output to the null device: Python flushes it again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _error_line(error: Exception) -> str:
-    """Return the problem of the database if it caused the error, else the error's message."""
-    if any(isinstance(behind, DatabaseProblem) for behind in _causes(error)):
-        if problem := database.problem():
+    """Return the database's problem if it caused the error, else the error's message."""
+    if any(isinstance(cause, DatabaseProblem) for cause in _causes(error)):
+        if problem := database.find_problem():
             return problem
         if isinstance(error, DatabaseProblem):
             return f"database: {database.error_line(error)}"
@@ -180,7 +181,7 @@ def _error_line(error: Exception) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that caused it."""
+    """Yield an error, and the errors that caused it or that it was raised from."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""Django's admin without its pages, which are imported with the first request for one."""
+"""Django's admin app, which imports its pages only at the first request for one."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,20 +1,19 @@
-"""The routes of a light server: health, the control API, the providers, and the documentation as
-text."""
+"""The routes of a light server: health, the control API, the providers and the docs as text."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path
 
-from mockllm_site.kit.api.errors import LIGHT_SERVER, PREFIXES, error_response
+from mockllm_site.kit.api.errors import API_PREFIXES, LIGHT_SERVER_HINT, error_response
 from mockllm_site.pages import docs, health
 from scenarios_app.control.urls import UnknownPathView
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import url_patterns
 
 
-def not_here(request: HttpRequest) -> HttpResponse:
+def full_server_needed(request: HttpRequest) -> HttpResponse:
     """Answer 404 for pages and APIs that only a full server has."""
-    message = f"There is no {request.path}: {LIGHT_SERVER}"
-    if request.path.startswith(PREFIXES):
+    message = f"There is no {request.path}: {LIGHT_SERVER_HINT}"
+    if request.path.startswith(API_PREFIXES):
         return error_response(404, message)
     return HttpResponse(f"{message}\n", status=404, content_type="text/plain; charset=utf-8")
 
@@ -31,7 +30,7 @@ urlpatterns = [
     *light_patterns,
     path("docs/", docs.docs_text),
     path("docs/<path:name>/", docs.docs_text),
-    re_path("", not_here),
+    re_path("", full_server_needed),
 ]
 
 handler400 = "mockllm_site.pages.errors.bad_request"

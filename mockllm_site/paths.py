@@ -1,4 +1,4 @@
-"""Where shipped data lies: beside the code in a checkout, inside the packages in a wheel."""
+"""Paths of shipped data: beside the code in a checkout, inside the packages in a wheel."""
 
 from pathlib import Path
 

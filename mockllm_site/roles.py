@@ -44,8 +44,8 @@ ROLES = {
 
 
 def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: Any) -> None:
-    """Create the groups that are missing, after `migrate`; existing groups stay unchanged. `apps`
-    has the models that are migrated so far; while one of our apps is not, nothing is created."""
+    """Create missing groups with their permissions; a handler of `post_migrate`. Existing groups
+    stay unchanged. `apps` has the models migrated so far; nothing is created until all are."""
     if sender.label != "scenarios_app":
         return
     try:

@@ -42,10 +42,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def print_variables(options: Namespace) -> int:
-    """Print the variables; return the exit code, 1 without a server's URL."""
+    """Print the variables and return 0; return 1 if no server's URL is given."""
     url = (options.url or os.environ.get(URL, "") or _ready_address()).rstrip("/")
     if not url.startswith(("http://", "https://")):
-        problem = f"{url}: no URL" if url else f"no server is named: use --url or {URL}"
+        problem = f"{url}: expected http://…" if url else f"no server is named: use --url or {URL}"
         print(f"mockllm env: {problem}", file=sys.stderr)
         return 1
     variables = sdk_variables(url, options.key, environment=os.environ)
@@ -54,7 +54,7 @@ def print_variables(options: Namespace) -> int:
 
 
 def _ready_address() -> str:
-    """Return the address in the file MOCKLLM_READY_FILE, or an empty string."""
+    """Return the URL in the file that MOCKLLM_READY_FILE names; empty if it cannot be read."""
     try:
         return Path(os.environ.get(READY_FILE, "")).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

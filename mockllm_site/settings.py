@@ -10,7 +10,7 @@ from mockllm_site import __version__, paths
 from mockllm_site.kit import env
 
 # Test mode is the module `settings_test`; this module in test mode means dev.
-PROD = env.mode(env.variables()) == "prod"
+PROD = env.read_mode(env.variables()) == "prod"
 
 # Every setting of the table becomes a variable of this module, except the database's address, which
 # may contain a password.
@@ -38,15 +38,15 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 
 # ── Django ──
-def _full_server_only(*names: str) -> tuple[str, ...]:
-    """Return the names, or none in light mode."""
+def _unless_light(*names: str) -> tuple[str, ...]:
+    """Return the names, or none in a light server."""
     return () if _VALUES["MOCKLLM_LIGHT"] else names
 
 
 INSTALLED_APPS = [
     # Importing Twisted takes a second, so only `runserver` does it.
-    *(_full_server_only("daphne") if "runserver" in sys.argv else ()),
-    *_full_server_only(
+    *(_unless_light("daphne") if "runserver" in sys.argv else ()),
+    *_unless_light(
         "unfold",
         "unfold.contrib.filters",
         "unfold.contrib.forms",
@@ -55,15 +55,15 @@ INSTALLED_APPS = [
     ),
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    *_full_server_only(
+    *_unless_light(
         "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"
     ),
     "rest_framework",
-    *_full_server_only("drf_spectacular", "channels", "axes"),
+    *_unless_light("drf_spectacular", "channels", "axes"),
     "simple_history",
     "mockllm_site",
     "scenarios_app",
-    *_full_server_only("chat_app", "traces_app"),
+    *_unless_light("chat_app", "traces_app"),
 ]
 
 MIDDLEWARE = [
@@ -73,12 +73,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "mockllm_site.kit.lost_streams.close_lost_files",
-    *_full_server_only("whitenoise.middleware.WhiteNoiseMiddleware"),
+    *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # The control API is answered here; the rest is for pages and logins.
     "scenarios_app.control.middleware.answer_control",
-    *_full_server_only(
+    *_unless_light(
         "django.contrib.sessions.middleware.SessionMiddleware",
         "django.middleware.csrf.CsrfViewMiddleware",
         "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -123,7 +123,7 @@ LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
 # Ten wrong passwords for a name from one address lock that pair; each is logged.
 AUTHENTICATION_BACKENDS = [
-    *_full_server_only("axes.backends.AxesStandaloneBackend"),
+    *_unless_light("axes.backends.AxesStandaloneBackend"),
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_FAILURE_LIMIT = 10
@@ -191,18 +191,19 @@ CSRF_TRUSTED_ORIGINS = [
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {
-        "secrets": {"()": "mockllm_site.log_filter.WithoutSecrets"},
-        "one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"},
+    "formatters": {
+        "line": {
+            "()": "mockllm_site.log_filter.MaskingFormatter",
+            "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
     },
+    "filters": {"one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"}},
     # Standard output is for the ready line and the output of commands.
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "stream": "ext://sys.stderr",
             "formatter": "line",
-            "filters": ["secrets"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},

@@ -12,8 +12,8 @@ from traces_app import pages as trace_pages
 urlpatterns = [
     path("", home.home),
     path("metrics", metrics.metrics),
-    path("docs/", docs.docs_page),
-    path("docs/<path:name>/", docs.docs_page),
+    path("docs/", docs.documentation_page),
+    path("docs/<path:name>/", docs.documentation_page),
     path("docs/<path:name>", docs.docs_file),
     path("chat/", chat_pages.chat_page),
     path("chat/leaderboard/", chat_pages.leaderboard_page),

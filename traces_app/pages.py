@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.api.access import SEES_TRACES, local_or_logged_in, login_client
+from mockllm_site.kit.api.access import VIEW_TRACES_PERMISSION, local_or_logged_in, login_client_id
 from mockllm_site.kit.api.locality import is_open
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.otlp import RunSpan, call_end, run_span
@@ -125,9 +125,9 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
     """Render a trace; a login without the permission to see all traces sees its own. Raises Http404
     for another one."""
     user = request.user
-    sees_all_traces = is_open(request) or user.has_perm(SEES_TRACES)
+    sees_all_traces = is_open(request) or user.has_perm(VIEW_TRACES_PERMISSION)
     try:
-        trace = trace_of(trace_id, None if sees_all_traces else login_client(user))
+        trace = trace_of(trace_id, None if sees_all_traces else login_client_id(user))
     except Trace.DoesNotExist:
         raise Http404 from None
     run = run_span(trace)

@@ -75,7 +75,7 @@ class VoteView(ChatView):
 
 
 class ComparisonView(ChatView):
-    sees_with = "chat_app.view_abcomparison"
+    view_all_permission = "chat_app.view_abcomparison"
 
     @documented(
         "read_comparison",

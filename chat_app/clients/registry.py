@@ -99,5 +99,5 @@ def _check_sdk_installed(family: ApiFamily) -> None:
     with suppress(ModuleNotFoundError):
         if find_spec(family.module) is not None:
             return
-    hint = setting_kinds.EXTRA.format("chat")
+    hint = setting_kinds.MISSING_PACKAGE.format("chat")
     raise ChatError(SERVICE_UNAVAILABLE, f"Talking to this provider {hint}")

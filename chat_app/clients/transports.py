@@ -65,7 +65,7 @@ def endpoint_of(base_url: str) -> addresses.Endpoint:
         endpoint = addresses.endpoint_at(addresses.parse_base_url(base_url))
         if not any(entry_allows(entry, endpoint) for entry in allowed_hosts()):
             raise addresses.AddressRefused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
-        addresses.check_literal(endpoint.host)
+        addresses.check_ip_literal(endpoint.host)
     except addresses.AddressRefused as error:
         raise base_url_error(str(error)) from None
     return endpoint

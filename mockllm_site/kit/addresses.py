@@ -91,6 +91,7 @@ def classify_address(address: IPv4Address | IPv6Address) -> Reach:
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII except backslash
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9])?")
 _PORTS = {"http": 80, "https": 443}
+MAX_PORT = 65_535
 
 
 class Endpoint(NamedTuple):
@@ -119,7 +120,7 @@ def is_plain_tls(endpoint: Endpoint) -> bool:
 
 def parse_base_url(base_url: str) -> httpx2.URL:
     """Return the parsed base URL. Raise AddressRefused for another scheme than HTTP(S), spaces, a
-    user name, a query, a fragment, or a host that is none."""
+    user name, a query, a fragment, or an invalid host or port."""
     # Imported late: most servers send no requests.
     import httpx2
 
@@ -138,30 +139,28 @@ def parse_base_url(base_url: str) -> httpx2.URL:
     host = url.raw_host.decode("ascii")
     if not _HOST.fullmatch(host) and not (parse_ip_address(host) and "%" not in host):
         raise AddressRefused("expected a host after http:// or https://")
-    if url.port == 0:
-        raise AddressRefused("0 is not a port")
+    if url.port is not None and not 1 <= url.port <= MAX_PORT:
+        raise AddressRefused(f"expected a port from 1 to {MAX_PORT}")
     return url
 
 
-def check_literal(host: str) -> None:
-    """Raise AddressRefused if the host is an IP address of class NEVER; no DNS lookup is done."""
+def check_ip_literal(host: str) -> None:
+    """Raise AddressRefused if the host is an IP address of class NEVER, not for a host name."""
     if (address := parse_ip_address(host)) and classify_address(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 
 
-def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
+def check_resolved_addresses(host: str, addresses: tuple[str, ...]) -> None:
     """Raise AddressRefused if one of the host's addresses is not allowed. Public ones are; private
     and loopback ones only if the host is an IP address itself, loopback ones also for localhost."""
-    written = parse_ip_address(host) is not None
+    is_literal = parse_ip_address(host) is not None
     for text in addresses:
         address = parse_ip_address(text)
         match classify_address(address) if address else Reach.NEVER:
             case Reach.PUBLIC:
                 continue
-            case Reach.LOOPBACK if written or host == "localhost":
+            case Reach.LOOPBACK if is_literal or host == "localhost":
                 continue
-            case Reach.PRIVATE if written:
+            case Reach.PRIVATE if is_literal:
                 continue
-        raise AddressRefused(
-            f"{host} is at {text}, which is not an address that calls may be sent to"
-        )
+        raise AddressRefused(f"{host} is at {text}, to which no calls may be sent")

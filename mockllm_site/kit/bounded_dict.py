@@ -8,15 +8,15 @@ V = TypeVar("V")
 
 
 class BoundedDict(OrderedDict[K, V]):
-    """A dict of at most `max_items`; setting a key makes it the newest, and the oldest is evicted.
-    Setting a key is several steps: threads that must not miss a key meanwhile need a lock."""
+    """A dict of at most `max_items`: setting a key makes it the newest and evicts the oldest.
+    Setting is not atomic: the key is absent for a moment, and other threads may see that."""
 
     def __init__(self, max_items: int) -> None:
         super().__init__()
         self.max_items = max_items
 
     def __setitem__(self, key: K, value: V) -> None:
-        """Set an item as the newest; drop the oldest beyond the limit."""
+        """Set an item as the newest; evict the oldest beyond the limit."""
         # Each step tolerates changes by another thread or a finalizer.
         self.pop(key, None)
         super().__setitem__(key, value)

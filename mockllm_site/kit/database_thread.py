@@ -1,4 +1,4 @@
-"""Runs database work of an event loop in one thread with one connection."""
+"""The one thread, with its own connection, in which chat runs use the database."""
 
 import asyncio
 import logging
@@ -24,9 +24,9 @@ _executor = _make_executor()
 
 
 async def in_database(work: Callable[[], T]) -> T:
-    """Run `work` in the one thread in which chat runs use the database, and return its result;
-    raise OpenTestTransaction if a test's transaction is open elsewhere. `work` does no other I/O:
-    an open transaction on an in-memory database blocks all others."""
+    """Run `work` in the database thread of chat runs, and return its result; raise
+    OpenTestTransaction if a test's transaction is open elsewhere. `work` must do no other I/O: an
+    open transaction on an in-memory database blocks all others."""
 
     def run_on_working_connections() -> T:
         refuse_open_test_transaction()
@@ -37,7 +37,7 @@ async def in_database(work: Callable[[], T]) -> T:
 
 
 def close_connection() -> None:
-    """Close the connections of the thread of `in_database`; later work opens new ones."""
+    """Wait for earlier work, then close the thread's connections; later work opens new ones."""
     _executor.submit(connections.close_all).result()
 
 
@@ -47,7 +47,7 @@ def roll_back_open_transactions() -> None:
     for connection in connections.all(initialized_only=True):
         manual = connection.connection is not None and not connection.autocommit
         if connection.in_atomic_block or manual:
-            log.error("a transaction was left open, and is undone")
+            log.error("a transaction was left open in this thread; it is rolled back")
             connection.in_atomic_block = False
             connection.savepoint_ids.clear()
             connection.atomic_blocks.clear()

@@ -1,4 +1,4 @@
-"""Connections out of this machine: to one endpoint, at addresses that were looked at before."""
+"""An HTTP transport for outbound calls that resolves a host once and checks its addresses."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ import httpx2
 from mockllm_site.kit.addresses import (
     AddressRefused,
     Endpoint,
-    check_addresses,
+    check_resolved_addresses,
     endpoint_at,
     parse_ip_address,
 )
@@ -50,7 +50,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
         for number, address in enumerate(addresses, 1):
             try:
-                return await inner.handle_async_request(_with_host(request, address, timeout))
+                return await inner.handle_async_request(_request_to(request, address, timeout))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
@@ -64,7 +64,8 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         """Return the transport that sends the requests; create it at the first call."""
         if self._inner is None:
             context = await asyncio.to_thread(tls_context)
-            self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
+            # Another first call may have created it meanwhile.
+            self._inner = self._inner or httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         return self._inner
 
     async def _allowed_addresses(self, seconds: float) -> tuple[str, ...]:
@@ -84,13 +85,13 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError(f"{host} could not be looked up: {error}") from error
         if not addresses:
             raise httpx2.ConnectError(f"{host} has no address")
-        check_addresses(host, addresses)
+        check_resolved_addresses(host, addresses)
         self._addresses = addresses
         return addresses
 
 
-def _with_host(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
-    """Return the request with the address as its URL's host, and the name for TLS and Host."""
+def _request_to(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
+    """Return a request to this address; TLS and the Host header keep the host name."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

@@ -31,11 +31,11 @@ SERVER_PACKAGES = (
     *("unfold", "whitenoise"),
 )
 # The minimums of Django's `check --deploy`.
-KEY_LENGTH, KEY_LETTERS = 50, 5
+MIN_KEY_CHARS, MIN_DISTINCT_KEY_CHARS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
 PREFIX = "MOCKLLM_"
 # Variables that begin like our settings, but are read by clients, tests and child processes.
-NO_SETTINGS = {
+OTHER_VARIABLES = {
     *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
     *("MOCKLLM_DRIFT", "MOCKLLM_HOSTS"),
 }
@@ -43,18 +43,18 @@ NO_SETTINGS = {
 MIN_PROD_TOKEN_CHARS = 16
 
 
-def mode(variables: Mapping[str, str]) -> str:
+def read_mode(variables: Mapping[str, str]) -> str:
     """Return the mode: `dev` (the default), `test` or `prod`; raise SettingError for any other."""
     return setting_kinds.parse_mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
 
 
 def settings_module(variables: Mapping[str, str]) -> str:
     """Return the dotted name of the settings module; DJANGO_SETTINGS_MODULE overrides the mode."""
-    return variables.get("DJANGO_SETTINGS_MODULE") or MODULES[mode(variables)]
+    return variables.get("DJANGO_SETTINGS_MODULE") or MODULES[read_mode(variables)]
 
 
 def configure(*, light: bool = False) -> None:
-    """Choose and load the settings; a wrong setting ends the process with a one-line message."""
+    """Load the settings; raise SystemExit with a one-line message for a wrong one."""
     try:
         if light:
             variables()[LIGHT] = "true"
@@ -92,20 +92,20 @@ def warn_of_unknown_settings() -> None:
 
 
 def unknown_setting_warnings() -> Iterator[str]:
-    """Yield a warning for each unknown MOCKLLM_ variable, once the settings are loaded. This is no
-    error: other programs may have such variables too."""
+    """Yield a warning for each unknown MOCKLLM_ variable, if our settings module is loaded. They
+    are no errors: other programs may have such variables."""
     if "mockllm_site.settings" not in sys.modules:
         return
     bare = {name.removeprefix(PREFIX): name for name in SETTINGS}
     for name in sorted(variables()):
-        if name.startswith(PREFIX) and name not in SETTINGS.keys() | NO_SETTINGS:
+        if name.startswith(PREFIX) and name not in SETTINGS.keys() | OTHER_VARIABLES:
             near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.55)
             suggestion = f"did you mean {bare[near[0]]}?" if near else "ignored"
             yield f"{name}: no such setting, {suggestion}"
 
 
 def use_default_settings() -> None:
-    """Empty `variables()` but for DJANGO_SETTINGS_MODULE, so that all settings have defaults."""
+    """Empty `variables()` except DJANGO_SETTINGS_MODULE, so that all settings have defaults."""
     module = variables().get("DJANGO_SETTINGS_MODULE", "")
     variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 
@@ -122,14 +122,16 @@ def variables() -> ChainMap[str, str]:
     path = Path.cwd() / ".env"
     if path.is_file():
         try:
-            EnvWithOwnDict.read_env(path)
+            # django-environ ignores a file that it cannot open itself.
+            with path.open(encoding="utf-8") as file:
+                EnvWithOwnDict.read_env(file)
         except (OSError, UnicodeDecodeError) as error:
             raise SettingError(f".env: cannot be read ({error})") from None
     return ChainMap({}, os.environ, EnvWithOwnDict.ENVIRON)
 
 
 def read_settings(*, prod: bool) -> dict[str, Any]:
-    """Read every setting of the table; SettingError names the first wrong one."""
+    """Return the value of every setting by its name; raise SettingError for the first wrong one."""
     values: dict[str, Any] = {}
     for setting in SETTINGS.values():
         value = _variable_text(setting.name)
@@ -143,7 +145,7 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
 
 
 def _variable_text(name: str) -> str:
-    """Return a variable without spaces around it, "" if it is not set."""
+    """Return a variable's text without spaces around it; empty if it is not set."""
     return variables().get(name, "").strip()
 
 
@@ -153,7 +155,7 @@ def check_secret_key(name: str) -> None:
     if not value:
         raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
     insecure = value.startswith("django-insecure-")
-    if insecure or len(value) < KEY_LENGTH or len(set(value)) < KEY_LETTERS:
+    if insecure or len(value) < MIN_KEY_CHARS or len(set(value)) < MIN_DISTINCT_KEY_CHARS:
         raise SettingError(
-            f"{name}: too weak for prod, which requires {KEY_LENGTH} random characters; {NEW_KEY}"
+            f"{name}: too weak, prod requires {MIN_KEY_CHARS} random characters; {NEW_KEY}"
         )

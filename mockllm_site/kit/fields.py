@@ -1,4 +1,4 @@
-"""Model fields that every app may have: JSON kept as text, and lists of names."""
+"""Model and form fields of all apps: JSON in a text column, and lists of names."""
 
 import json
 from typing import Any
@@ -9,8 +9,8 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.lookups import IContains
 
-# Characters between the names of a stored list.
-_BETWEEN = "[], "
+# The characters of a stored list that belong to no name.
+_SEPARATORS = "[], "
 
 
 class JsonField(models.JSONField):
@@ -20,8 +20,7 @@ class JsonField(models.JSONField):
         return "TextField"
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Return a stored value; an empty object or list is made without parsing."""
-        # Most are empty; creating a dict is faster than parsing.
+        """Return the parsed value; a parser is slower for empty values, which most are."""
         if value == "{}":
             return {}
         return [] if value == "[]" else super().from_db_value(value, expression, connection)
@@ -29,12 +28,12 @@ class JsonField(models.JSONField):
     def get_db_prep_value(
         self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False
     ) -> Any:
-        """Return JSON text; raise ValueError for NaN and infinity."""
+        """Return JSON text, None for None; raise ValueError for NaN and infinity."""
         return None if value is None else json.dumps(value, allow_nan=False)
 
 
 class NamesField(JsonField):
-    """A list of names, stored as JSON; forms show it as text with commas."""
+    """A list of names, stored as JSON; forms show it as text, separated by commas."""
 
     def formfield(self, **kwargs: Any) -> Any:
         return models.Field.formfield(self, **{"form_class": NamesFormField, **kwargs})
@@ -42,21 +41,21 @@ class NamesField(JsonField):
 
 @NamesField.register_lookup
 class NameContains(IContains):
-    """`icontains` of NamesField, on its stored JSON; brackets and commas match nothing."""
+    """`icontains` of NamesField: matches parts of names in the stored JSON."""
 
     def get_prep_lookup(self) -> str:
-        """Return the searched name as it stands in JSON."""
+        """Return the searched text as JSON writes it, without quotes."""
         return json.dumps(str(self.rhs))[1:-1]
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Raise EmptyResultSet for a text of brackets, commas and spaces alone."""
-        if not self.rhs.strip(_BETWEEN):
+        """Return the SQL; raise EmptyResultSet for only brackets, commas and spaces."""
+        if not self.rhs.strip(_SEPARATORS):
             raise EmptyResultSet
         return super().as_sql(compiler, connection)
 
 
 class NamesFormField(forms.CharField):
-    """A form field whose value is a list of names, typed with commas between them."""
+    """A form field for a list of names, which its text separates by `separator`."""
 
     separator = ","
     joined = ", "

@@ -1,4 +1,4 @@
-"""Imports slow modules (SDKs take a second each) in a thread, when they are first needed."""
+"""Imports slow modules in a thread at their first use; an SDK takes a second."""
 
 import asyncio
 import gc
@@ -16,15 +16,15 @@ _imported: dict[str, ModuleType] = {}
 
 
 async def import_in_thread(name: str) -> ModuleType:
-    """Return a module, imported in a thread the first time; raises ImportError. Imports are
-    serialized, because concurrent ones can see half-imported modules."""
+    """Return a module, imported in a thread the first time; raise ImportError. One module is
+    imported at a time, because concurrent imports can see half-imported modules."""
     if name not in _imported:
         _imported[name] = await asyncio.to_thread(_import_locked, name)
     return _imported[name]
 
 
 def _import_locked(name: str) -> ModuleType:
-    """Import a module, one at a time in this process."""
+    """Import a module and _FIRST_MODULE under the lock; raise ImportError."""
     with _import_lock:
         with suppress(ImportError):
             import_module(_FIRST_MODULE)

@@ -1,4 +1,4 @@
-"""Calls with a misspelt keyword: the error names the keyword that was meant."""
+"""Suggests the right keyword in the TypeError of a call with a misspelt one."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -27,7 +27,8 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
         for keyword in keywords:
             if keyword not in names:
                 near = get_close_matches(keyword, names, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}"
+                known = ", ".join(names) or "none"
+                hint = f"did you mean {near[0]}?" if near else f"it takes {known}"
                 raise TypeError(f"{function.__name__}() has no keyword {keyword!r}, {hint}")
         return function(*args, **keywords)
 

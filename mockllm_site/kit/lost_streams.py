@@ -42,8 +42,8 @@ _pending_response: ContextVar[_PendingResponse | None] = ContextVar(
 def close_lost_streams(
     get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], Awaitable[HttpResponseBase]]:
-    """Close the bodies of a response whose client disconnects while middleware runs in a thread. It
-    must be the outermost middleware, and asynchronous: a thread is not cancelled."""
+    """Close the bodies of a response whose client disconnects while a thread makes it. Must be the
+    outermost middleware, and asynchronous, since only coroutines are cancelled."""
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
         pending = _PendingResponse()
@@ -63,7 +63,7 @@ def close_lost_streams(
 
 @sync_only_middleware
 def close_lost_files(get_response: GetResponse) -> GetResponse:
-    """Close the file of a lost response; must come just before the middleware that serves files."""
+    """Close the file of a lost response. Must wrap the middleware that serves files directly."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -86,20 +86,20 @@ def close_if_lost(body: Closable) -> None:
 
 
 def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoop) -> None:
-    """Close a generator on its event loop, from any thread, without waiting for it."""
-    # The loop may have ended before the response.
+    """Close a generator on its event loop later; any thread may call this. Does nothing if the
+    loop is closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_start_closing, stream)
 
 
 def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
-    """Close an asynchronous stream in a new task."""
+    """Close a generator in a new task of the running loop."""
     task = asyncio.create_task(_close(stream))
     _closing.add(task)
     task.add_done_callback(_closing.discard)
 
 
 async def _close(stream: AsyncGenerator[Any, None]) -> None:
-    """Await the end of a stream's generator; one that runs at the moment is left alone."""
+    """Close a generator unless it is running at the moment."""
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

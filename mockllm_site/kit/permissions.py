@@ -1,4 +1,4 @@
-"""Refusals that name the missing permissions."""
+"""Checks of permissions whose refusals name the missing ones."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _ADMIN_PAGES = {
 
 
 class MissingPermission(PermissionDenied):
-    """The user lacks these permissions, each written as `app_label.codename`."""
+    """The user lacks `permissions`, each written as `app_label.codename`."""
 
     def __init__(self, *permissions: str) -> None:
         super().__init__(f"missing: {', '.join(permissions)}")
@@ -32,8 +32,8 @@ def require_permissions(request: HttpRequest, *permissions: str) -> None:
 
 
 def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]:
-    """Return the permissions whose lack caused a refusal; empty if unknown. For Django's own admin
-    pages it is the first missing one, by the route's name."""
+    """Return the permissions whose lack caused a refusal, empty if unknown. For a refusal of
+    Django's admin it is the first missing one of the route's page."""
     if isinstance(error, MissingPermission):
         return error.permissions
     match = request.resolver_match

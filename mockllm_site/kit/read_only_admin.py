@@ -1,4 +1,4 @@
-"""Admin pages of records that programs write: staff may edit notes and tags only."""
+"""Base classes and helpers of admin pages for rows that programs write, such as traces."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from mockllm_site.kit.fields import NamesField
 
-EXCERPT = 80
+MAX_EXCERPT_CHARS = 80
 # Shown instead of the profile of an answer until the vote.
 HIDDEN = "hidden until the vote"
 
@@ -50,7 +50,7 @@ class RecordAdmin(ModelAdmin):
         return self.deletable and super().has_delete_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        """Return all fields but the `editable` ones."""
+        """Return all fields except the `editable` ones."""
         fields = flatten_fieldsets(self.get_fieldsets(request, obj))
         return [name for name in fields if name not in self.editable]
 
@@ -59,26 +59,26 @@ class RecordAdmin(ModelAdmin):
         obj.save(update_fields=form.changed_data)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Return the objects to confirm without their parts, which may be thousands."""
+        """Return Django's tuple; its list leaves out related rows, of which thousands may exist."""
         listed, *rest = super().get_deleted_objects(objs, request)
         return [item for item in listed if not isinstance(item, list)], *rest
 
     def update_rows(
         self, request: HttpRequest, rows: QuerySet[Any], *, label: str, **column: Any
     ) -> None:
-        """Set a column on the chosen rows and log it in their history."""
-        changed = list(rows.exclude(**column))
+        """Set a column on the chosen rows, log it in their history and show how many changed."""
+        # Counted first: a filter of the list may exclude the rows once they are changed.
+        count, changed = rows.count(), list(rows.exclude(**column))
         self.model._default_manager.filter(pk__in=[row.pk for row in changed]).update(**column)
         for row in changed:
             self.log_change(request, row, f"{label}.")
-        messages.success(request, f"{label}: {len(changed)} of {len(rows)}.")
+        messages.success(request, f"{label}: {len(changed)} of {count}.")
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Return False for `unfilterable` columns."""
         if lookup.split("__")[0] in self.unfilterable:
             return False
-        allowed: bool = super().lookup_allowed(lookup, value, request)
-        return allowed
+        return bool(super().lookup_allowed(lookup, value, request))
 
 
 class ReadOnlyInline(TabularInline):
@@ -97,7 +97,7 @@ class ReadOnlyInline(TabularInline):
 
 
 def column(label: str, show: Callable[[Any], object], *, ordering: str | None = None) -> Any:
-    """Return a method of an admin for the column `label`, which calls `show` with the row."""
+    """Return a method for `list_display`: a column named `label` that shows `show(row)`."""
     return admin.display(description=label, ordering=ordering)(lambda _, row: show(row))
 
 
@@ -119,16 +119,16 @@ def json_html(value: Any, *, indent: int | None = 2) -> str:
 
 
 def format_time(time: datetime | None) -> str:
-    """Return a time that is in UTC with milliseconds; a dash for None."""
+    """Return a UTC time as text with milliseconds; a dash for None."""
     if time is None:
         return "–"
     return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def excerpt(text: str) -> str:
-    """Return the first 80 characters of a text, on one line."""
+    """Return a text on one line, cut to 80 characters."""
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+    return line if len(line) <= MAX_EXCERPT_CHARS else f"{line[: MAX_EXCERPT_CHARS - 1]}…"
 
 
 def admin_url(row: Model) -> str:

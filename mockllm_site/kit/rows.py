@@ -27,8 +27,8 @@ def insert(
     unique: tuple[str, ...] = (),
     json: Adapt | None = None,
 ) -> None:
-    """Insert rows into a model's table, all or none; `columns` are names of attributes. A row
-    replaces an existing one with equal `unique` columns. `json` encodes JSON columns."""
+    """Insert rows into a model's table, all or none; `columns` are attribute names. A row updates
+    an existing one with equal `unique` columns. `json` encodes JSON columns."""
     name = connection.ops.quote_name
     names, adapters = _columns(model, columns, json or json_text)
     places = ", ".join(["%s"] * len(names))
@@ -44,7 +44,7 @@ def insert(
 
 
 def update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
-    """Set `values` in the rows whose columns equal `where`; return their number."""
+    """Set `values` in the rows whose columns equal `where`, and return the number of rows."""
     name = connection.ops.quote_name
     columns, new_values = _equalities(model, values)
     conditions, arguments = _equalities(model, where)
@@ -55,18 +55,17 @@ def update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, An
 
 
 def maximum(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
-    """Return the maximum of a column in the rows whose columns equal `where`, or None."""
+    """Return the maximum of a column in rows whose columns equal `where`; None without rows."""
     name = connection.ops.quote_name
     conditions, arguments = _equalities(model, where)
     of = f"MAX({name(column)}) FROM {name(model._meta.db_table)}"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {of} WHERE {' AND '.join(conditions)}", arguments)
-        last: int | None = cursor.fetchone()[0]
-        return last
+        return cast("int | None", cursor.fetchone()[0])
 
 
 def find(model: type[M], where: Mapping[str, Any]) -> M | None:
-    """Return any row whose columns equal `where`, as a model instance, or None."""
+    """Return one row whose columns equal `where`, as a model instance; None if there is none."""
     db, columns = _connection(), _all_columns(model)
     name, (names, _) = db.ops.quote_name, _columns(model, columns)
     conditions, arguments = _equalities(model, where)
@@ -104,8 +103,7 @@ def _all_columns(model: type[Model]) -> tuple[str, ...]:
 
 
 def json_text(value: Any, db: BaseDatabaseWrapper) -> str:
-    """Return the JSON of a dict or list; an empty value is [] unless it is a dict."""
-    # Most values are empty.
+    """Return the JSON of a dict or list, `[]` for None; an encoder is slower for empty values."""
     return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
 
 
@@ -113,7 +111,7 @@ def json_text(value: Any, db: BaseDatabaseWrapper) -> str:
 def _columns(
     model: type[Model], columns: tuple[str, ...], json: Adapt = json_text
 ) -> tuple[tuple[str, ...], tuple[tuple[int, Adapt], ...]]:
-    """Return the database's column names, and the adapters of values by position."""
+    """Return the column names, and the positions and adapters of values that need one."""
     fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
     adapters = [
         (place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field, json))
@@ -137,7 +135,7 @@ def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
 
 
 def _connection() -> BaseDatabaseWrapper:
-    """Return this thread's connection: Django's proxy would look it up at each use."""
+    """Return this thread's connection itself: Django's proxy looks it up at each use."""
     return connections[DEFAULT_DB_ALIAS]
 
 

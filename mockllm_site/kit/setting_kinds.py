@@ -1,4 +1,4 @@
-"""The kinds of settings: each function parses the text of a variable, empty if it is not set.
+"""Parsers of settings: each takes a variable's name and its text, empty if it is not set.
 
 They raise SettingError, whose message begins with the name of the variable.
 """
@@ -16,13 +16,13 @@ import environ
 MODES = ("dev", "test", "prod")
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
-DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
-EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
-PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
+EXPECTED_DATABASE = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
+MISSING_PACKAGE = "needs one more package: pip install 'mockllm-server[{}]'"
+KEY_AT_HOST = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
 ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
 # In a new file, large pages store long texts in few pieces. FAST overwrites deleted content only if
 # that needs no extra write; some builds of SQLite always do (decision 0034).
-SQLITE = (
+SQLITE_PRAGMAS = (
     "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; "
     "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=FAST"
 )
@@ -69,10 +69,10 @@ def parse_paths(_: str, value: str) -> list[str]:
 
 
 def parse_pairs(name: str, value: str) -> list[tuple[str, str]]:
-    """Return the variable and host of each `MY_KEY@llm.example:8080`; raise SettingError."""
+    """Return pairs of variable and host of `MY_KEY@llm.example:8080,…`; raise SettingError."""
     items = parse_names(name, value)
     for item in items:
-        if not PAIR.fullmatch(item):
+        if not KEY_AT_HOST.fullmatch(item):
             raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
     return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
 
@@ -122,8 +122,8 @@ def parse_number(name: str, value: str) -> float:
 
 
 def parse_database(name: str, value: str) -> dict[str, Any]:
-    """Return Django's settings for a database address, by default a SQLite file in the working
-    directory, set up for many readers beside one writer. Raise SettingError."""
+    """Return Django's settings for a database URL; for an empty text those of a SQLite file in the
+    working directory. Raise SettingError, also if the driver is missing."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
         # django-environ only warns of an unknown kind of address; here it is an error.
@@ -131,29 +131,29 @@ def parse_database(name: str, value: str) -> dict[str, Any]:
             config: dict[str, Any] = environ.Env.db_url_config(address)
     except (ValueError, KeyError, environ.ImproperlyConfigured):
         # The original message may quote a part of the password.
-        raise SettingError(f"{name}: {DATABASES}") from None
+        raise SettingError(f"{name}: {EXPECTED_DATABASE}") from None
     match config.get("ENGINE"):
         case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":
             raise SettingError(f"{name}: a database in memory is what MOCKLLM_ENV=test is for")
         case "django.db.backends.sqlite3":
             config["OPTIONS"] = {
-                "init_command": SQLITE,
+                "init_command": SQLITE_PRAGMAS,
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
             }
         case "django.db.backends.postgresql" if find_spec("psycopg") is None:
-            raise SettingError(f"{name}: {EXTRA.format('postgres')}")
+            raise SettingError(f"{name}: {MISSING_PACKAGE.format('postgres')}")
         case "django.db.backends.postgresql":
             pass
         case _:
-            raise SettingError(f"{name}: {DATABASES}")
+            raise SettingError(f"{name}: {EXPECTED_DATABASE}")
     return config
 
 
 def parse_redis(name: str, value: str) -> str:
-    """Return a Redis address, or an empty text; raise SettingError, also without its package."""
+    """Return a Redis URL or an empty text; raise SettingError, also if the driver is missing."""
     if value and not value.startswith(("redis://", "rediss://", "unix://")):
-        raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
+        raise SettingError(f"{name}: expected redis://HOST:PORT/DB")  # quotes no password
     if value and find_spec("channels_redis") is None:
-        raise SettingError(f"{name}: {EXTRA.format('redis')}")
+        raise SettingError(f"{name}: {MISSING_PACKAGE.format('redis')}")
     return value

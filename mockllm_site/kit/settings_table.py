@@ -14,9 +14,9 @@ from mockllm_site.kit import setting_kinds as kinds
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One environment variable. `parse` takes its name and its text, or that of the default.
-    Without a `default` the meaning says what happens if it is empty. `prod_default` is None if prod
-    has the same default."""
+    """One environment variable. `parse` takes its name, and its text or default. Without a
+    `default` the meaning says what an empty one does. `prod_default` is None if prod has the same
+    default."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -25,11 +25,11 @@ class Setting:
     prod_default: str | None = None
 
     def default_in(self, *, prod: bool) -> str:
-        """Return the default of this mode as a user writes it; empty if there is none."""
+        """Return the default in prod or in the other modes as text; empty if there is none."""
         return str(self.default if self.prod_default is None or not prod else self.prod_default)
 
     def default_text(self) -> str:
-        """Return the default of every mode; empty if there is none or prod has another."""
+        """Return the default as text; empty if there is none or prod has another."""
         return str(self.default) if self.prod_default is None else ""
 
 

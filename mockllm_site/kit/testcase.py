@@ -1,14 +1,14 @@
-"""Rows that only one connection sees: those of a Django test case inside its transaction.
+"""Reads rows of a running Django TestCase, which only its own connection sees.
 
-Such a transaction never commits, so its rows are read through that connection, from any thread.
-Nothing here has an effect outside of tests.
+Its transaction never commits, so other threads use the test's connection. Nothing here has an
+effect outside of tests.
 """
 
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -18,11 +18,11 @@ Position: TypeAlias = tuple[object, ...]
 Scope: TypeAlias = tuple[object, ...]
 """The transactions of a test case that are open: its class's and its own."""
 
-_opened: WeakSet[BaseDatabaseWrapper] = WeakSet()
+_connections: WeakValueDictionary[int, BaseDatabaseWrapper] = WeakValueDictionary()
 
 
 class OpenTestTransaction(RuntimeError):
-    """A test holds a transaction open that this thread's connection cannot see."""
+    """A test's transaction is open on another connection than this thread's."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -33,8 +33,8 @@ class OpenTestTransaction(RuntimeError):
 
 
 def refuse_open_test_transaction() -> None:
-    """Raise OpenTestTransaction if a test's transaction is open on another connection than this
-    thread's, which would wait for it or miss its rows."""
+    """Raise OpenTestTransaction if a test's transaction is open on another connection: this
+    thread's would wait for it or miss its rows."""
     running = running_connection()
     if running is not None and running is not connections[DEFAULT_DB_ALIAS]:
         raise OpenTestTransaction
@@ -43,18 +43,19 @@ def refuse_open_test_transaction() -> None:
 def track_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     """Keep a weak reference to a new connection; a handler of Django's `connection_created`."""
     if connection.alias == DEFAULT_DB_ALIAS:
-        _opened.add(connection)
+        _connections[id(connection)] = connection
 
 
 def running_connection() -> BaseDatabaseWrapper | None:
     """Return the connection of the running test case, or None."""
     if "django.test.testcases" not in sys.modules:
         return None
-    return next((connection for connection in tuple(_opened) if scope_of(connection)), None)
+    opened = (reference() for reference in _connections.valuerefs())  # an atomic copy
+    return next((one for one in opened if one is not None and scope_of(one)), None)
 
 
 def running_scope() -> Scope:
-    """Return the running test case's transactions, or an empty scope."""
+    """Return the open transactions of the running test case; empty if none runs."""
     connection = running_connection()
     return () if connection is None else scope_of(connection)
 
@@ -71,8 +72,8 @@ def transaction_position(connection: BaseDatabaseWrapper) -> Position:
 
 
 def run_through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
-    """Run `work` in a new thread on this connection, or on a new one for None, and return its
-    result. An event loop's thread may call this; the connection's own thread must be waiting."""
+    """Run `work` in a new thread on this connection, or on a new one for None; return its result.
+    Callable on an event loop. The thread that owns the connection must be waiting."""
 
     def work_on_connection() -> T:
         if connection is None:

@@ -1,4 +1,4 @@
-"""Commands that also run without Django, through their modules' `main`."""
+"""Django commands of programs that also run without Django, through their modules' `main`."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -30,7 +30,7 @@ class ProgramCommand(BaseCommand):
         self._command: list[str] = []
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Take the command after `--` out of the arguments before they are parsed."""
+        """Split off the command after `--`, which argparse must not parse."""
         if self._takes_command:
             argv, self._command = split(argv)
         super().run_from_argv(argv)

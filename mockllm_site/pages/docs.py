@@ -1,4 +1,4 @@
-"""Serves the documentation: the Markdown pages below `docs/` as HTML, with their pictures."""
+"""Serves the documentation: Markdown files of the project as HTML pages, and their pictures."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOT: Final = "/docs/"
 CACHE_SECONDS: Final = 300
 # Pages outside `docs/`, with their names on the documentation site.
-BESIDE: Final = {
+OTHER_PAGES: Final = {
     "README.md": "overview",
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
@@ -36,7 +36,7 @@ _PICTURES: Final = {".png", ".svg"}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of the second level, for the list of a page's contents."""
+    """A heading in a page's table of contents; `anchor` is its id."""
 
     anchor: str
     text: str
@@ -44,7 +44,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class DocsPage:
-    """A rendered page."""
+    """A rendered page; `headings` are those of the second level."""
 
     title: str
     html: SafeString
@@ -53,8 +53,8 @@ class DocsPage:
 
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
-def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Show one page, or the index if no name is given. Raises Http404."""
+def documentation_page(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Show one page, the index for an empty name. Raise Http404 for an unknown one."""
     if name not in page_files():
         raise Http404
     return render(request, "mockllm_site/docs.html", {"page": render_page(name), "root": ROOT})
@@ -63,8 +63,8 @@ def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Send a picture below `docs/`, or redirect the name of a Markdown file to its page. Raises
-    Http404."""
+    """Send a picture below `docs/`, or redirect the path of a Markdown file to its page. Raise
+    Http404 for any other."""
     file = picture_files().get(name)
     if file is not None:
         return HttpResponse(file.read_bytes(), content_type=guess_type(file.name)[0])
@@ -77,7 +77,7 @@ def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
-    """Send the Markdown of a page, for a light server: it has no pages, and names these URLs."""
+    """Send the Markdown of a page, or a 404: a light server's messages link to these URLs."""
     file = page_files().get(name)
     if file is None:
         return HttpResponse(f"There is no {request.path}.\n", status=404, content_type=_MARKDOWN)
@@ -88,7 +88,7 @@ def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
 def page_files() -> Mapping[str, Path]:
     """Return the Markdown files of all pages by `page_name`."""
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
-    beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
+    beside = [file for name in OTHER_PAGES if (file := paths.PROJECT / name).is_file()]
     return {page_name(_project_path(file)): file for file in (*files, *beside)}
 
 
@@ -101,9 +101,9 @@ def picture_files() -> Mapping[str, Path]:
 
 
 def page_name(source: str) -> str:
-    """Return the name of the page for a Markdown file of the project."""
-    if source in BESIDE:
-        return BESIDE[source]
+    """Return the name of a page, `admin` for `docs/admin.md`; empty for the index."""
+    if source in OTHER_PAGES:
+        return OTHER_PAGES[source]
     name = source.removeprefix("docs/").removesuffix(".md")
     return re.sub(r"(^|/)(index|README)$", "", name)
 
@@ -118,7 +118,7 @@ def _project_path(file: Path) -> str:
 
 @cache
 def render_page(name: str) -> DocsPage:
-    """Render a page once per process. HTML in its Markdown is left out, so nothing can run."""
+    """Return the page of this name, rendered once; HTML in its Markdown is left out."""
     file = page_files()[name]
     markdown = _markdown_parser()
     tokens = markdown.parse(file.read_text(encoding="utf-8"))
@@ -150,9 +150,9 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _unique_anchor(anchor: str, seen: dict[str, int]) -> str:
-    """Return the anchor, with a number if it was seen before."""
-    number = seen[anchor] = seen.get(anchor, -1) + 1
+def _unique_anchor(anchor: str, last_numbers: dict[str, int]) -> str:
+    """Return the anchor, with a number if the page has it already; update the last numbers."""
+    number = last_numbers[anchor] = last_numbers.get(anchor, -1) + 1
     return f"{anchor}-{number}" if number else anchor
 
 
@@ -161,7 +161,7 @@ def _plain_text(inline: "Token") -> str:
 
 
 def _rewrite_links(inline: "Token", source: str) -> None:
-    """Translate the addresses of a token's links and pictures in place."""
+    """Translate the targets of a token's links and pictures in place (`translate_link`)."""
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):
@@ -169,7 +169,7 @@ def _rewrite_links(inline: "Token", source: str) -> None:
 
 
 def translate_link(source: str, target: str) -> str:
-    """Translate a link in a file of the project to an address on this server."""
+    """Return the URL on this server for a link in a file of the project."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:
         return target
@@ -180,7 +180,7 @@ def translate_link(source: str, target: str) -> str:
 
 @cache
 def _markdown_parser() -> "MarkdownIt":
-    """Return the parser: CommonMark with tables, which scroll, and without HTML."""
+    """Return the Markdown parser: CommonMark with scrolling tables and without HTML."""
     # Imported late: the import takes 0.1 s, and only the docs need it.
     from markdown_it import MarkdownIt
 
@@ -195,7 +195,7 @@ def _markdown_parser() -> "MarkdownIt":
 
 
 # Docs pages for paths below `/admin/`; the first match counts.
-EXPLAINED_BY: Final = (
+HELP_PAGES: Final = (
     (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
     (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
     (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
@@ -215,6 +215,6 @@ EXPLAINED_BY: Final = (
 
 
 def help_url(path: str) -> str:
-    """Return the address of the docs page that explains a page of this server."""
-    pages = (page for pattern, page in EXPLAINED_BY if re.match(f"/admin/{pattern}", path))
+    """Return the URL of the docs page that explains the page at this path."""
+    pages = (page for pattern, page in HELP_PAGES if re.match(f"/admin/{pattern}", path))
     return f"{ROOT}{next(pages, '')}"

@@ -1,4 +1,4 @@
-"""Error responses of Django itself: in a provider's shape, as JSON or as a page, by path."""
+"""Django's own error responses: as a provider sends them, as JSON or as a page, by path."""
 
 import sys
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from django.urls import reverse
 from django.views import defaults
 
 from mockllm_site.kit.api.errors import (
+    API_PREFIXES,
     DATABASE_FAILURES,
     DATABASE_UNAVAILABLE,
-    PREFIXES,
     error_response,
 )
 from mockllm_site.kit.api.in_thread import GetResponse
@@ -30,16 +30,16 @@ from scenarios_app.wire.registry import is_provider_path
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Answer a malformed request, such as one with a foreign Host header."""
-    shaped = _api_error(request, 400, "The request is malformed.")
-    return shaped or defaults.bad_request(request, exception)
+    """Return the 400 for a malformed request, such as one with an unknown Host header."""
+    api_error = _api_error(request, 400, "The request is malformed.")
+    return api_error or defaults.bad_request(request, exception)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Name the missing permission; staff also see which roles have it and who can grant it."""
-    shaped = _api_error(request, 403, "You may not do this.")
-    if shaped is not None:
-        return shaped
+    """Return a 403 that names the missing permission; staff see who has it and can grant it."""
+    api_error = _api_error(request, 403, "You may not do this.")
+    if api_error is not None:
+        return api_error
     context = _refusal_context(request, missing_permissions(request, exception))
     return render(request, "403.html", context, status=403)
 
@@ -72,41 +72,41 @@ def _permission_rows(permission: str) -> QuerySet[Permission]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """Return a 404: JSON below an API's prefix, else a page."""
-    shaped = _api_error(request, 404, f"There is no {request.path}.")
-    return shaped or defaults.page_not_found(request, exception)
+    """Return the 404 for an unknown path."""
+    api_error = _api_error(request, 404, f"There is no {request.path}.")
+    return api_error or defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Answer 503 if the database failed (away, locked, disk full), else 500."""
+    """Return a 503 if the database failed (away, locked, disk full), else a 500."""
     if isinstance(sys.exc_info()[1], DATABASE_FAILURES):
-        shaped = _api_error(request, 503, DATABASE_UNAVAILABLE)
-        return shaped or render(request, "503.html", status=503)
-    shaped = _api_error(request, 500, "The server failed; its log says why.")
-    return shaped or defaults.server_error(request)
+        api_error = _api_error(request, 503, DATABASE_UNAVAILABLE)
+        return api_error or render(request, "503.html", status=503)
+    api_error = _api_error(request, 500, "The server failed; its log says why.")
+    return api_error or defaults.server_error(request)
 
 
 def _api_error(request: HttpRequest, status: int, message: str) -> HttpResponseBase | None:
     """Return the error as a provider or an API sends it, or None for the path of a page."""
     if is_provider_path(request.path):
         return refusal(request, ErrorAnswer(status, message))
-    if request.path.startswith(PREFIXES):
+    if request.path.startswith(API_PREFIXES):
         return error_response(status, message)
     return None
 
 
-TOO_MANY = 429
+TOO_MANY_REQUESTS = 429
 MANAGERS_SHOWN = ROLES_SHOWN = 3
 
 
 def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:
-    """Say how long to wait after failed logins; the same for existing and unknown user names."""
+    """Return the 429 after failed logins, alike for existing and unknown user names."""
     wait = cool_off(request)
     answer = render(
         request,
         "mockllm_site/locked_out.html",
         {"wrong": settings.AXES_FAILURE_LIMIT, "minutes": round(wait.total_seconds() / 60)},
-        status=TOO_MANY,
+        status=TOO_MANY_REQUESTS,
     )
     answer.headers["Retry-After"] = str(round(wait.total_seconds()))
     return answer
@@ -116,7 +116,7 @@ MESSAGES = {400: "The request is malformed: its Host header or its address is no
 
 
 def complete_error_responses(get_response: GetResponse) -> GetResponse:
-    """Return middleware that makes errors below the APIs JSON, and gives a 405 its page."""
+    """Return middleware that makes errors below API_PREFIXES JSON and gives a 405 a page."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         return _complete_error(request, get_response(request))
@@ -125,13 +125,12 @@ def complete_error_responses(get_response: GetResponse) -> GetResponse:
 
 
 def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Return an API's error as JSON, a page's 405 with its explanation, or else the response as it
-    is."""
+    """Return an API's error as JSON, a page's 405 with a page, any other response unchanged."""
     status = response.status_code
     path = request.path_info
-    if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):
+    if status == 405 and not path.startswith(API_PREFIXES) and not is_provider_path(path):
         return _explain_wrong_method(request, response)
-    if status < 400 or not path.startswith(PREFIXES) or is_provider_path(path):
+    if status < 400 or not path.startswith(API_PREFIXES) or is_provider_path(path):
         return response
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response
@@ -139,7 +138,7 @@ def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpRes
 
 
 def _explain_wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Fill an empty response to a GET with the page that explains a 405."""
+    """Return the 405 of a GET with a page that explains it, if it is empty."""
     if not isinstance(response, HttpResponse) or response.content or request.method != "GET":
         return response
     context = {"is_recording": request.path_info == reverse("admin:scenarios_app_session_record")}

@@ -24,15 +24,15 @@ DATABASE_SECONDS = 5.0
 @require_safe
 @never_cache
 async def livez(request: HttpRequest) -> JsonResponse:
-    """Play one built-in step end to end: 200 if this process works, else 503. The database is not
-    checked, because a restarted process would have the same one."""
+    """Return 200 if a built-in step plays end to end, else 503. The database is not checked, since
+    a restarted process would have the same one."""
     return _checks_response({"pipeline": await play_built_in(services().pipeline.options)})
 
 
 @require_safe
 @never_cache
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """Check as `livez` does and write to the database; a 503 names what fails."""
+    """Return 200 if a built-in step plays and the database can be written, else 503."""
     return _checks_response(
         {
             "pipeline": await play_built_in(services().pipeline.options),
@@ -52,8 +52,8 @@ def _checks_response(checks: Mapping[str, str | None]) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """Return 200 if requests may come: scenarios loaded, not draining, shared state reachable; else
-    503. Problems of the database or the journal are only reported: providers answer from memory."""
+    """Return 200 if the services are started, not draining, and reach their shared state; else 503.
+    Problems of the database or the journal are only reported: providers answer from memory."""
     ready = services().ready
     checks = {"database": catalog.database_problem, "journal": journal.problem}
     if shared := redis_connections():
@@ -65,8 +65,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
 
 async def _database_problem() -> str | None:
-    """Return why the database takes no write, or None. The error itself is only logged, since it
-    may name the database's address."""
+    """Return why the database cannot be written within DATABASE_SECONDS, or None. The error is only
+    logged, since it may name the database's address."""
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             await sync_to_async(CatalogVersion.write)(DEFAULT_DB_ALIAS)

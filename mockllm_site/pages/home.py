@@ -1,4 +1,4 @@
-"""The home page, and the links in the header of every page."""
+"""The home page, and the template tags for the header of every page."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SdkSetup
 
-# Links with their descriptions; pages that are not installed are left out.
+# Links of the home page with their descriptions; those that are not installed are left out.
 LINKS = (
     ("/admin/", "Scenarios, sessions and the journal: everything QA edits"),
     ("/chat/", "A playground to talk to models, scripted or real"),
@@ -52,8 +52,7 @@ register = template.Library()
 @require_safe
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the home page. Traffic is shown only to this machine in dev and test, and to users who
-    are logged in."""
+    """Show the home page; its traffic only to this machine in dev and test, and to logins."""
     origin = request.build_absolute_uri("/").removesuffix("/")
     context: dict[str, Any] = {
         "version": __version__,
@@ -76,7 +75,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def control_access(request: HttpRequest) -> str:
-    """Return what a program at the request's origin needs to use the control API."""
+    """Return a sentence on what programs need to use the control API."""
     if is_open(request):
         return (
             "The control API is open to this machine: programs here may read and change scenarios, "
@@ -91,12 +90,14 @@ def control_access(request: HttpRequest) -> str:
 
 
 def sdk_setups(origin: str) -> list[SdkSetup]:
-    """Return the setup of each provider's SDKs for a server at `origin`."""
+    """Return the setups of all providers' SDKs for a server at `origin`."""
     return [sdk for wire in wires_by_name().values() for sdk in wire.sdk_setups(origin)]
 
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
+    """A link in the header of a page."""
+
     name: str
     path: str
     is_current: bool
@@ -104,7 +105,7 @@ class PageLink:
 
 @register.simple_tag(takes_context=True)
 def page_links(context: dict[str, Any]) -> list[PageLink]:
-    """Return the pages that this server has; `is_current` marks the shown one."""
+    """Return the links of PAGES that this server has; `is_current` marks the shown page."""
     request = context.get("request")
     path = request.path if request else ""
     # The longest path wins: /chat/leaderboard/ over /chat/.
@@ -114,6 +115,6 @@ def page_links(context: dict[str, Any]) -> list[PageLink]:
 
 @register.simple_tag(takes_context=True)
 def help_link(context: dict[str, Any]) -> str:
-    """Return the address of the docs page that explains the shown page."""
+    """Return the URL of the docs page that explains the shown page."""
     request = context.get("request")
     return docs.help_url(request.path if request else "")

@@ -28,20 +28,20 @@ from prometheus_client.registry import Collector
 
 from chat_app.runs.metrics import METRICS
 from mockllm_site import __version__
-from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.api.locality import FOREIGN_PAGE, is_foreign, is_open
 from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
 from scenarios_app.serving.metrics import Served, Tally
 from scenarios_app.serving.services import Services, services
 
-PLAIN = "text/plain; charset=utf-8"
+TEXT_TYPE = "text/plain; charset=utf-8"
 
 
 @require_safe
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of every process in the requested format."""
+    """Return the metrics of all processes, as text or OpenMetrics by the Accept header."""
     if refused := _access_refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
@@ -52,31 +52,31 @@ async def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _access_refusal(request: HttpRequest) -> HttpResponse | None:
-    """Return an error unless the request is open or has the metrics token."""
+    """Return the error for a request without access, None for one from this machine in dev and
+    test or with the metrics token."""
     if is_foreign(request):
-        return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)
+        return HttpResponse(f"{FOREIGN_PAGE}\n", status=403, content_type=TEXT_TYPE)
     if is_open(request):
         return None
     token = settings.MOCKLLM_METRICS_TOKEN
     if not token:
         message = (
-            "/metrics is closed: but on loopback in dev and test it needs MOCKLLM_METRICS_TOKEN, "
-            "which is not set.\n"
+            "/metrics is closed: set MOCKLLM_METRICS_TOKEN and send it as a bearer token, or use "
+            "loopback in dev or test.\n"
         )
-        return HttpResponse(message, status=403, content_type=PLAIN)
+        return HttpResponse(message, status=403, content_type=TEXT_TYPE)
     if matches_token(bearer_of(request) or "", token):
         return None
     message = "Send the metrics token (MOCKLLM_METRICS_TOKEN) as Authorization: Bearer …\n"
     headers = {"WWW-Authenticate": "Bearer"}
-    return HttpResponse(message, status=401, content_type=PLAIN, headers=headers)
+    return HttpResponse(message, status=401, content_type=TEXT_TYPE, headers=headers)
 
 
 @cache
 def registry() -> CollectorRegistry:
-    """Return the cached metrics registry of this process. It is not the library's global one, to
-    which any package may add."""
+    """Return the registry of this process's metrics; any package may add to the library's own."""
     metrics_registry = CollectorRegistry()
-    for collector in (ServingFigures(services(), journal), *METRICS):
+    for collector in (ServingCollector(services(), journal), *METRICS):
         metrics_registry.register(collector)
     build = Info("mockllm_build", "The version that runs.", registry=metrics_registry)
     build.info({"version": __version__})
@@ -98,7 +98,7 @@ def labelled_metrics() -> str:
 
 
 def merge_metrics(texts: Iterable[str]) -> Collector:
-    """Return a collector of the metrics in the texts of several processes."""
+    """Return a collector of the metrics in texts that `labelled_metrics` returned."""
     families: dict[str, Metric] = {}
     for text in texts:
         for family in text_string_to_metric_families(text):
@@ -110,7 +110,7 @@ def merge_metrics(texts: Iterable[str]) -> Collector:
 
 @dataclass(frozen=True, eq=False)
 class CollectedMetrics(Collector):
-    """A collector that returns these metrics."""
+    """A collector that returns metrics which were collected before."""
 
     families: Iterable[Metric]
 
@@ -121,7 +121,7 @@ class CollectedMetrics(Collector):
 Labels: TypeAlias = tuple[str, ...]
 
 
-class ServingFigures(Collector):
+class ServingCollector(Collector):
     """Collects the metrics of requests, streams, sessions and the journal, from memory."""
 
     def __init__(self, process: Services, journal: Journal) -> None:
@@ -133,7 +133,7 @@ class ServingFigures(Collector):
         yield from _request_counters(tally.served())
         yield from _duration_histograms(tally)
         yield from self._streams_and_sessions()
-        yield from self._journal_figures()
+        yield from self._journal_metrics()
 
     def _streams_and_sessions(self) -> Iterator[Metric]:
         streams, state = self._process.pipeline.streams, self._process.state
@@ -151,7 +151,7 @@ class ServingFigures(Collector):
             state.evicted_count,
         )
 
-    def _journal_figures(self) -> Iterator[Metric]:
+    def _journal_metrics(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "mockllm_journal_waiting_bytes",
             "What waits to be written into the journal.",

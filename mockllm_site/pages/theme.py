@@ -10,7 +10,7 @@ from django.utils.text import format_lazy
 _SITE = "scenarios_app.admin.site"
 _CHAT = "chat_app.admin"
 # The prefix of our route names.
-_OURS = "scenarios_app_"
+_APP = "scenarios_app_"
 
 # Links by group: title, icon, route, and the functions for permission and display.
 _SCRIPTS = (
@@ -38,18 +38,18 @@ _QUERIES = {"Feedback": "?feedback=given"}
 
 
 def _sidebar_link(
-    title: str, icon: str, route: str, who: str, here: str = "", *, app: str = "", site: str = _SITE
+    title: str, icon: str, route: str, may: str, on: str = "", *, app: str = "", site: str = _SITE
 ) -> dict[str, Any]:
-    """Return a link of the sidebar. `who` and `here` name functions in `site`: for its permission,
-    and for whether it is shown as active."""
+    """Return a link of the sidebar. `may` and `on` name functions of the module `site`, which
+    return whether a user may see the link and whether it is shown as active."""
     url = reverse_lazy(f"admin:{app}{route}")
     link = {
         "title": title,
         "icon": icon,
         "link": format_lazy("{}{}", url, _QUERIES.get(title, "")),
-        "permission": f"{site}.{who}",
+        "permission": f"{site}.{may}",
     }
-    return link | ({"active": f"{site}.{here}"} if here else {})
+    return link | ({"active": f"{site}.{on}"} if on else {})
 
 
 UNFOLD: dict[str, Any] = {
@@ -105,8 +105,8 @@ UNFOLD: dict[str, Any] = {
         "show_search": False,
         "show_all_applications": False,
         "navigation": [
-            {"title": "Scripts", "items": [_sidebar_link(*row, app=_OURS) for row in _SCRIPTS]},
-            {"title": "Traffic", "items": [_sidebar_link(*row, app=_OURS) for row in _TRAFFIC]},
+            {"title": "Scripts", "items": [_sidebar_link(*row, app=_APP) for row in _SCRIPTS]},
+            {"title": "Traffic", "items": [_sidebar_link(*row, app=_APP) for row in _TRAFFIC]},
             {"title": "Chat", "items": [_sidebar_link(*row, site=_CHAT) for row in _CHATS]},
             {"title": "Accounts", "items": [_sidebar_link(*row) for row in _ACCOUNTS]},
         ],

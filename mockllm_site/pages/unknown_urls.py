@@ -12,9 +12,9 @@ from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 # Path prefixes of this site, which reports unknown paths itself.
-OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
+OUR_PREFIXES = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
 # Pages of this site, and paths that browsers, crawlers and health checks request.
-NO_API = frozenset(
+NO_API_SEGMENTS = frozenset(
     {"", "livez", "healthz", "readyz", "metrics"}
     | {".well-known", "favicon.ico", "health", "robots.txt"}
 )
@@ -45,18 +45,18 @@ def answer_unknown_urls(get_response: GetResponse) -> GetResponse:
 
 
 def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:
-    """Return True if the client is no browser and means an API: its path ends as a provider's, or
-    it writes or asks for JSON at a path that is not ours. `preflight` is the method in a CORS
-    preflight."""
+    """Return True if a client other than a browser calls an API: its path ends as a provider's, or
+    it writes or accepts JSON at a path that is not ours. `preflight` is the method that a CORS
+    preflight announces, else empty."""
     if "text/html" in accept or is_provider_path(path):
         return False
     # A CORS preflight names the method of the next request.
     method = preflight if method == "OPTIONS" else method
     intended = find_intended_path(method, path)
-    if intended is not None and _first_segment(intended.lead) not in OURS - {CHAT_API}:
+    if intended is not None and _first_segment(intended.lead) not in OUR_PREFIXES - {CHAT_API}:
         return True
     writes_or_reads_json = method in _WRITES or "application/json" in accept
-    return writes_or_reads_json and _first_segment(path) not in OURS | NO_API
+    return writes_or_reads_json and _first_segment(path) not in OUR_PREFIXES | NO_API_SEGMENTS
 
 
 def _first_segment(path: str) -> str:

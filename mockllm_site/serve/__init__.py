@@ -1,1 +1,1 @@
-"""The process that `serve` starts: sockets, limits, database, start and end."""
+"""The server process: sockets, limits, database, lease, start and shutdown."""

@@ -1,15 +1,15 @@
-"""Starts, drains and stops the chat in a server process; does nothing in a light server."""
+"""Starts, drains and stops the chat in a server process; does nothing without the app."""
 
 from django.apps import apps
 
 
 def is_installed() -> bool:
-    """Return True if this process has the chat."""
+    """Return True if `chat_app` is installed: a light server does without it."""
     return apps.is_installed("chat_app")
 
 
-def servers_problem() -> str:
-    """Return what is wrong with the file that names the MCP servers, or an empty string."""
+def mcp_servers_problem() -> str:
+    """Return what is wrong with the file of MCP_SERVERS, or an empty string."""
     if is_installed():
         from chat_app.tools.servers import ServersError, named_servers
 
@@ -29,7 +29,7 @@ def create_default_profile() -> None:
 
 
 def has_profiles() -> bool:
-    """Return True if a profile is stored."""
+    """Return True if a profile is stored; only if the chat is installed."""
     from chat_app.models import ModelProfile
 
     return ModelProfile.objects.exists()
@@ -44,7 +44,7 @@ async def start() -> None:
 
 
 def warm_up() -> None:
-    """Start to load the pages, import the SDKs and open the MCP servers of the chat."""
+    """Import the pages and SDKs and open the MCP servers, in other threads; do not wait."""
     if is_installed():
         from chat_app import loop
         from chat_app.runs.startup import warm_up as warm_up_chat
@@ -55,7 +55,7 @@ def warm_up() -> None:
 
 
 def drain(seconds: float) -> None:
-    """Give running answers this many seconds to end, and do not wait; for signal handlers."""
+    """End running answers after this many seconds; do not wait. Callable in signal handlers."""
     if is_installed():
         from chat_app.runs.registry import end_runs_within
 
@@ -63,7 +63,7 @@ def drain(seconds: float) -> None:
 
 
 def stop(seconds: float) -> None:
-    """Stop the chat's event loop after its runs end, or after this many seconds."""
+    """Wait at most this many seconds for running answers, then stop the chat's event loop."""
     if is_installed():
         from chat_app import loop
 

@@ -1,4 +1,4 @@
-"""Runs the database work of all requests in a few threads, whose connections stay open."""
+"""Runs the database work of requests in a few threads that keep their connections open."""
 
 import os
 import threading
@@ -21,22 +21,22 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 # Paths that must answer even if all other threads wait for the database.
-PROBES: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
-CLOSED_SECONDS: Final = 5.0
+PROBE_PATHS: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
+CLOSE_TIMEOUT_SECONDS: Final = 5.0
 
-_here = threading.local()
+_thread_state = threading.local()
 
 
 class DatabaseThread:
-    """A thread that runs one task after another; `waiting` counts unfinished tasks."""
+    """A thread that runs tasks one by one; `unfinished` counts waiting and running tasks."""
 
     def __init__(self) -> None:
-        self.waiting = 0
+        self.unfinished = 0
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark_thread)
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Return the task's future; it is cancelled if the process has ended its threads."""
+        """Queue a task and return its future, a cancelled one while the interpreter shuts down."""
         try:
             future = self._executor.submit(work, *args, **kwargs)
         except RuntimeError:
@@ -44,38 +44,37 @@ class DatabaseThread:
             ended.cancel()
             return ended
         with self._lock:
-            self.waiting += 1
+            self.unfinished += 1
         future.add_done_callback(self._count_done)
         return future
 
     def _count_done(self, _: "Future[T]") -> None:
         with self._lock:
-            self.waiting -= 1
+            self.unfinished -= 1
 
 
 class RequestExecutor(Executor):
-    """Runs all thread-sensitive work of a request in one database thread: the one that has the
-    fewest tasks at the first work."""
+    """Runs all thread-sensitive work of one request in one database thread, chosen at its first
+    task: the thread with the fewest unfinished tasks."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads
         self._chosen: DatabaseThread | None = None
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Run work in the request's thread, which the first work chooses."""
+        """Queue a task in the request's thread, and return its future."""
         if self._chosen is None:
             # `min` takes the first of equally idle threads, so few requests open few connections.
-            self._chosen = min(self._threads, key=lambda thread: thread.waiting)
+            self._chosen = min(self._threads, key=lambda thread: thread.unfinished)
         return self._chosen.submit(work, *args, **kwargs)
 
 
 def with_database_threads(app: App) -> App:
-    """Return the application, which runs the database work of each request in one of a few threads;
-    probes are passed on unchanged."""
+    """Return the application with a `RequestExecutor` for each request, except for PROBE_PATHS."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; its thread-sensitive work runs in one database thread."""
-        if scope["path"] in PROBES:
+        if scope["path"] in PROBE_PATHS:
             await app(scope, receive, send)
             return
         async with ThreadSensitiveContext(executor=RequestExecutor(_threads())):
@@ -85,8 +84,8 @@ def with_database_threads(app: App) -> App:
 
 
 def close_connections() -> None:
-    """Close the threads' connections; waits CLOSED_SECONDS for the database at most."""
-    wait([thread.submit(connections.close_all) for thread in _threads()], CLOSED_SECONDS)
+    """Close the threads' connections; wait at most CLOSE_TIMEOUT_SECONDS."""
+    wait([thread.submit(connections.close_all) for thread in _threads()], CLOSE_TIMEOUT_SECONDS)
 
 
 @cache
@@ -96,20 +95,20 @@ def _threads() -> tuple[DatabaseThread, ...]:
 
 
 def _mark_thread() -> None:
-    """Let this thread keep its database connection between requests."""
-    _here.connections_stay = True
+    """Mark the current thread as one that keeps its connections between requests."""
+    _thread_state.keeps_connections = True
 
 
 def _keep_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Keep a connection open after its request; the next request checks it first."""
-    if getattr(_here, "connections_stay", False):
+    """Let a marked thread keep a new connection; each request checks it before use."""
+    if getattr(_thread_state, "keeps_connections", False):
         connection.close_at = None
         connection.health_check_enabled = True  # type: ignore[attr-defined]
 
 
 def _roll_back_at_request_start(**_: object) -> None:
-    """Roll back a transaction that an earlier request left open."""
-    if getattr(_here, "connections_stay", False):
+    """Roll back transactions that an earlier request left open in a marked thread."""
+    if getattr(_thread_state, "keeps_connections", False):
         roll_back_open_transactions()
 
 

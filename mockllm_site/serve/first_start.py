@@ -1,4 +1,4 @@
-"""Prepares a server's start: loads the configured scenarios, and creates the admin user."""
+"""Checks outbound settings, loads scenarios and fixtures, and creates the admin user at a start."""
 
 import secrets
 import sys
@@ -37,7 +37,7 @@ class CannotLoad(Exception):
 
 
 def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
-    """Return the documents of MOCKLLM_SCENARIOS and print notes on them; raises CannotLoad."""
+    """Return the documents of MOCKLLM_SCENARIOS; print notes on them. Raise CannotLoad."""
     try:
         scenarios = read_all(files)
     except DocumentError as error:
@@ -49,7 +49,7 @@ def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
 
 
 def watch_files(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
-    """Have the catalog reload the files when they change."""
+    """Let the catalog reload the files when they change; `documents` are their present content."""
 
     def clear_scenario(name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name)
@@ -65,8 +65,8 @@ def check_redis() -> None:
 
 
 def check_outbound_settings() -> None:
-    """Raise CannotLoad if MCP_SERVERS or MOCKLLM_UPSTREAMS is wrong; nothing is called."""
-    if problem := chat.servers_problem():
+    """Raise CannotLoad if MCP_SERVERS or MOCKLLM_UPSTREAMS is wrong; open no connections."""
+    if problem := chat.mcp_servers_problem():
         raise CannotLoad(f"MCP_SERVERS: {problem}")
     try:
         read_upstreams(settings.MOCKLLM_UPSTREAMS)
@@ -75,7 +75,7 @@ def check_outbound_settings() -> None:
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
-    """Load the files' scenarios; each replaces the stored one of its name. Raises CannotLoad."""
+    """Store the files' scenarios; each replaces the one of its name. Raise CannotLoad."""
     try:
         load(documents, reason=LOADED)
     except DocumentError as error:
@@ -83,7 +83,7 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load shipped fixtures by name, or files; each completely or not at all. Raises CannotLoad."""
+    """Load shipped fixtures, by name, and fixture files; each completely. Raise CannotLoad."""
     ours = paths.fixture_names()
     for name in names:
         try:
@@ -95,7 +95,7 @@ def load_fixtures(names: Sequence[str]) -> None:
 
 
 def load_test_mode() -> None:
-    """In test mode, load the scenario that answers every request with lorem ipsum."""
+    """In test mode load the scenario that answers every request with lorem ipsum."""
     if settings.MOCKLLM_ENV == "test":
         load_fixtures([TEST_MODE])
 
@@ -115,8 +115,8 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
 
 
 def create_admin() -> None:
-    """Create the user `admin` if it is missing: in dev, or if MOCKLLM_ADMIN_PASSWORD is set. A
-    random password is printed."""
+    """Create the user `admin` if it is missing, in dev or with MOCKLLM_ADMIN_PASSWORD. Without that
+    print a random password."""
     users = get_user_model().objects
     password = settings.MOCKLLM_ADMIN_PASSWORD
     if not password and settings.MOCKLLM_ENV != "dev":
@@ -131,6 +131,6 @@ def create_admin() -> None:
 
 
 def warm_up() -> None:
-    """Prepare the pages and the chat, but not in test mode, where few servers ever need them."""
+    """Warm up the chat except in test mode, where few servers need it; do not wait."""
     if settings.MOCKLLM_ENV != "test":
         chat.warm_up()

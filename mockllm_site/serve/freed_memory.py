@@ -1,4 +1,4 @@
-"""Has the C library return freed memory to the system.
+"""Configures glibc to return freed memory to the system.
 
 glibc keeps freed blocks up to the size of the largest one that was freed so far, at most 32 MB.
 After a few large requests the process would keep most of their memory.

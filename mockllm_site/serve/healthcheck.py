@@ -1,4 +1,4 @@
-"""`mockllm healthcheck`: asks a server whether it is ready. Starts fast: imports no Django."""
+"""`mockllm healthcheck`: asks a server whether it is ready. Imports no Django, to start fast."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ def healthcheck(options: Namespace) -> int:
 
 
 def _read_address() -> str:
-    """Return the address in the file MOCKLLM_READY_FILE; raise NotReady if there is none."""
+    """Return the URL in the file that MOCKLLM_READY_FILE names; raise NotReady if it has none."""
     file = os.environ.get(READY_FILE, "")
     if not file:
         raise NotReady(f"no server is named: set {READY_FILE} as for `serve`, or use --url")
@@ -73,6 +73,6 @@ def _check_ready(url: str) -> None:
 
 
 def _host_header() -> dict[str, str]:
-    """Return a Host header with the first of ALLOWED_HOSTS: pages refuse other hosts."""
+    """Return a Host header with the first of ALLOWED_HOSTS, empty if any or the default will do."""
     first = os.environ.get("ALLOWED_HOSTS", "").split(",")[0].strip().lstrip(".")
     return {} if first in ("", "*") else {"Host": first}

@@ -17,8 +17,8 @@ from django.conf import settings as django_settings
 from mockllm_site.kit import env
 
 # Settings must be configured before the apps' models are imported.
-_is_own = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
-if _is_own:
+_django_is_ours = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
+if _django_is_ours:
     os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
     env.variables()[env.LIGHT] = "true"
 if not apps.ready:
@@ -36,8 +36,8 @@ _lock = Lock()
 
 
 class MockTransport(transport.MockTransport):
-    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` (documents, builders or
-    paths) are shared by all transports, and replace those of the same name."""
+    """Answers an `httpx2.AsyncClient` in process, for any host. Stores `scenarios` (documents,
+    builders or paths) for all transports; they replace those of the same name."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
         _prepare(scenarios)
@@ -53,11 +53,11 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
 
 
 def _prepare(scenarios: Source | Iterable[Source]) -> None:
-    """Load the scenarios; first prepare test mode, unless Django was set up by others."""
+    """Store the scenarios; first prepare test mode, unless the program has set up Django itself."""
     documents = to_documents(scenarios)
 
     def prepare_and_load() -> None:
-        if _is_own and prepare_in_memory():
+        if _django_is_ours and prepare_in_memory():
             from mockllm_site.serve.first_start import load_test_mode
 
             load_test_mode()

@@ -1,8 +1,8 @@
-"""Registers each serving process in the database with a lease that it renews. A process without
-shared state serves alone.
+"""Leases of the processes that serve from one database. A process without shared state serves
+alone.
 
-No machine's clock counts. A process of this machine lives as long as the system says so. One of
-another machine is dead once its row has not changed for `DEAD_SECONDS` of observation.
+Clocks of machines are not compared. A process of this machine lives as long as the system says so.
+One of another machine is dead if its row has not changed for DEAD_SECONDS while it was watched.
 """
 
 import logging
@@ -15,7 +15,8 @@ from threading import Event, Thread
 from typing import Final
 from uuid import uuid4
 
-from django.db import DatabaseError, connection, transaction
+from django.db import Error as DatabaseProblem
+from django.db import connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
@@ -28,18 +29,18 @@ log = logging.getLogger(__name__)
 
 RENEW_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 10.0
-LOOK_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.2
 
-ALONE: Final = "several processes on one database need a shared state: set REDIS_URL for all"
-ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
-UNCLEAN: Final = (
+NEEDS_REDIS: Final = "several processes on one database need a shared state: set REDIS_URL for all"
+OTHER_REDIS: Final = "all processes on one database must have the same REDIS_URL"
+UNCLEAN_END: Final = (
     "process %s ended without a shutdown: requests that it answered in its last second may be "
     "missing in the journal"
 )
 
 
-def _after_all_rows() -> datetime:
-    """Return the time, or that of the journal's latest row if the clock was set back since."""
+def _time_after_journal() -> datetime:
+    """Return the current time, or that of the journal's latest row if that is later."""
     latest: datetime | None = ServedRequest.objects.aggregate(latest=Max("at"))["latest"]
     return max(timezone.now(), latest) if latest else timezone.now()
 
@@ -49,8 +50,8 @@ class LeaseRefused(Exception):
 
 
 class Lease:
-    """The right of this process to serve from the database. `shares` names the state that it shares
-    with other processes, empty for none."""
+    """The right of this process to serve from the database. `shares` names the Redis that it shares
+    with other processes; empty without one."""
 
     def __init__(
         self,
@@ -73,14 +74,14 @@ class Lease:
         self._thread: Thread | None = None
 
     def acquire(self) -> None:
-        """Register this process; raises LeaseRefused beside a live process that shares no state
-        with it. To be sure that another process is dead may take DEAD_SECONDS."""
-        while against := self._register():
-            for row in against:
+        """Register this process; raise LeaseRefused if a live process does not share its state.
+        Wait up to DEAD_SECONDS until another process is known to live or to be dead."""
+        while conflicts := self._register():
+            for row in conflicts:
                 if self.check_alive(row):
-                    why = ANOTHER if row.shares and self._row.shares else ALONE
+                    why = OTHER_REDIS if row.shares and self._row.shares else NEEDS_REDIS
                     raise LeaseRefused(f"process {row.pid} serves from this database; {why}")
-            self._wait(LOOK_SECONDS)
+            self._wait(POLL_SECONDS)
 
     def renew(self) -> bool:
         """Renew the lease and remove dead processes; return False if another one has taken over."""
@@ -94,8 +95,8 @@ class Lease:
         ServerProcess.objects.filter(pk=self._row.pk).delete()
 
     def check_alive(self, row: ServerProcess) -> bool:
-        """Return True if another process is seen to live, False if it is dead or not known yet.
-        Removes the row of a dead one and notes its unclean end."""
+        """Return True if another process is known to live, False if it is dead or not known yet.
+        Remove the row of a dead one and store the time of its unclean end."""
         if row.machine and row.machine == self._row.machine and row.birth:
             lives = process_start_time(row.pid) == row.birth
             dead = not lives
@@ -109,12 +110,12 @@ class Lease:
             self._beats.pop(row.owner, None)
             deleted, _ = ServerProcess.objects.filter(pk=row.pk, beat=row.beat).delete()
             if deleted:
-                Installation.objects.update(unclean_end_at=_after_all_rows())
-                log.warning(UNCLEAN, row.pid)
+                Installation.objects.update(unclean_end_at=_time_after_journal())
+                log.warning(UNCLEAN_END, row.pid)
         return lives
 
     def start_renewing(self) -> None:
-        """Renew the lease in a thread until `end`; end the process if another took over."""
+        """Renew the lease in a thread until `end`; SIGTERM this process if another took over."""
         self._thread = Thread(target=self._renew_until_end, name="mockllm-lease", daemon=True)
         self._thread.start()
 
@@ -125,7 +126,7 @@ class Lease:
             self._thread.join()
 
     def _register(self) -> list[ServerProcess]:
-        """Register this process, or return the processes that it cannot serve beside."""
+        """Store this process's row, unless others do not share its state; return those."""
         with transaction.atomic():
             Installation.name()
             # The row lock lets one process enter at a time.
@@ -133,63 +134,62 @@ class Lease:
             others = ServerProcess.objects.exclude(pk=self._row.pk)
             if self._row.shares:
                 others = others.exclude(shares=self._row.shares)
-            against = list(others)
-            if not against:
+            conflicts = list(others)
+            if not conflicts:
                 self._row.save()
-            return against
+            return conflicts
 
     def _renew_until_end(self) -> None:
-        """Renew the lease at intervals; end this process if another one has taken it."""
+        """Renew the lease every RENEW_SECONDS until `end`, then remove this process's row."""
         works = True
         while not self._ended.wait(RENEW_SECONDS):
             try:
                 if not self.renew():
-                    log.error(
-                        "another process took this one for dead and serves now: this process ends"
-                    )
+                    log.error("another process has taken over the lease: this process ends")
                     os.kill(os.getpid(), signal.SIGTERM)
                     break
                 works = True
-            except DatabaseError:
+            except DatabaseProblem:
                 if works:
                     log.exception("this process cannot renew its lease; it keeps trying")
                 works = False
                 connection.close()
         try:
             self.delete_row()
-        except DatabaseError as error:
+        except DatabaseProblem as error:
             log.warning("this process's row stays in the database (%s)", error)
         connection.close()
 
 
-_held: dict[int, Lease] = {}
+# The lease of this process by its PID, so that a forked child does not take it for its own.
+_leases: dict[int, Lease] = {}
 
 
 def acquire() -> None:
-    """Take and renew this process's lease once, if its database can be shared; raises
-    LeaseRefused."""
-    if os.getpid() in _held or not can_be_shared():
+    """Take this process's lease and start to renew it, once, and only if processes can share the
+    database. Raise LeaseRefused."""
+    if os.getpid() in _leases or not can_be_shared():
         return
     shared = redis_connections()
     lease = Lease("" if shared is None else shared.name())
     lease.acquire()
-    _held.clear()
-    _held[os.getpid()] = lease
+    _leases.clear()
+    _leases[os.getpid()] = lease
     lease.start_renewing()
 
 
 def acquire_or_exit() -> None:
-    """Call `acquire` at the import of an application; exit the process if it may not serve."""
+    """Call `acquire`; raise SystemExit if it is refused, log an error of the database."""
     try:
         acquire()
     except LeaseRefused as error:
         raise SystemExit(f"mockllm: {error}") from None
-    except DatabaseError:
-        log.exception("the database cannot be looked into yet")
+    except DatabaseProblem:
+        log.exception("the database cannot be read yet; the first request tries again")
 
 
 def release() -> None:
-    """End the lease of this process, if it has one."""
-    lease = _held.pop(os.getpid(), None)
+    """Remove the lease of this process, if it has one."""
+    lease = _leases.pop(os.getpid(), None)
     if lease is not None:
         lease.end()

@@ -1,4 +1,4 @@
-"""The start and the end of a process that serves."""
+"""Starts the services of a server process, and drains and stops them at its end."""
 
 import logging
 import signal
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
-# The monotonic time at which draining ends; None until a signal arrives.
-_drained_at: float | None = None
+# The deadline of running answers as monotonic time; None until a signal arrives.
+_drain_end: float | None = None
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Start and stop the services on the ASGI server's lifespan events."""
+    """Start and stop the services on the ASGI server's lifespan events; return after the last."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -40,7 +40,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             # Chat answers get the rest of the drain time; their provider may be this server.
-            left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
+            left = _drain_end - time.monotonic() if _drain_end else settings.MOCKLLM_DRAIN_SECONDS
             await sync_to_async(stop)(max(left, 0.0))
             await services().release_loop()
             await send({"type": "lifespan.shutdown.complete"})
@@ -48,8 +48,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def ensure_started() -> None:
-    """Start the services at the first request, under a server without lifespan events. A failure is
-    only logged."""
+    """Start the services, once, under a server without lifespan events. Log a failure; the next
+    request tries again."""
     if not services().started:
         try:
             await start()
@@ -59,7 +59,7 @@ async def ensure_started() -> None:
 
 
 async def start() -> None:
-    """Start the services after their database is ready."""
+    """Prepare the database and take the lease, then start the services and the chat."""
     await sync_to_async(_prepare)()
     try:
         services().use_running_loop()
@@ -72,7 +72,7 @@ async def start() -> None:
 
 
 def stop(seconds: float) -> None:
-    """Stop the services; running answers have this many seconds to finish."""
+    """Stop the chat, giving its answers this many seconds, then everything that `start` started."""
     chat.stop(seconds)
     close_connection()
     database_threads.close_connections()
@@ -88,34 +88,34 @@ def _metrics_text() -> str:
 
 
 def _prepare() -> None:
-    """Create an in-memory database and take the lease, which only `serve` does before."""
+    """Create an in-memory database and take the lease; `serve` has done both already."""
     if database.prepare_in_memory():
         starting.load_test_mode()
     lease.acquire()
 
 
 def _drain_on_signals() -> None:
-    """Install signal handlers that give answers a deadline, before the server's handlers."""
+    """Wrap the handlers of SIGTERM and SIGINT, so that they first set a deadline for answers."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        theirs = signal.getsignal(number)
-        if callable(theirs):
+        previous = signal.getsignal(number)
+        if callable(previous):
             try:
-                signal.signal(number, _drain_before(theirs))
+                signal.signal(number, _drain_before(previous))
             except ValueError:
                 # Signals can only be handled in the main thread.
                 return
 
 
-def _drain_before(theirs: Handler) -> Handler:
-    """Return a signal handler that gives answers their deadline, then calls `theirs`."""
+def _drain_before(previous: Handler) -> Handler:
+    """Return a signal handler that sets the deadline of answers, then calls the previous one."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        global _drained_at
+        global _drain_end
         # A second signal ends the wait.
-        seconds = settings.MOCKLLM_DRAIN_SECONDS if _drained_at is None else 0.0
-        _drained_at = time.monotonic() + seconds
+        seconds = settings.MOCKLLM_DRAIN_SECONDS if _drain_end is None else 0.0
+        _drain_end = time.monotonic() + seconds
         services().drain(seconds)
         chat.drain(seconds)
-        theirs(number, frame)
+        previous(number, frame)
 
     return handle

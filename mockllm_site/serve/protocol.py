@@ -1,5 +1,4 @@
-"""The server's side of one connection: uvicorn's own, with limits on what it has to wait for and
-what it holds.
+"""uvicorn's HTTP protocol with limits on time, memory and the number of connections.
 
 uvicorn collects a header line or trailers that never end, waits without end for the rest of a
 request, queues all requests that a client sends ahead, and takes connections until the process has
@@ -48,7 +47,7 @@ class Limits:
 
     head_bytes: int
     connections: int
-    busy: App
+    refuse: App
 
 
 class GuardedProtocol(SerialProtocol):
@@ -57,7 +56,7 @@ class GuardedProtocol(SerialProtocol):
     limits: ClassVar[Limits]
     # Bytes of an incomplete head, or of a chunked body since its last content; and since when this
     # server waits for the client (None while it does not).
-    _head = 0
+    _head_bytes = 0
     _in_head = True
     _refused = False
     _waiting_since: float | None = None
@@ -66,30 +65,30 @@ class GuardedProtocol(SerialProtocol):
     # True if this head is parsed again without its upgrade.
     _declined = False
     # Unread bytes at the last `_is_unread`, and since when the client reads none.
-    _unread = 0
+    _unread_bytes = 0
     _unread_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit, and note whether the connection is beyond the limit."""
+        """Start the time limit of the first head, and compare the number of connections."""
         super().connection_made(transport)
         self._waiting_since = time.monotonic()
-        self._beyond = len(self.connections) > self.limits.connections
+        self._beyond_limit = len(self.connections) > self.limits.connections
 
     def _parse(self, data: bytes) -> None:
-        """Parse received bytes, unless a request was refused: nothing after it is answered."""
+        """Parse received bytes; ignore them after a refused request."""
         if not self._refused:
             super()._parse(data)
 
     def _feed(self, data: bytes) -> None:
         """Parse bytes of one request; refuse too large heads, and pause reading if a body waits."""
         if not self._body_left:
-            self._head += len(data)
+            self._head_bytes += len(data)
         if not self._in_head and self._waiting_since is not None:
             self._waiting_since = time.monotonic()
         super()._feed(data)
         if self.transport.is_closing():
             return
-        if self._head > self.limits.head_bytes and not self._is_between_requests:
+        if self._head_bytes > self.limits.head_bytes and not self._is_between_requests:
             self._refuse(431, "The request's headers or trailers are too large.")
         elif not self._in_head and self._waiting_since is not None and self._waits_for_room():
             # The application resumes reading when it reads the rest.
@@ -108,7 +107,7 @@ class GuardedProtocol(SerialProtocol):
         # An earlier request in the same packet may have been answered meanwhile.
         self._idle_since = None
         if not self._in_head:
-            self._in_head, self._head = True, 0
+            self._in_head, self._head_bytes = True, 0
             self._waiting_since = time.monotonic()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -117,20 +116,20 @@ class GuardedProtocol(SerialProtocol):
             super().on_header(name, value.rstrip(BLANKS))
         else:
             # A trailer. Trailers are ignored, so that none can act as a header.
-            self._head += len(name) + len(value) + 4
+            self._head_bytes += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
-        """Choose the application: `busy` if there are too many connections."""
-        self._in_head, self._head = False, 0
+        """Choose the application: `limits.refuse` beyond the limit of connections."""
+        self._in_head, self._head_bytes = False, 0
         self._waiting_since = time.monotonic()
         self._declined = self._declines_upgrade()
         if not self._declined:
-            self.app = self.limits.busy if self._beyond else self.config.loaded_app
+            self.app = self.limits.refuse if self._beyond_limit else self.config.loaded_app
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Pass on a piece of a body; bytes between pieces no longer count as trailers."""
-        self._head = 0
+        """Pass on a piece of a body; bytes before it no longer count as trailers."""
+        self._head_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -144,19 +143,19 @@ class GuardedProtocol(SerialProtocol):
             self._idle_since = time.monotonic()
 
     def _declines_upgrade(self) -> bool:
-        """Return True if the client offers an upgrade that the server does not make."""
+        """Return True if the client offers an upgrade that the server does not support."""
         if not self.parser.should_upgrade() or self.parser.get_method() == b"CONNECT":
             return False
         return not self._should_upgrade()
 
     def _should_upgrade(self) -> bool:
-        """Return True for a GET below the limit of connections that uvicorn upgrades."""
+        """Return True for a WebSocket handshake that uvicorn supports, within the limit."""
         # Only a GET starts a WebSocket; a connection beyond the limit gets an HTTP response.
-        is_get = self.parser.get_method() == b"GET" and not self._beyond
+        is_get = self.parser.get_method() == b"GET" and not self._beyond_limit
         return is_get and super()._should_upgrade()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Parse the head again without its unsupported offer, which would hide the body."""
+        """Parse the head again without its unsupported Upgrade, which would hide the body."""
         if not self._declined:
             return
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
@@ -168,14 +167,14 @@ class GuardedProtocol(SerialProtocol):
         super()._feed(head)
 
     def handle_websocket_upgrade(self) -> None:
-        """Open a WebSocket of a provider here; leave any other to the application."""
+        """Open a WebSocket of a provider; leave any other to uvicorn and the application."""
         # Further bytes belong to the new protocol.
         self._refused = True
         if not self._open_websocket():
             super().handle_websocket_upgrade()
 
     def _open_websocket(self) -> bool:
-        """Open or refuse a WebSocket of a provider; return False if the application has to."""
+        """Open or refuse a WebSocket of a provider; return False for any other."""
         pipeline, (path, _, query) = self._pipeline(), self.url.partition(b"?")
         raw = path.decode("latin-1")
         if pipeline is None or not (is_provider_path(raw) or find_intended_path("POST", raw)):
@@ -204,7 +203,7 @@ class GuardedProtocol(SerialProtocol):
     def _end_handshake(
         self, pipeline: Pipeline, call: Call, head: RequestHead, refusal: Answer | None
     ) -> None:
-        """Send an HTTP response that refuses a WebSocket, or open it."""
+        """Send the HTTP response that refuses a WebSocket, or open it if there is none."""
         if self.transport.is_closing():
             return
         if refusal is not None:
@@ -218,7 +217,7 @@ class GuardedProtocol(SerialProtocol):
         socket.open(pipeline, call, head, rest=bytes(self._held))
 
     def on_response_complete(self) -> None:
-        """Do as uvicorn does without its timer, since `close_if_stalled` is called often."""
+        """Do as uvicorn does without its keep-alive timer, which `close_if_stalled` replaces."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -229,17 +228,17 @@ class GuardedProtocol(SerialProtocol):
         self._parse_next_turn()
 
     def _has_ended_parsing(self) -> bool:
-        """Return True if nothing more is parsed: also after a refusal or an upgrade to a WebSocket,
-        though the connection is still open."""
+        """Return True if nothing more is parsed, also on an open connection after a refusal or an
+        upgrade."""
         return self._refused or super()._has_ended_parsing()
 
     def is_free(self) -> bool:
-        """Return True if the next request can be answered: as its base, and nothing was refused."""
-        return not (self._beyond or self._refused) and super().is_free()
+        """Return True if the next request can be answered: not beyond the limit or refused."""
+        return not (self._beyond_limit or self._refused) and super().is_free()
 
     def close_if_stalled(self, now: float, *, crowded: bool = False) -> None:
-        """Close a connection that is idle, reads nothing or sends no part of a body for too long,
-        or whose head is late; `crowded`: one that sends nothing gets less time, and no 408."""
+        """Close a connection whose client is idle, reads nothing, or does not complete a head or
+        body in time (408). `crowded`: abort it after CROWDED_SECONDS of waiting for bytes."""
         if self._is_unread(now):
             self.transport.abort()
         if self.transport.is_closing():
@@ -260,7 +259,7 @@ class GuardedProtocol(SerialProtocol):
             return
         if self._in_head:
             if now - since > HEAD_SECONDS:
-                if self._head:
+                if self._head_bytes:
                     self._refuse(408, "The request's headers were not complete in time.")
                 else:
                     self.transport.close()
@@ -268,9 +267,9 @@ class GuardedProtocol(SerialProtocol):
             self._refuse(408, "The request's body was not complete in time.")
 
     def _is_unread(self, now: float) -> bool:
-        """Return True if the client has read none of the written bytes for too long."""
-        unread, before = self.transport.get_write_buffer_size(), self._unread
-        self._unread = unread
+        """Return True if the client has read none of the written bytes for UNREAD_SECONDS."""
+        unread, before = self.transport.get_write_buffer_size(), self._unread_bytes
+        self._unread_bytes = unread
         if not before or unread < before:
             self._unread_since = now
         return unread > 0 and now - self._unread_since > UNREAD_SECONDS
@@ -306,11 +305,11 @@ class GuardedProtocol(SerialProtocol):
 
 
 def close_stalled_connections(connections: Iterable[Any]) -> None:
-    """Call `close_if_stalled` of all connections; about every second, cheaper than timers."""
+    """Close stalled connections; called about every second, which is cheaper than timers."""
     now = time.monotonic()
-    everyone = list(connections)
-    for connection in everyone:
+    current = list(connections)
+    for connection in current:
         if isinstance(connection, GuardedProtocol):
-            connection.close_if_stalled(now, crowded=len(everyone) >= connection.limits.connections)
+            connection.close_if_stalled(now, crowded=len(current) >= connection.limits.connections)
         elif isinstance(connection, WebSocketProtocol):
             connection.look(now)

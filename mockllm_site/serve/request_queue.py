@@ -1,8 +1,8 @@
-"""Requests that a client sends ahead of the answers to those before, on one connection.
+"""Limits HTTP pipelining: requests that a client sends before the earlier ones are answered.
 
 uvicorn parses all of them and queues a task for each, however many there are and whether or not
 their answers are read. Here the parser gets one request at a time. The bytes after it are held
-until it is answered, and no more are read where they are many.
+until it is answered, and reading pauses while many are held.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ class HoldingFlow(FlowControl):
 
 
 class SerialProtocol(UvicornProtocol):
-    """One connection; each iteration of the event loop parses one request of it."""
+    """One connection, of which each turn of the event loop parses at most one request."""
 
     flow: HoldingFlow
     _held: bytearray
     # Held bytes of all connections, as last counted by each.
-    _all_held: ClassVar[int] = 0
-    _counted = 0
+    _all_held_bytes: ClassVar[int] = 0
+    _counted_bytes = 0
     # The scheduled call that parses held bytes.
     _turn: asyncio.Handle | None = None
     # Missing bytes of a body with a known length.
@@ -48,7 +48,7 @@ class SerialProtocol(UvicornProtocol):
     # The last three parsed bytes of an unfinished head or body.
     _tail = b""
     # True if a request was completed in this turn.
-    _whole = False
+    _request_ended = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -60,35 +60,35 @@ class SerialProtocol(UvicornProtocol):
         super().connection_lost(exc)
 
     def on_headers_complete(self) -> None:
-        """Note the announced length of the body, up to which bytes belong to this request."""
+        """Store the announced length of the body, whose bytes belong to this request."""
         self._body_left = announced_length(self.scope, unknown=0)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Note that the request is whole; following bytes are of another."""
-        self._whole, self._body_left, self._tail = True, 0, b""
+        """Note the end of the request; following bytes belong to another."""
+        self._request_ended, self._body_left, self._tail = True, 0, b""
         super().on_message_complete()
 
     def _parse(self, data: bytes) -> None:
-        """Parse bytes of a body, or hold them until earlier requests are answered."""
+        """Parse received bytes now, or hold them until earlier requests are answered."""
         if not self._held and len(data) <= self._body_left:
             self._feed(data)
             return
-        going_on = bool(self._held)
+        was_holding = bool(self._held)
         self._held += data
-        if going_on or self._is_answering():
+        if was_holding or self._is_answering():
             self._hold()
         else:
             self._parse_held()
 
     def _parse_held(self) -> None:
-        """Parse at most one request of the held bytes."""
+        """Parse at most one request of the held bytes; hold the rest for a later turn."""
         self._turn = None
         if self._is_answering():
             return
-        held, self._whole = self._held, False
+        held, self._request_ended = self._held, False
         for _ in range(PIECES_PER_TURN):
-            if not held or self._whole or self._has_ended_parsing():
+            if not held or self._request_ended or self._has_ended_parsing():
                 break
             size = self._piece_size()
             piece = bytes(held[:size])
@@ -104,7 +104,7 @@ class SerialProtocol(UvicornProtocol):
             self._count_held()
 
     def _piece_size(self) -> int:
-        """Return the number of held bytes up to where a request may end."""
+        """Return how many held bytes may be parsed without the beginning of a next request."""
         held, tail = self._held, self._tail
         if self._body_left:
             return min(self._body_left, len(held))
@@ -120,9 +120,9 @@ class SerialProtocol(UvicornProtocol):
         )
 
     def _hold(self) -> None:
-        """Pause reading if many bytes are held; abort if all connections hold too many."""
+        """Count the held bytes: pause reading of many, abort if all connections hold too many."""
         self._count_held()
-        if SerialProtocol._all_held > MAX_ALL_HELD_BYTES:
+        if SerialProtocol._all_held_bytes > MAX_ALL_HELD_BYTES:
             self._drop_held()
             self.transport.abort()
         elif len(self._held) > MAX_HELD_BYTES:
@@ -130,20 +130,20 @@ class SerialProtocol(UvicornProtocol):
             self.flow.holding = True
 
     def _parse_next_turn(self) -> None:
-        """Go on with the held bytes in the next turn of the event loop."""
+        """Schedule `_parse_held` for the next turn of the event loop, if bytes are held."""
         if self._held and self._turn is None:
             self._turn = self.loop.call_soon(self._parse_held)
 
     def _drop_held(self) -> None:
-        """Forget the held bytes, because they will not be answered."""
+        """Discard the held bytes, which will not be answered."""
         self._held = bytearray()
         self._count_held()
 
     def _count_held(self) -> None:
         """Update the count of held bytes of all connections; resume reading if few are left."""
-        SerialProtocol._all_held += len(self._held) - self._counted
-        self._counted = len(self._held)
-        if self.flow.holding and self._counted <= MAX_HELD_BYTES:
+        SerialProtocol._all_held_bytes += len(self._held) - self._counted_bytes
+        self._counted_bytes = len(self._held)
+        if self.flow.holding and self._counted_bytes <= MAX_HELD_BYTES:
             self.flow.holding = False
             self.flow.resume_reading()
 

@@ -5,18 +5,18 @@ from django.conf import settings
 from mockllm_site.kit.imports import import_in_thread
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, path_of
 
-ADMIN = "/admin/"
+ADMIN_PATH = "/admin/"
 
 
-async def load_routes(path: str = ADMIN) -> None:
-    """Import the modules that answer a path; those of the admin import everything."""
+async def load_routes(path: str = ADMIN_PATH) -> None:
+    """Import the modules with the views of a path; those of the admin import all others."""
     await import_in_thread(settings.ROOT_URLCONF)
-    if path.startswith(ADMIN) and not settings.MOCKLLM_LIGHT:
+    if path.startswith(ADMIN_PATH) and not settings.MOCKLLM_LIGHT:
         await import_in_thread("mockllm_site.admin_urls")
 
 
 def with_routes(app: App) -> App:
-    """Return the application; a request waits until its routes are imported."""
+    """Return the application, for which each request waits until its routes are imported."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         """Load the routes that a path may need before the application gets it."""

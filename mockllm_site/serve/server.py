@@ -1,4 +1,4 @@
-"""The ASGI server of `serve`: its own socket, its ready line, its way to end."""
+"""The ASGI server of `serve`: binds its socket, prints the ready line, and ends on signals."""
 
 import asyncio
 import gc
@@ -17,26 +17,28 @@ import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
+from mockllm_site.serve import limits
 from mockllm_site.serve.first_start import warm_up
-from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connection_cap
+from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, close_stalled_connections
 from scenarios_app.serving.services import pipeline_now
 
-LOCAL_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+# Where clients of this machine reach a server on all addresses.
+LOCAL_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 # uvicorn ticks ten times a second.
-TICKS_PER_LOOK = 5
+TICKS_PER_CHECK = 5
 # Allowance for the request line and separators, which the size of a complete head lacks.
-REQUEST_LINE = 16_384
+REQUEST_LINE_BYTES = 16_384
 # uvicorn waits this much longer than our deadline, at which the last streams are ended.
-BEYOND_SECONDS = 2.0
+MARGIN_SECONDS = 2.0
 # After a second signal, answers have this time to end properly.
-HURRY_SECONDS = 0.5
+ABORT_SECONDS = 0.5
 # Thresholds of Python's garbage collector. With the default (700) it ran in every turn of the event
 # loop, and a full collection each second stopped thousands of open streams for 50 ms.
-GARBAGE = (2_000, 10, 100)
+GC_THRESHOLDS = (2_000, 10, 100)
 
 
-OPEN = (
+REACHABLE = (
     "listening on %s: everyone may use the providers' routes; the control API, the chat, "
     "traces and /metrics require a token or a login"
 )
@@ -49,31 +51,31 @@ class StartFailed(Exception):
 
 
 class Stop:
-    """Handles SIGTERM and SIGINT: sets `asked`; before the server runs, exits the process."""
+    """Handles SIGTERM and SIGINT: sets `requested`; before the server runs, exits the process."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._running = False
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle)
 
     def mark_running(self) -> None:
-        """Let signals no longer end the process."""
+        """Let signals only set `requested` from now on."""
         self._running = True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        """Ask the server to stop; end the process at once if it does not run yet."""
-        self.asked = True
+        """Set `requested`; exit the process with code 0 if the server does not run yet."""
+        self.requested = True
         if not self._running:
             sys.exit(0)
 
 
 class Parent:
-    """The process with this PID, whose end ends the server; not always the one that started it."""
+    """The process with this PID, whose end ends the server; its parent or any other process."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        # Then a parent that ended before this line is noticed too.
+        # If it has ended before this line, `os.kill` in `is_gone` shows that.
         self._started_us = os.getppid() == pid
 
     @property
@@ -83,18 +85,15 @@ class Parent:
             return os.getppid() != self._pid
         try:
             os.kill(self._pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
+        except OSError as error:
+            return isinstance(error, ProcessLookupError)
         return False
 
 
 class Server(uvicorn.Server):
-    """One process that serves on a socket until `parent` ends, and calls `ready` once it listens.
-    The first signal lets answers finish; a second one stops them. `most_connections` of None leaves
-    the limit to the protocol; else, with `by_turns`, it accepts one connection at a time, so that
-    processes share a socket."""
+    """One process that serves until a signal or the end of `parent`, and calls `ready` once it
+    listens. The first signal lets answers finish; a second one stops them. With `max_connections`,
+    `one_per_turn` accepts one connection a turn of the loop, so that processes share a socket."""
 
     def __init__(
         self,
@@ -102,57 +101,57 @@ class Server(uvicorn.Server):
         *,
         ready: Callable[[], None],
         stop: Stop,
-        most_connections: int | None = None,
-        by_turns: bool = False,
+        max_connections: int | None = None,
+        one_per_turn: bool = False,
         parent: Parent | None = None,
     ) -> None:
         super().__init__(config)
         self._parent = parent
-        self._most_connections = most_connections
-        self._by_turns = by_turns
+        self._max_connections = max_connections
+        self._one_per_turn = one_per_turn
         self._acceptors: list[Acceptor] = []
         self._ready = ready
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on the sockets, with own acceptors if connections are limited."""
-        most = self._most_connections
+        """Start the application, listen on the sockets, and call `ready`."""
+        most = self._max_connections
         await super().startup(sockets=sockets if most is None else [])
         if most is not None:
             self._acceptors = [self._start_acceptor(bound, most) for bound in sockets or []]
-        if self._stop.asked:
+        if self._stop.requested:
             self.should_exit = True
         else:
             # Exclude the existing objects from collection: scanning them takes a tenth of a second
             # each time, during which no request is answered.
             gc.collect()
             gc.freeze()
-            gc.set_threshold(*GARBAGE)
+            gc.set_threshold(*GC_THRESHOLDS)
             self._ready()
             warm_up()
 
     async def on_tick(self, counter: int) -> bool:
-        """Close stalled connections, and exit if the parent has ended."""
-        if counter % TICKS_PER_LOOK == 0:
+        """Every TICKS_PER_CHECK close stalled connections, and exit if the parent has ended."""
+        if counter % TICKS_PER_CHECK == 0:
             close_stalled_connections(self.server_state.connections)
             if self._parent is not None and self._parent.is_gone:
                 self.should_exit = True
         return await super().on_tick(counter)
 
     def _start_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
-        """Return a started acceptor of at most `most` connections."""
+        """Return a started acceptor of at most `most` connections at a time."""
         acceptor = Acceptor(
             bound,
             partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
             open=self.server_state.connections,
-            most=most,
-            at_once=1 if self._by_turns else AT_ONCE,
+            max_open=most,
+            per_turn=1 if self._one_per_turn else limits.ACCEPTS_PER_TURN,
         )
         acceptor.start()
         return acceptor
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, wait for answers, and store what runs and the journal still hold."""
+        """Stop accepting, wait for answers, and end the application, which stores its data."""
         for acceptor in self._acceptors:
             acceptor.stop()
         await super().shutdown(sockets=sockets)
@@ -161,15 +160,15 @@ class Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End as uvicorn does; abort the connections soon after a second signal."""
+        """Handle a signal as uvicorn does; after a second one, abort the connections soon."""
         if self.should_exit:
             asyncio.get_running_loop().call_soon_threadsafe(self._abort_soon)
         else:
             super().handle_exit(sig, frame)
 
     def _abort_soon(self) -> None:
-        """Abort all connections after HURRY_SECONDS."""
-        asyncio.get_running_loop().call_later(HURRY_SECONDS, self._abort_connections)
+        """Abort all connections after ABORT_SECONDS."""
+        asyncio.get_running_loop().call_later(ABORT_SECONDS, self._abort_connections)
 
     def _abort_connections(self) -> None:
         """Abort all connections, and let the server end without waiting."""
@@ -181,7 +180,7 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket: its port is known before the server runs. Raises StartFailed."""
+    """Return a listening socket for a host and port, 0 for a free one. Raise StartFailed."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` can be IPv4 and IPv6; clients try IPv4 first.
@@ -190,21 +189,21 @@ def bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         bound.listen()
-    except OSError as error:
-        raise StartFailed(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StartFailed(f"cannot listen on {host}:{port}: {reason}") from None
     return bound
 
 
 def announce_ready(host: str, bound: socket.socket) -> None:
-    """Write the address to MOCKLLM_READY_FILE, and print the ready line; raises StartFailed."""
+    """Write the address to MOCKLLM_READY_FILE, and print the ready line; raise StartFailed."""
     port = bound.getsockname()[1]
-    # For a server on all addresses, clients on this machine use the loopback address.
     write_ready_file(f"{_format_url(LOCAL_HOSTS.get(host, host), port)}\n")
     print(f"mockllm ready on {_format_url(host, port)}", flush=True)
 
 
 def write_ready_file(text: str) -> None:
-    """Write MOCKLLM_READY_FILE if it is set; raises StartFailed."""
+    """Write a text to the file MOCKLLM_READY_FILE, if that is set; raise StartFailed."""
     if file := settings.MOCKLLM_READY_FILE:
         try:
             Path(file).write_text(text, encoding="utf-8")
@@ -217,11 +216,11 @@ def _format_url(host: str, port: int) -> str:
 
 
 def store_bound_address(bound: socket.socket) -> None:
-    """Store the bound address, by which requests count as local; warn if others can reach it."""
+    """Store the bound address for `locality`; warn if other machines can reach it."""
     address: str = bound.getsockname()[0]
     set_listening_address(address)
     if not is_loopback(address):
-        log.warning(OPEN, address)
+        log.warning(REACHABLE, address)
 
 
 def run(
@@ -229,16 +228,17 @@ def run(
     *,
     stop: Stop,
     ready: Callable[[], None],
-    by_turns: bool = False,
+    one_per_turn: bool = False,
     parent: Parent | None = None,
 ) -> None:
-    """Serve until a signal; `ready` is called once. Raises StartFailed if it could not start."""
+    """Serve until a signal or the end of `parent`. Raise StartFailed if the application fails."""
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
-    cap = connection_cap(wanted)
-    GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
+    cap = limits.cap_connections(wanted)
+    head_bytes: int = settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE_BYTES
+    GuardedProtocol.limits = Limits(head_bytes, cap, limits.refuse_connection)
     GuardedProtocol.running = (pipeline_now,)
     # uvicorn declares int, but accepts a float.
-    seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + BEYOND_SECONDS
+    seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + MARGIN_SECONDS
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
@@ -255,8 +255,8 @@ def run(
         config,
         ready=ready,
         stop=stop,
-        most_connections=cap + RESERVE // 2 if by_turns or cap < wanted else None,
-        by_turns=by_turns,
+        max_connections=cap + RESERVED_DESCRIPTORS // 2 if one_per_turn or cap < wanted else None,
+        one_per_turn=one_per_turn,
         parent=parent,
     )
     stop.mark_running()

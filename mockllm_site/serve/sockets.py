@@ -1,4 +1,4 @@
-"""The WebSockets of Django's pages."""
+"""Routes of the WebSockets of Django's pages, only for pages of this site."""
 
 from channels.auth import AuthMiddlewareStack
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -23,7 +23,7 @@ class UnknownPath(AsyncWebsocketConsumer):
 
 
 def refuse_foreign_pages(app: App) -> App:
-    """Return the application; WebSockets from pages of other origins are refused."""
+    """Return the application with a refusal of WebSockets from pages of other origins."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a WebSocket; refuse one that a page of another origin opens."""

@@ -1,4 +1,4 @@
-"""Several processes on one socket: started, watched and ended by the one that forks them."""
+"""Forks the processes that serve on one socket, replaces dead ones and ends them on signals."""
 
 import logging
 import os
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final, TypeAlias
 
-from mockllm_site.serve.server import BEYOND_SECONDS, Parent, StartFailed
+from mockllm_site.serve.server import MARGIN_SECONDS, Parent, StartFailed
 
 log = logging.getLogger(__name__)
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-LOOK_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.5
 # Pause before a worker that failed to start is replaced.
-PAUSE_SECONDS: Final = 1.0
+RESTART_SECONDS: Final = 1.0
 # Time after draining in which tools end and rows are written, before the worker is killed.
-END_SECONDS: Final = 30.0
+KILL_SECONDS: Final = 30.0
 READY: Final = b"r"
 
 # Serves in a forked child until it ends; calls its argument once it is ready.
@@ -32,7 +32,7 @@ Serve: TypeAlias = Callable[[Callable[[], None]], None]
 
 @dataclass
 class _Worker:
-    """A forked process; `pipe` reports that it is ready, and is closed when it has ended."""
+    """A forked process. `pipe` is a read end: READY means that it serves, the end that it ended."""
 
     pid: int
     pipe: int
@@ -41,7 +41,7 @@ class _Worker:
 
 class Workers:
     """Runs `serve` in `count` forked processes and replaces dead ones; calls `ready` once all are
-    ready. The first signal closes `bound` and lets them finish; a second one stops them."""
+    ready. The first signal closes `bound` and lets answers finish; a second one stops them."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Workers:
         self._start_at = self._kill_at = float("inf")
 
     def run(self) -> None:
-        """Serve until a signal; raises StartFailed if workers do not start or end with an error."""
+        """Serve until a signal. Raise StartFailed if a worker does not start or fails later."""
         before = {number: signal.signal(number, self._remember_signal) for number in SIGNALS}
         awake, waker = socket.socketpair()
         waker.setblocking(False)
@@ -87,11 +87,11 @@ class Workers:
         if not self._up and self._failed:
             raise StartFailed("a worker did not start; the lines above say why")
         if self._failed:
-            raise StartFailed("not every worker has ended as it should; the lines above say which")
+            raise StartFailed("a worker ended with an error; the lines above say which")
 
     def _handle_events(self, awake: socket.socket) -> None:
-        """Wait for an event of a worker or a signal, and handle it."""
-        for key, _ in self._selector.select(LOOK_SECONDS):
+        """Wait up to POLL_SECONDS for workers and signals, and handle them and what is due."""
+        for key, _ in self._selector.select(POLL_SECONDS):
             if key.fileobj is awake:
                 awake.recv(4_096)
             else:
@@ -109,7 +109,7 @@ class Workers:
             self._signal_workers(signal.SIGKILL)
 
     def _fork_worker(self) -> None:
-        """Start a worker; it reports through a pipe when it serves."""
+        """Fork a worker and watch its pipe; does not return in the child."""
         read, write = os.pipe()
         # Blocked until both sides have set up their handling of signals.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -122,7 +122,7 @@ class Workers:
         self._selector.register(read, selectors.EVENT_READ)
 
     def _run_worker(self, read: int, write: int) -> None:
-        """Serve in the forked child, then exit the process."""
+        """Serve in the forked child, then exit the process; never returns."""
         code = 1
         try:
             # Ctrl-C then reaches only the parent, which signals its children once.
@@ -147,7 +147,7 @@ class Workers:
             os._exit(code)
 
     def _handle_pipe(self, worker: _Worker) -> None:
-        """Handle a worker that is ready or has ended; one that ends is replaced later."""
+        """Read a worker's pipe: note that it is ready, or reap it and plan its replacement."""
         if os.read(worker.pipe, 1) == READY:
             worker.ready = True
             if self._up:
@@ -166,18 +166,18 @@ class Workers:
                 log.error("worker %d ended %s", worker.pid, _describe_exit(code))
         elif self._up:
             log.error("worker %d ended %s and is replaced", worker.pid, _describe_exit(code))
-            pause = 0.0 if worker.ready else PAUSE_SECONDS
+            pause = 0.0 if worker.ready else RESTART_SECONDS
             self._start_at = min(self._start_at, time.monotonic() + pause)
         else:
             self._failed = True
             self._end_workers()
 
     def _end_workers(self) -> None:
-        """Send SIGTERM to the workers, and close the port, which this process never answers."""
+        """Send SIGTERM to the workers; at the first call close `bound` and plan their kill."""
         if not self._ending:
             self._ending = True
             self._bound.close()
-            self._kill_at = time.monotonic() + self._drain_seconds + BEYOND_SECONDS + END_SECONDS
+            self._kill_at = time.monotonic() + self._drain_seconds + MARGIN_SECONDS + KILL_SECONDS
         self._signal_workers(signal.SIGTERM)
 
     def _signal_workers(self, number: int) -> None:
@@ -187,12 +187,12 @@ class Workers:
                 os.kill(worker.pid, number)
 
     def _remember_signal(self, number: int, frame: FrameType | None) -> None:
-        """Note a signal; the main loop ends the workers."""
+        """Note a signal, on which the loop of `run` ends the workers."""
         self._signalled = True
 
 
 def _report_ready(pipe: int) -> None:
-    """Tell the parent, if it still lives, that this worker serves."""
+    """Write READY to the parent, if it still lives."""
     with suppress(BrokenPipeError):
         os.write(pipe, READY)
 

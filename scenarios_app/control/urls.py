@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.docs_page import docs_page
-from mockllm_site.kit.api.errors import LIGHT_SERVER
+from mockllm_site.kit.api.errors import LIGHT_SERVER_HINT
 from mockllm_site.kit.api.views import with_optional_slash
 from scenarios_app.conf import setting
 from scenarios_app.control.changes import AnswerChangesView
@@ -64,7 +64,7 @@ class UnknownPathView(ControlView):
 def _openapi() -> dict[str, Any]:
     """Return the OpenAPI document; ControlError 404 on a light server."""
     if setting("MOCKLLM_LIGHT"):
-        raise ControlError(404, f"There is no OpenAPI document: {LIGHT_SERVER}")
+        raise ControlError(404, f"There is no OpenAPI document: {LIGHT_SERVER_HINT}")
     # Imported late: a light server does not have its library.
     from scenarios_app.control.openapi import document
 

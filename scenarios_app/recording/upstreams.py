@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from mockllm_site.kit.addresses import AddressRefused, check_literal, parse_base_url
+from mockllm_site.kit.addresses import AddressRefused, check_ip_literal, parse_base_url
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target, providers, upstreams
 from scenarios_app.wire.upstream import Upstream
@@ -58,7 +58,7 @@ def check_base_url(name: str, base_url: str) -> str:
     """Return a base URL without trailing slashes. Raises UpstreamError if it is no plain HTTP(S)
     URL or its host is an IP address that may not be called. Does not resolve the host name."""
     try:
-        check_literal(parse_base_url(base_url).raw_host.decode("ascii"))
+        check_ip_literal(parse_base_url(base_url).raw_host.decode("ascii"))
     except AddressRefused as error:
         raise UpstreamError(f"{name}={base_url}: {error}") from None
     return base_url.rstrip("/")

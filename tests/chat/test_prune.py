@@ -100,7 +100,7 @@ def test_many_conversations_are_deleted_in_batches(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RETENTION_DAYS = 30
-    monkeypatch.setattr(pruning, "BATCH", 3)
+    monkeypatch.setattr(pruning, "BATCH_ROWS", 3)
     for _ in range(10):
         create_conversation(31)
     assert prune() == "deleted conversations: 10; traces of others: 0"

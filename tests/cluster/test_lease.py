@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from mockllm_site.kit.processes import machine_id, process_start_time
@@ -87,7 +88,15 @@ def test_dead_process_of_this_machine_is_detected_without_waiting() -> None:
     clock = Clock()
     make_lease(clock).acquire()
     process.communicate()
-    assert clock.now <= leases.LOOK_SECONDS and not ServerProcess.objects.filter(pk=row.pk)
+    assert clock.now <= leases.POLL_SECONDS and not ServerProcess.objects.filter(pk=row.pk)
+
+
+def test_start_time_of_a_process_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    program = os.fsencode(tmp_path) + b"/caf\xe9"
+    os.symlink(sys.executable, program)
+    with subprocess.Popen([program, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert process_start_time(process.pid) >= process_start_time(os.getpid())
+        process.kill()
 
 
 def test_process_with_a_reused_pid_is_another_process() -> None:
@@ -101,7 +110,7 @@ def test_process_of_another_machine_without_beats_is_dead() -> None:
     create_remote_process()
     clock = Clock()
     make_lease(clock).acquire()
-    assert DEAD_SECONDS <= clock.now <= DEAD_SECONDS + 3 * leases.LOOK_SECONDS
+    assert DEAD_SECONDS <= clock.now <= DEAD_SECONDS + 3 * leases.POLL_SECONDS
 
 
 def test_process_of_another_machine_with_a_beat_is_alive() -> None:
@@ -176,7 +185,7 @@ def test_unclean_end_covers_rows_of_a_clock_that_was_ahead() -> None:
 def test_database_error_does_not_end_the_process(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answers = iter([DatabaseError("away"), DatabaseError("away"), True, False])
+    answers = iter([InterfaceError("away"), DatabaseError("away"), True, False])
     killed_pids: list[int] = []
 
     def renew() -> bool:

@@ -42,6 +42,22 @@ def run_other_server(name: str, folder: Path) -> "tuple[int, str]":
     return completed.returncode, completed.stderr
 
 
+def test_chat_beside_a_server_is_refused_in_one_line(tmp_path: Path) -> None:
+    with serving(tmp_path, warm=True, **DEV):
+        done = subprocess.run(
+            [sys.executable, "-m", "mockllm_site", "chat"],
+            cwd=tmp_path,
+            env={**DEV, "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+            input="Hello\n",
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1 and LINE in done.stderr
+
+
 def test_a_second_serve_is_refused_in_one_line(tmp_path: Path) -> None:
     with serving(tmp_path, warm=True, **DEV):
         code, out, err = failing(tmp_path, "--port", "0", warm=True, **DEV)

@@ -7,10 +7,10 @@ from django.test import Client, RequestFactory
 from django.urls import URLPattern
 
 from mockllm_site.kit.api.locality import (
-    VARIABLE,
+    ADDRESS_VARIABLE,
     is_loopback_host,
+    is_on_loopback,
     is_open,
-    on_loopback,
     set_listening_address,
 )
 from scenarios_app.control.urls import urlpatterns
@@ -23,7 +23,7 @@ CLOSED_HOSTS = ["", "evil.example", "evil.example:8000", "localhost.evil.example
 CLOSED_HOSTS += ["192.168.1.5", "10.0.0.1:80", "127.0.0.1.evil.example", "localhost:", "::1"]
 CLOSED_HOSTS += ["[127.0.0.1]", "[fe80::1]", "2130706433", "127.1", "localhost, evil.example"]
 CLOSED_HOSTS += ["user@localhost", "localhost:80:80", "[::1", "localhost.", "[localhost]"]
-FORWARDED = {
+PROXY_HEADERS = {
     "x-forwarded-for": "127.0.0.1",
     "x-forwarded-host": "localhost",
     "x-real-ip": "127.0.0.1",
@@ -38,7 +38,7 @@ def bound(control: Control, monkeypatch: pytest.MonkeyPatch, settings: Any) -> A
     settings.ALLOWED_HOSTS = ["*"]
 
     def bind(address: str, *, mode: str = "test", token: str = "", host: str = "localhost") -> Any:
-        monkeypatch.setenv(VARIABLE, address)
+        monkeypatch.setenv(ADDRESS_VARIABLE, address)
         settings.MOCKLLM_ENV = mode
         settings.MOCKLLM_CONTROL_TOKEN = token
         return Client(headers={"host": host})
@@ -77,13 +77,13 @@ def test_access_by_mode_address_host_and_token(
         assert response.headers["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("header", FORWARDED)
+@pytest.mark.parametrize("header", PROXY_HEADERS)
 def test_forwarded_headers_are_not_believed(bound: Any, header: str) -> None:
     client = bound("0.0.0.0")
-    response = client.get("/control/requests", headers={header: FORWARDED[header]})
+    response = client.get("/control/requests", headers={header: PROXY_HEADERS[header]})
     assert error_of(response) == (403, "FORBIDDEN", None)
     client = bound("127.0.0.1", host="evil.example")
-    response = client.get("/control/requests", headers={header: FORWARDED[header]})
+    response = client.get("/control/requests", headers={header: PROXY_HEADERS[header]})
     assert error_of(response) == (403, "FORBIDDEN", None)
 
 
@@ -173,23 +173,23 @@ def test_no_route_is_left_open(bound: Any, route: URLPattern, method: str) -> No
 def test_under_another_server_the_connections_own_address_counts(
     monkeypatch: pytest.MonkeyPatch, server: Any, is_ours: bool
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert on_loopback({"server": server}) is is_ours
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
+    assert is_on_loopback({"server": server}) is is_ours
 
 
 def test_bound_address_wins_over_address_of_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "0.0.0.0")
-    assert not on_loopback({"server": ("127.0.0.1", 8000)})
+    monkeypatch.setenv(ADDRESS_VARIABLE, "0.0.0.0")
+    assert not is_on_loopback({"server": ("127.0.0.1", 8000)})
 
 
 def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> None:
     # monkeypatch removes the variable after the test.
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "")
     for address, is_ours in (("127.0.0.1", True), ("0.0.0.0", False)):
         set_listening_address(address)
-        assert on_loopback({}) is is_ours
+        assert is_on_loopback({}) is is_ours
 
 
 def test_api_is_closed_without_a_known_address(
@@ -197,14 +197,14 @@ def test_api_is_closed_without_a_known_address(
 ) -> None:
     # Without Django's test environment, the test client's host name is unknown.
     settings.ALLOWED_HOSTS = ["localhost"]
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
     request = RequestFactory().get("/control/requests", headers={"host": "localhost"})
     assert not is_open(request)
-    assert not on_loopback({})
+    assert not is_on_loopback({})
 
 
 def test_a_request_without_a_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     request = RequestFactory().get("/control/requests", SERVER_NAME="localhost")
     assert "HTTP_HOST" not in request.META
     assert not is_open(request)

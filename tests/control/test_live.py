@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from tests.control.control_client import error_of, says, scenario
 from tests.support.live_server import Live
 
@@ -17,7 +17,7 @@ from tests.support.live_server import Live
 @pytest.fixture
 def http_client(live: Live, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx2.Client]:
     """Nobody says what this server is bound to: it goes by the connection's own address."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
     with httpx2.Client(base_url=live.base_url, trust_env=False) as client:
         yield client
 

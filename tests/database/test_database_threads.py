@@ -138,7 +138,7 @@ async def test_request_uses_the_thread_with_the_least_work(monkeypatch: pytest.M
     threads = use_threads(monkeypatch, 2)
     released = threading.Event()
     blocking_future = RequestExecutor(threads).submit(released.wait)
-    assert [thread.waiting for thread in threads] == [1, 0]
+    assert [thread.unfinished for thread in threads] == [1, 0]
     thread_ids: list[int] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,12 +156,12 @@ async def test_abandoned_work_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
     [thread] = use_threads(monkeypatch, 1)
     released = threading.Event()
     first, second = thread.submit(released.wait), thread.submit(released.wait)
-    assert thread.waiting == 2 and second.cancel()
+    assert thread.unfinished == 2 and second.cancel()
     released.set()
     assert first.result(30)
     thread.submit(thread_name).result(30)
     # The counter is decremented just after the result is set.
-    while thread.waiting:
+    while thread.unfinished:
         await asyncio.sleep(0)
 
 
@@ -186,4 +186,4 @@ def test_work_after_the_end_of_the_threads_is_cancelled() -> None:
     thread = DatabaseThread()
     thread._executor.shutdown()
     future = thread.submit(int)
-    assert future.cancelled() and thread.waiting == 0
+    assert future.cancelled() and thread.unfinished == 0

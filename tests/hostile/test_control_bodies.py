@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from tests.conftest import forget
 from tests.control.control_client import Control, says, scenario
 from tests.support.hypothesis_profiles import often
@@ -65,7 +65,7 @@ FUZZED = settings(
 
 @pytest.fixture
 def control(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     control = Control()
     control.put("scenarios/x", scenario("x", says("fine", consume=False)))
     yield control

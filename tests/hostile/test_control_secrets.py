@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.models import ServedRequest
 from tests.conftest import forget
 from tests.control.control_client import Control, says, scenario
@@ -158,7 +158,7 @@ def keys() -> Iterator[str]:
 
 @pytest.fixture
 def control(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Control]:
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     settings.MOCKLLM_CONTROL_TOKEN = TOKEN
     yield Control()
     forget()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.services import services
 from tests.conftest import forget
 from tests.control.control_client import Control
@@ -80,7 +80,7 @@ def echoing() -> Iterator[EchoServer]:
 @pytest.fixture
 def echo(monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[list[str]]:
     """What an upstream for every provider has heard."""
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     upstreams = services().pipeline.options.upstreams
     with echoing() as server, monkeypatch.context() as patch:
         for name in NAMES:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from tests.conftest import forget
 from tests.control.control_client import Control, chat, says, scenario
@@ -74,7 +74,7 @@ PLACES: tuple[Callable[[str, str], Any], ...] = (
 
 @pytest.fixture
 def control(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     yield Control()
     forget()
 

@@ -66,8 +66,8 @@ async def serving(
         timeout_keep_alive=idle,
     )
     stop = object.__new__(Stop)
-    stop.asked = False
-    server = Server(config, ready=lambda: None, stop=stop, most_connections=max_connections)
+    stop.requested = False
+    server = Server(config, ready=lambda: None, stop=stop, max_connections=max_connections)
     listener = socket.create_server(("127.0.0.1", 0))
     server_task = asyncio.create_task(server._serve([listener]))
     while not server.started:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockllm_site.serve.limits import MESSAGE, busy
+from mockllm_site.serve.limits import TOO_MANY_CONNECTIONS, refuse_connection
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 
@@ -30,7 +30,7 @@ async def request_while_busy(path: str) -> tuple[int, dict[bytes, bytes], bytes]
         "query_string": b"",
         "headers": [(b"content-length", b"2")],
     }
-    await busy(scope, receive, send)
+    await refuse_connection(scope, receive, send)
     return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"]
 
 
@@ -52,14 +52,14 @@ async def test_busy_message_is_in_the_error_format_of_each_api(
     message = json.loads(body)
     for key in message_path:
         message = message[key]
-    assert (status, message) == (503, MESSAGE)
+    assert (status, message) == (503, TOO_MANY_CONNECTIONS)
     assert headers[b"connection"] == b"close"
     assert headers[b"retry-after"] == b"1"
 
 
 async def test_busy_message_of_a_page_is_plain_text() -> None:
     status, headers, body = await request_while_busy("/admin/")
-    assert (status, body.decode()) == (503, f"{MESSAGE}\n")
+    assert (status, body.decode()) == (503, f"{TOO_MANY_CONNECTIONS}\n")
     assert headers[b"retry-after"] == b"1"
 
 

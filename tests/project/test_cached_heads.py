@@ -65,7 +65,7 @@ async def test_endless_head_is_refused_after_cached_ones(connection: Connection)
 
 async def test_connection_beyond_the_cap_does_not_use_cached_heads(connection: Connection) -> None:
     protocol, client = connection
-    protocol._beyond = True
+    protocol._beyond_limit = True
     protocol.app = nothing
     parsed: list[bytes] = []
     protocol.parser = type("Parser", (), {"feed_data": lambda self, data: parsed.append(data)})()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mockllm_site import __version__
-from mockllm_site.__main__ import LIGHT, is_light, wants_help
-from mockllm_site.command_line import NOT_LIGHT, WIDTH, overview
+from mockllm_site.__main__ import LIGHT_COMMANDS, is_light, wants_help
+from mockllm_site.command_line import FULL_SERVER_COMMANDS, LINE_CHARS, overview
 from tests.project import command_lines, processes
 from tests.project.command_lines import CommandLine
 
@@ -24,7 +24,7 @@ def test_overview_lists_our_commands_before_djangos() -> None:
     lines = ours.partition("\nCommands:\n")[2].strip("\n").splitlines()
     assert {line.split()[0] for line in lines} == OURS
     assert lines[0].split()[0] == "serve"
-    assert [line for line in lines if len(line) > WIDTH or not line.endswith(".")] == []
+    assert [line for line in lines if len(line) > LINE_CHARS or not line.endswith(".")] == []
     assert {"makemigrations", "createsuperuser"} <= set(others.replace(",", " ").split())
     assert not OURS & set(others.replace(",", " ").split())
 
@@ -82,8 +82,8 @@ def test_arguments_that_only_resemble_help_do_not_want_help(arguments: list[str]
 def test_light_commands_are_those_about_scenarios() -> None:
     folder = CHECKOUT / "scenarios_app" / "management" / "commands"
     about_scenarios = {file.stem for file in folder.glob("*.py")} - {"__init__"}
-    assert set(LIGHT) == about_scenarios | {"skill"}
-    assert OURS - set(LIGHT) >= NOT_LIGHT
+    assert set(LIGHT_COMMANDS) == about_scenarios | {"skill"}
+    assert OURS - set(LIGHT_COMMANDS) >= FULL_SERVER_COMMANDS
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_light_option_that_is_abbreviated_is_refused(tmp_path: Path) -> None:
     arguments = ("serve", "--port", "0", "--ligh")
     done = processes.run(processes.COMMAND, *arguments, cwd=tmp_path, variables=variables)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "mockllm: --light: write it out; it is read before everything else\n"
+    assert done.stderr == "mockllm: write --light in full: it is read before the other options\n"
 
 
 def test_command_of_the_chat_is_refused_on_a_light_site(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mockllm_site.serve import limits as descriptors
-from mockllm_site.serve.limits import RESERVE, Acceptor, connection_cap
+from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor, cap_connections
 from tests.project.guarded import REQUEST_START, open_connection, send_and_read_all, serving
 
 
@@ -79,7 +79,7 @@ async def test_acceptor_without_file_descriptors_tries_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server_socket:
         server_socket.setblocking(False)
         listener: Any = FakeListener()
-        acceptor = Acceptor(listener, SignalProtocol, open=(), most=5)
+        acceptor = Acceptor(listener, SignalProtocol, open=(), max_open=5)
         acceptor.start()
         _, writer = await open_connection(server_socket.getsockname()[1])
         await asyncio.wait_for(connected.wait(), 60)
@@ -110,9 +110,9 @@ def test_file_limit_is_raised_as_far_as_needed(
     file_limits = fake_file_limits(
         monkeypatch, 1024, 1_000_000, is_allowed=lambda soft, hard: hard <= 1_000_000
     )
-    assert connection_cap(5_000) == 5_000
-    assert file_limits[-1] == (5_000 + RESERVE, 1_000_000)
-    assert connection_cap(100) == 100
+    assert cap_connections(5_000) == 5_000
+    assert file_limits[-1] == (5_000 + RESERVED_DESCRIPTORS, 1_000_000)
+    assert cap_connections(100) == 100
     assert len(file_limits) == 2
 
 
@@ -120,7 +120,7 @@ def test_fixed_file_limit_lowers_the_connections_with_a_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake_file_limits(monkeypatch, 1024, 1024, is_allowed=lambda soft, hard: hard <= 1024)
-    assert connection_cap(5_000) == 1024 - RESERVE
+    assert cap_connections(5_000) == 1024 - RESERVED_DESCRIPTORS
     (line,) = caplog.messages
     assert "accepts 768 connections instead of 5000" in line
 
@@ -129,5 +129,5 @@ def test_file_limit_without_a_hard_limit_is_raised(monkeypatch: pytest.MonkeyPat
     file_limits = fake_file_limits(
         monkeypatch, 256, resource.RLIM_INFINITY, is_allowed=lambda soft, hard: True
     )
-    assert connection_cap(5_000) == 5_000
-    assert file_limits[-1] == (5_000 + RESERVE, resource.RLIM_INFINITY)
+    assert cap_connections(5_000) == 5_000
+    assert file_limits[-1] == (5_000 + RESERVED_DESCRIPTORS, resource.RLIM_INFINITY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection
 
 from mockllm_site import settings_test
 from mockllm_site.serve import database
@@ -117,3 +117,16 @@ def test_no_app_is_migrated() -> None:
         if find_spec(f"{app.module.__name__}.migrations")
     }
     assert migrated == set(settings_test.MIGRATION_MODULES)
+
+
+def test_database_in_a_directory_of_others_is_a_problem_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setitem(connection.settings_dict, "NAME", "/srv/private/mockllm.sqlite3")
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr("os.stat", refuse)
+    error = OperationalError("unable to open database file")
+    assert database._error_reason(error) == "unable to open database file"

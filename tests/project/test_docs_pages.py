@@ -104,7 +104,7 @@ def test_html_in_a_page_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_help_links_to_existing_pages() -> None:
-    urls = {f"{docs.ROOT}{page}" for _, page in docs.EXPLAINED_BY}
+    urls = {f"{docs.ROOT}{page}" for _, page in docs.HELP_PAGES}
     assert {url for url in urls if not is_valid_target(url, "")} == set()
 
 

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.transports.django import provider
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,7 @@ def local_access(request: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -
     """Use a mode that is open to this machine, and let Django accept all host names."""
     settings.MOCKLLM_ENV = request.param
     settings.ALLOWED_HOSTS = ["*"]
-    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
 
 
 GUARDED_ROUTES = [route for route in routes() if first_word(route) in GUARDED]
@@ -119,7 +119,7 @@ def test_remote_client_is_refused_on_every_guarded_route(
     local_access: None, monkeypatch: pytest.MonkeyPatch, remote_client: str
 ) -> None:
     address, headers = REMOTE_CLIENTS[remote_client]
-    monkeypatch.setenv(VARIABLE, address)
+    monkeypatch.setenv(ADDRESS_VARIABLE, address)
     client = Client(headers=headers)
     for route in GUARDED_ROUTES:
         for send in (client.get, client.post):
@@ -133,7 +133,7 @@ def test_first_page_hides_the_traffic_from_remote_clients(
     local_access: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "traffic" in Client(headers=LOCAL).get("/").context
-    monkeypatch.setenv(VARIABLE, "0.0.0.0")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "0.0.0.0")
     assert "traffic" not in Client(headers=LOCAL).get("/").context
 
 
@@ -148,7 +148,7 @@ def test_first_page_hides_the_traffic_from_remote_clients(
 def test_token_is_accepted_except_from_foreign_pages(
     local_access: None, settings: Any, monkeypatch: pytest.MonkeyPatch, path: str, setting: str
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "0.0.0.0")
+    monkeypatch.setenv(ADDRESS_VARIABLE, "0.0.0.0")
     setattr(settings, setting, "the-token-of-this-test")
     headers = {"host": "mock.example", "authorization": "Bearer the-token-of-this-test"}
     assert Client(headers=headers).get(path).status_code == 200

@@ -101,8 +101,8 @@ def test_redis_keeps_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
         (kinds.parse_origins, "a.example", "expected * or scheme://host[:port]"),
         (kinds.parse_origins, "https://a.example/x", "expected * or scheme://host[:port]"),
         (kinds.parse_redis, "localhost:6379", "expected redis://HOST:PORT/DB"),
-        (kinds.parse_database, "mysql://h/db", kinds.DATABASES),
-        (kinds.parse_database, "file.sqlite3", kinds.DATABASES),
+        (kinds.parse_database, "mysql://h/db", kinds.EXPECTED_DATABASE),
+        (kinds.parse_database, "file.sqlite3", kinds.EXPECTED_DATABASE),
         (kinds.parse_database, "sqlite://:memory:", "MOCKLLM_ENV=test is for"),
     ],
 )
@@ -115,9 +115,18 @@ def test_a_malformed_value_names_its_setting(
     assert message in str(raised.value)
 
 
-def test_a_database_error_keeps_the_password_to_itself() -> None:
+@pytest.mark.parametrize(
+    ("parse", "value"),
+    [
+        (kinds.parse_database, "postgres://qa:hunter2/x@db/mock"),
+        (kinds.parse_redis, "qa:hunter2@cache:6379"),
+    ],
+)
+def test_error_of_an_address_does_not_quote_its_password(
+    parse: Callable[[str, str], Any], value: str
+) -> None:
     with pytest.raises(kinds.SettingError) as raised:
-        kinds.parse_database("X", "postgres://qa:hunter2/x@db/mock")
+        parse("X", value)
     assert "hunter2" not in str(raised.value)
 
 

@@ -1,13 +1,14 @@
 """Secrets in URLs and headers are masked in every log record."""
 
 import logging
+import sys
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
 
-from mockllm_site.log_filter import WithoutSecrets, mask_secrets
+from mockllm_site.log_filter import MaskingFormatter, mask_secrets
 
 SECRET = "canary-0123456789"
 
@@ -40,13 +41,30 @@ def test_other_parameters_stay() -> None:
 def test_arguments_are_masked_as_well(message: str, args: Any) -> None:
     log_args = ({"a": f"?key={SECRET}"},) if args is None else args
     record = logging.LogRecord("any", logging.INFO, __file__, 1, message, log_args, None)
-    assert WithoutSecrets().filter(record)
-    assert SECRET not in record.getMessage()
+    assert SECRET not in MaskingFormatter().format(record)
+
+
+def test_secrets_in_tracebacks_are_masked() -> None:
+    try:
+        raise ValueError(f"no answer from https://host/v1?key={SECRET}")
+    except ValueError:
+        record = logging.LogRecord("any", 40, __file__, 1, "failed", (), sys.exc_info())
+    text = MaskingFormatter().format(record)
+    assert "ValueError: no answer" in text and SECRET not in text
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("part", ["?key", "?", "&key", "key", "bearer "])
+def test_long_texts_are_masked_in_linear_time(part: str) -> None:
+    text = f"Not Found: /x?{part * 20_000}"
+    assert mask_secrets(f"{text}&key={SECRET}").endswith("&key=***")
 
 
 def test_every_log_handler_masks_secrets() -> None:
     handlers = settings.LOGGING["handlers"].values()
-    assert all("secrets" in handler["filters"] for handler in handlers)
+    assert {handler["formatter"] for handler in handlers} == {"line"}
+    formatter = settings.LOGGING["formatters"]["line"]["()"]
+    assert formatter == f"{MaskingFormatter.__module__}.{MaskingFormatter.__name__}"
 
 
 def test_a_foreign_host_is_one_line(client: Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -93,6 +93,16 @@ def test_wrong_passwords_behind_a_trusted_proxy_lock_one_client(
     assert owner.status_code == 302
 
 
+def test_proxy_is_trusted_at_a_socket_for_both_ip_versions(qa: User, settings: Settings) -> None:
+    settings.MOCKLLM_TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
+    forwarded = "192.0.2.66, ::ffff:10.0.0.9"
+    for _ in range(11):
+        attacker = log_in("qa", "wrong", address="::ffff:10.0.0.1", forwarded_for=forwarded)
+    assert attacker.status_code == 429
+    owner = log_in("qa", "right-password", address="::ffff:10.0.0.1", forwarded_for="192.0.2.7")
+    assert owner.status_code == 302
+
+
 def test_forwarded_address_that_a_client_made_up_does_not_unlock_it(
     qa: User, settings: Settings
 ) -> None:

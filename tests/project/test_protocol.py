@@ -11,7 +11,7 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mockllm_site.serve.protocol import GuardedProtocol, close_stalled_connections
-from mockllm_site.serve.server import GARBAGE
+from mockllm_site.serve.server import GC_THRESHOLDS
 from tests.project.guarded import (
     HEAD_BYTES,
     REQUEST_START,
@@ -170,7 +170,7 @@ async def test_server_freezes_old_objects_and_collects_rarely(
     before = gc.get_threshold()
     try:
         async with serving(monkeypatch):
-            assert gc.get_threshold() == GARBAGE
+            assert gc.get_threshold() == GC_THRESHOLDS
             assert gc.get_freeze_count() > 0
     finally:
         gc.set_threshold(*before)

@@ -122,13 +122,13 @@ async def test_connection_that_sends_far_ahead_is_paused_until_answered(
 async def test_closed_connection_releases_its_queued_bytes(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    before = GuardedProtocol._all_held
+    before = GuardedProtocol._all_held_bytes
     protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET * 5_000)
-    assert GuardedProtocol._all_held - before == 4_999 * len(GET)
+    assert GuardedProtocol._all_held_bytes - before == 4_999 * len(GET)
     client.closed = True
     protocol.connection_lost(None)
-    assert GuardedProtocol._all_held == before and not protocol._held
+    assert GuardedProtocol._all_held_bytes == before and not protocol._held
 
 
 async def test_connection_beyond_the_total_queue_limit_is_closed(
@@ -136,7 +136,7 @@ async def test_connection_beyond_the_total_queue_limit_is_closed(
 ) -> None:
     protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET)
-    monkeypatch.setattr(SerialProtocol, "_all_held", MAX_ALL_HELD_BYTES)
+    monkeypatch.setattr(SerialProtocol, "_all_held_bytes", MAX_ALL_HELD_BYTES)
     protocol.data_received(GET)
     assert client.closed
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockllm_site.kit import env
+from mockllm_site.kit.setting_kinds import SettingError
 from tests.project import processes
 
 pytestmark = pytest.mark.usefixtures("warm")
@@ -103,8 +104,7 @@ def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:
         *(
             (
                 {"MOCKLLM_ENV": "prod", "SECRET_KEY": weak},
-                "mockllm: SECRET_KEY: too weak for prod, which requires 50 random characters; "
-                f"{env.NEW_KEY}",
+                f"mockllm: SECRET_KEY: too weak, prod requires 50 random characters; {env.NEW_KEY}",
             )
             for weak in ("s", SECRET[:49], "x" * 60, f"django-insecure-{SECRET}")
         ),
@@ -140,6 +140,20 @@ def test_a_dotenv_that_is_not_text_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("mockllm: .env: cannot be read")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_dotenv_that_cannot_be_opened_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", ".env")
+
+    (tmp_path / ".env").write_text("MOCKLLM_ENV=prod\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("io.open", refuse)
+    with pytest.raises(SettingError, match=r"\.env: cannot be read .*Permission denied"):
+        env.variables.__wrapped__()
 
 
 def test_only_runserver_brings_in_daphne(tmp_path: Path) -> None:

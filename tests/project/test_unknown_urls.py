@@ -10,7 +10,7 @@ import pytest
 from django.test import AsyncClient, Client
 
 from mockllm_site import urls
-from mockllm_site.pages.unknown_urls import NO_API, OURS, is_unknown_url
+from mockllm_site.pages.unknown_urls import NO_API_SEGMENTS, OUR_PREFIXES, is_unknown_url
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
@@ -141,6 +141,6 @@ def test_prefixes_of_all_routes_are_listed_as_ours() -> None:
     below = {route.partition("/")[0] for route in all_routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}
     providers |= {f"{owned.strip('/')}(?:" for owned in OWNED_PREFIXES}
-    assert below - providers == OURS - {"static"}
+    assert below - providers == OUR_PREFIXES - {"static"}
     pages = {route for route in all_routes if "/" not in route and not route.endswith(("$", ")"))}
-    assert pages - OURS <= NO_API
+    assert pages - OUR_PREFIXES <= NO_API_SEGMENTS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm_site.pages.docs import BESIDE
+from mockllm_site.pages.docs import OTHER_PAGES
 from tests.project import processes
 from tests.project.conftest import CHECKOUT
 
@@ -45,7 +45,7 @@ sources = {source.removeprefix("/docs/") for source in re.findall('<img src="([^
 print(sources - set(docs.picture_files()), len(sources))
 """
     done = processes.python("-P", "-c", code, cwd=tmp_path, variables={"PYTHONPATH": str(wheel)})
-    pages = len(list((CHECKOUT / "docs").rglob("*.md"))) + len(BESIDE)
+    pages = len(list((CHECKOUT / "docs").rglob("*.md"))) + len(OTHER_PAGES)
     pictures = {Path(target).name for target in PICTURE.findall(all_pages())}
     assert done.stdout.splitlines() == [str(pages), f"set() {len(pictures)}"], done.stderr
     inside = {file.name for file in (wheel / "mockllm_site/data/docs/screenshots").iterdir()}
@@ -53,7 +53,7 @@ print(sources - set(docs.picture_files()), len(sources))
 
 
 def all_pages() -> str:
-    files = [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / name for name in BESIDE)]
+    files = [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / name for name in OTHER_PAGES)]
     return "".join(file.read_text() for file in files)
 
 

@@ -133,6 +133,9 @@ def test_upstreams_are_read_from_names_and_urls() -> None:
         ("openai=a.example", "expected a URL that begins with http"),
         ("openai=https://k@a.example", "a user name or password does not belong in it"),
         ("openai=https://a.example?key=1", "a query or fragment does not belong in it"),
+        ("openai=http://a.example:0", "expected a port from 1 to 65535"),
+        ("openai=http://127.0.0.1:65536", "expected a port from 1 to 65535"),
+        ("openai=http://a.example:-1", "expected a port from 1 to 65535"),
         ("openai=http://169.254.169.254", "is not an address that calls may be sent to"),
     ],
 )

@@ -70,7 +70,10 @@ def test_server_is_the_one_of_the_environment_or_of_its_ready_file(
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
-    [((), "no server is named: use --url or MOCKLLM_URL"), (("--url", "x:1"), "x:1: no URL")],
+    [
+        ((), "no server is named: use --url or MOCKLLM_URL"),
+        (("--url", "x:1"), "x:1: expected http://…"),
+    ],
 )
 def test_missing_server_is_one_error_line(
     capsys: Any, arguments: tuple[str, ...], problem: str

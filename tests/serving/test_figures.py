@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockllm_site.pages.metrics import ServingFigures
+from mockllm_site.pages.metrics import ServingCollector
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
 from scenarios_app.journal.entry import JournalEntry
@@ -31,7 +31,7 @@ class Figures:
         pipeline = SimpleNamespace(streams=self.streams)
         process: Any = SimpleNamespace(tally=self.tally, pipeline=pipeline, state=self.state)
         self._registry = CollectorRegistry()
-        self._registry.register(ServingFigures(process, self.journal))
+        self._registry.register(ServingCollector(process, self.journal))
 
     def value(self, name: str, **labels: str) -> float | None:
         return self._registry.get_sample_value(f"mockllm_{name}", labels)

@@ -1,15 +1,20 @@
 """Inside a Django TestCase every door sees the rows of the test's own transaction."""
 
 import json
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import httpx2
 import openai
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connection
 from django.test import AsyncClient, TestCase
 
+from mockllm_site.kit import testcase
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
 from scenarios_app.models import Scenario, ServedRequest
@@ -119,3 +124,25 @@ async def test_async_client_reaches_what_the_sync_client_does(
     async_client: AsyncClient, path: str
 ) -> None:
     assert (await async_client.get(path)).status_code == 200
+
+
+def test_running_connection_is_looked_for_while_other_threads_connect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(testcase, "_connections", type(testcase._connections)())
+    interval, done, opened = sys.getswitchinterval(), Event(), []
+
+    def open_connections() -> None:
+        while not done.is_set():
+            opened.append(connection.copy())
+            testcase.track_connection(connection=opened[-1])
+
+    with ThreadPoolExecutor(1) as pool:
+        sys.setswitchinterval(1e-6)
+        try:
+            opening = pool.submit(open_connections)
+            assert [testcase.running_connection() for _ in range(300)] == [None] * 300
+        finally:
+            done.set()
+            sys.setswitchinterval(interval)
+        opening.result()

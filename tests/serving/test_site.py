@@ -171,7 +171,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Services:
     here = Services()
     for module in (asgi, lifespan_module):
         monkeypatch.setattr(module, "services", lambda: here)
-    monkeypatch.setattr(lifespan_module, "_drained_at", None)
+    monkeypatch.setattr(lifespan_module, "_drain_end", None)
     return here
 
 

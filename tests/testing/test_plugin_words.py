@@ -40,6 +40,7 @@ SESSION = Mockllm(Control("http://127.0.0.1:1"), "key")
             lambda: scenario("s").respond_with_text("x", zzz=1),
             "respond_with_text() has no keyword 'zzz', it takes text, citations",
         ),
+        (lambda: SESSION.reset(all=True), "reset() has no keyword 'all', it takes none"),
     ],
 )
 def test_misspelt_keyword_is_named_with_the_one_that_was_meant(

@@ -1,6 +1,6 @@
 """Access to the chat's API and pages: from this machine, by the chat token or by a login.
 
-A login is its own client and sees only its own conversations; others name any client.
+A login is a client of its own; requests without a login may name any client in `client_id`.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Pe
 from rest_framework.permissions import SAFE_METHODS, AllowAny, BasePermission
 from rest_framework.request import Request
 
-from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.api.locality import FOREIGN_PAGE, is_foreign, is_open
 from mockllm_site.kit.api.shapes import Shape
 from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from mockllm_site.kit.api.views import JsonView
 from mockllm_site.kit.permissions import require_permissions
 
 # Permissions to chat, and to see the traces of other clients.
-CHATS = "chat_app.add_conversation"
-SEES_TRACES = "traces_app.view_trace"
+CHAT_PERMISSION = "chat_app.add_conversation"
+VIEW_TRACES_PERMISSION = "traces_app.view_trace"
 
 
 class ChatAccess(SessionAuthentication):
@@ -37,7 +37,7 @@ class ChatAccess(SessionAuthentication):
         """Return the login, or None for this machine and for the chat token, which need no login.
         Raise PermissionDenied for a foreign page, else AuthenticationFailed or NotAuthenticated."""
         if is_foreign(request._request):
-            raise PermissionDenied(FOREIGN)
+            raise PermissionDenied(FOREIGN_PAGE)
         if is_open(request._request):
             return None
         sent_token = bearer_of(request._request)
@@ -53,7 +53,7 @@ class ChatAccess(SessionAuthentication):
         return user
 
     def enforce_csrf(self, request: Request) -> None:
-        """Check Django's own request, so that the body stays unread for the view."""
+        """Check the CSRF token on Django's request, so that the body stays unread for the view."""
         super().enforce_csrf(request._request)  # type: ignore[arg-type]
 
     def authenticate_header(self, request: Request) -> str:
@@ -61,54 +61,54 @@ class ChatAccess(SessionAuthentication):
 
 
 class MayChat(BasePermission):
-    """Refuses changes by a login without the permission to chat; views with `reads` make none."""
+    """Refuses changes by a login without the permission to chat; a view with `reads` makes none."""
 
-    message = f"Your login may read, and not chat: it lacks the permission {CHATS}."
+    message = f"Your login may read but not chat: it lacks the permission {CHAT_PERMISSION}."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """Return True for reading, for a token or loopback, and for users with the permission to
         chat."""
         reads = request.method in SAFE_METHODS or getattr(view, "reads", False)
         user: Any = request.user
-        return reads or not user.is_authenticated or user.has_perm(CHATS)
+        return reads or not user.is_authenticated or user.has_perm(CHAT_PERMISSION)
 
 
-def login_client(user: Any) -> str:
+def login_client_id(user: Any) -> str:
     """Return the client id of a login; it stays the same when the user is renamed."""
     return f"login-{user.pk}"
 
 
 class ClientView(JsonView):
-    """A path whose `client_id` names the client. A login is its own client; without `client_id` it
-    may see all clients if it has the permission."""
+    """A view whose field `client_id` names the client. For a login it is always the login's own;
+    with `view_all_permission` a request without `client_id` sees all clients."""
 
     authentication_classes = (ChatAccess,)
     # AllowAny makes the OpenAPI document say that loopback needs no login.
     permission_classes = (AllowAny, MayChat)
     # The permission that a login needs to see other clients' data.
-    sees_with = SEES_TRACES
+    view_all_permission = VIEW_TRACES_PERMISSION
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
-        """Return the validated body; for a login with its own client id."""
+        """Return the validated body, for a login with its own `client_id`."""
         return self._with_login_client_id(shape, super().read_body(shape))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
-        """Return the validated query parameters; for a login with its own client id."""
+        """Return the validated query parameters, for a login with its own `client_id`."""
         return self._with_login_client_id(shape, super().query(shape))
 
     def _with_login_client_id(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields with the login's own `client_id` in place of any other. They stay as
-        they are without a login, and if none is given and the login may see all clients."""
+        """Return the fields with the login's own `client_id`. They stay unchanged without a login,
+        and if `client_id` is absent and the login may see all clients."""
         user: Any = self.request.user
         if not user.is_authenticated or "client_id" not in shape().fields:
             return fields
-        if fields.get("client_id") is None and user.has_perm(self.sees_with):
+        if fields.get("client_id") is None and user.has_perm(self.view_all_permission):
             return fields
-        return {**fields, "client_id": login_client(user)}
+        return {**fields, "client_id": login_client_id(user)}
 
 
 class ChatAccessScheme(OpenApiAuthenticationExtension):
-    """Describes the two ways to authenticate, token and login, in the OpenAPI document."""
+    """Describes authentication by token and by login in the OpenAPI document."""
 
     target_class = ChatAccess
     name = ["token", "login"]  # noqa: RUF012  (as the library declares it)

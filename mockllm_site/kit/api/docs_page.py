@@ -12,25 +12,25 @@ Json: TypeAlias = Mapping[str, Any]
 
 _JSON: Final = "application/json"
 _REF: Final = "#/components/schemas/"
-_EMPTY: Final[Json] = {
+_EMPTY_VALUES: Final[Json] = {
     "string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "null": None,
 }  # fmt: skip
 _MAX_DEPTH: Final = 4
 
 
 def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: str) -> HttpResponse:
-    """Render the OpenAPI document as a page of this site."""
+    """Return an HTML page of the OpenAPI document, which is at `schema_url`."""
     schemas = document.get("components", {}).get("schemas", {})
     operations = [
         _operation_context(path, method, described, schemas)
         for path, methods in document["paths"].items()
         for method, described in methods.items()
     ]
-    operations.sort(key=_tag)
+    operations.sort(key=_tag_of)
     context = {
         "title": title,
         "description": document["info"].get("description", ""),
-        "groups": [(tag, list(group)) for tag, group in groupby(operations, _tag)],
+        "groups": [(tag, list(group)) for tag, group in groupby(operations, _tag_of)],
         "schemas": [(name, _pretty_json(schema)) for name, schema in sorted(schemas.items())],
         "schema_url": schema_url,
     }
@@ -38,8 +38,8 @@ def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: s
 
 
 def _operation_context(path: str, method: str, described: Json, schemas: Json) -> Json:
-    """Return an operation of the document as the template shows it. `body` is the JSON that its
-    form starts with, empty if it takes none."""
+    """Return the template's context for an operation. `body` is the example body in its form,
+    empty if the operation takes none."""
     body = described.get("requestBody", {}).get("content", {}).get(_JSON, {}).get("schema")
     parameters = described.get("parameters", ())
     return {
@@ -53,13 +53,13 @@ def _operation_context(path: str, method: str, described: Json, schemas: Json) -
     }
 
 
-def _tag(operation: Json) -> str:
+def _tag_of(operation: Json) -> str:
     """Return the heading under which the page lists an operation."""
     return str(operation["tags"][0])
 
 
 def _response_context(status: str, described: Json) -> Json:
-    """Return a response: `schema` is its schema's name, `inline` the JSON of one without a name."""
+    """Return a response for the template: `schema` names its schema, else `inline` is its JSON."""
     schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
     name = _referenced_name(schema)
     inline = _pretty_json(schema) if schema and not name else ""
@@ -67,8 +67,8 @@ def _response_context(status: str, described: Json) -> Json:
 
 
 def example_value(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
-    """Return a minimal example: defaults, the first of several choices, else empty values. Of an
-    object it has the required properties, at most `depth` levels deep."""
+    """Return a minimal example of a schema: its default, its first choice, else an empty value.
+    Objects have their required properties, at most `depth` levels deep."""
     if name := _referenced_name(schema):
         return example_value(schemas[name], schemas, depth)
     for key in ("default", "const"):
@@ -82,7 +82,7 @@ def example_value(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
     kind = schema.get("type", "object")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind != "object":
-        return _EMPTY[kind]
+        return _EMPTY_VALUES[kind]
     if not depth:
         return {}
     properties = schema.get("properties", {})
@@ -93,7 +93,7 @@ def example_value(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
 
 
 def _referenced_name(schema: Json) -> str:
-    """Return the name of the schema that a reference names, or an empty string."""
+    """Return the name of the schema that a `$ref` names; empty for a schema without `$ref`."""
     return str(schema.get("$ref", "")).removeprefix(_REF)
 
 

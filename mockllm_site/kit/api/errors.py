@@ -14,9 +14,9 @@ from mockllm_site.kit.testcase import OpenTestTransaction
 
 log = logging.getLogger(__name__)
 
-# Below these paths every error is JSON of one form.
-PREFIXES = ("/control/", "/api/")
-LIGHT_SERVER = (
+# Paths below which every error is such JSON.
+API_PREFIXES = ("/control/", "/api/")
+LIGHT_SERVER_HINT = (
     "this is a light server; start `mockllm serve` for the chat, the admin, pages and API documents"
 )
 DATABASE_FAILURES = (OperationalError, InterfaceError)
@@ -70,8 +70,8 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             return error_response(429, str(error.detail), headers=headers)
         case APIException():
             # REST framework's views set this attribute on a 401.
-            asks = getattr(error, "auth_header", None)
-            headers = {"WWW-Authenticate": asks} if asks else {}
+            challenge = getattr(error, "auth_header", None)
+            headers = {"WWW-Authenticate": challenge} if challenge else {}
             return error_response(error.status_code, str(error.detail), headers=headers)
         case Http404():
             return error_response(404, "There is nothing here.")
@@ -94,14 +94,14 @@ def error_response(
     field: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """Return an error response; a status without a code uses 400's or 500's."""
+    """Return an error response. A status that is not in CODES has the code of 400 or 500."""
     code = CODES.get(status) or CODES[400 if status < 500 else 500]
     body = {"code": code, "message": message, "field": field}
     return JsonResponse(body, status=status, headers=headers)
 
 
 def _problems(detail: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the path and message of each validation error."""
+    """Yield the dotted path and the message of each validation error."""
     match detail:
         case Mapping():
             for key, inner in detail.items():

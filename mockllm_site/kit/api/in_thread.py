@@ -1,6 +1,6 @@
-"""Middleware that answers an API in its own thread.
+"""Middleware that calls views in its own thread.
 
-Going back to the event loop and into another thread would cost more than most answers.
+Going back to the event loop and into another thread would take longer than most views do.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
 def call_views_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
-    """Return middleware that calls the views below a path in the thread it runs in. Middleware
-    after it does not run for them."""
+    """Return middleware that calls the views below a path itself, in its thread. Later middleware
+    does not run for them."""
 
     @sync_only_middleware
     def middleware(get_response: GetResponse) -> GetResponse:
@@ -24,7 +24,7 @@ def call_views_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
             if not request.path_info.startswith(prefix):
                 return get_response(request)
             match = resolve(request.path_info)
-            # A coroutine is awaited on the event loop once; then the other middleware runs here.
+            # A coroutine runs on the event loop; the earlier middleware then continues here.
             coroutine = iscoroutinefunction(match.func)
             view = async_to_sync(match.func) if coroutine else match.func
             request.resolver_match = match

@@ -1,10 +1,9 @@
 """Decides whether a request was sent, on purpose, from this machine.
 
-What is open to this machine alone asks `is_open`. Three things must hold, since each can be faked
-without the others: the socket is one that no other machine reaches, the client called this server
-by a name of loopback (a page whose host name was made to resolve to loopback sends that name), and
-nothing says that a proxy handed the request on (its client may be anywhere). A server imports it
-before it listens, and with it nothing of the APIs.
+Views that need no token or login on this machine call `is_open`. It checks three things: no other
+machine reaches the socket; the Host header is a name of loopback (a web page whose host name
+resolves to loopback sends another one); and no header says that a proxy forwarded the request from
+elsewhere. Imports nothing of the APIs, since a server imports it before it listens.
 """
 
 import os
@@ -20,9 +19,9 @@ from mockllm_site.kit.addresses import parse_ip_address
 
 OPEN_MODES = ("dev", "test")
 # An environment variable, so that child processes that share the socket have it too.
-VARIABLE = "MOCKLLM_LISTENING_ON"
+ADDRESS_VARIABLE = "MOCKLLM_LISTENING_ON"
 # Headers that only proxies, content delivery networks and tunnels add.
-FORWARDED = re.compile(
+PROXY_HEADERS = re.compile(
     r"HTTP_(FORWARDED|VIA|CDN_LOOP|\w*CLIENT_?IP|\w*CONNECT(ING|ION)_IP(V6)?"
     r"|X_(REAL_IP|FORWARDED|PROXYUSER_IP|APPENGINE_USER_IP|AMZ_CF_ID|ARR_LOG_ID)"
     r"|X_(FORWARDED|ORIGINAL|ENVOY|AZURE|VERCEL)_\w+|CF_\w+|CLOUDFRONT_\w+|TAILSCALE_\w+)"
@@ -30,34 +29,34 @@ FORWARDED = re.compile(
 # The host of Django's test client, whose requests use no socket. Only Django's test environment
 # allows this host.
 TEST_CLIENT = "testserver"
-FOREIGN = "The request comes from a page of another origin."
+FOREIGN_PAGE = "The request comes from a page of another origin."
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 
 def set_listening_address(address: str) -> None:
     """Store the address that the socket is bound to; call it before the first request."""
-    os.environ[VARIABLE] = address
+    os.environ[ADDRESS_VARIABLE] = address
 
 
 def is_open(request: HttpRequest) -> bool:
-    """Return True if a request needs no token or login: from this machine, in dev and test."""
+    """Return True if a request needs no token or login: in dev and test, from this machine."""
     return settings.MOCKLLM_ENV in OPEN_MODES and is_local(request)
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Return True if only this machine can have sent a request, with a loopback name as host."""
+    """Return True if only this machine can have sent a request and its Host is a loopback name."""
     if was_forwarded(request.META):
         return False
-    by_test_client = VARIABLE not in os.environ and is_test_client(request)
-    if not by_test_client and not on_loopback(getattr(request, "scope", None)):
+    by_test_client = ADDRESS_VARIABLE not in os.environ and is_test_client(request)
+    if not by_test_client and not is_on_loopback(getattr(request, "scope", None)):
         return False
     host = request.META.get("HTTP_HOST", TEST_CLIENT if is_test_client(request) else "")
     return is_loopback_host(host) or (host == TEST_CLIENT and is_test_client(request))
 
 
 def is_test_client(request: HttpRequest) -> bool:
-    """Return True for a request of Django's test client, sync or async, in a process that tests.
-    The async one calls the server by its address; no request over a socket comes from port 0."""
+    """Return True for a request of Django's test client, sync or async, in a process that runs
+    tests. The async client is known by its remote port 0, which no socket has."""
     if TEST_CLIENT not in settings.ALLOWED_HOSTS:
         return False
     meta = request.META
@@ -66,20 +65,19 @@ def is_test_client(request: HttpRequest) -> bool:
 
 
 def was_forwarded(meta: Iterable[str]) -> bool:
-    """Return True if one of these request variables is a header that proxies add."""
-    return any(map(FORWARDED.fullmatch, meta))
+    """Return True if one of these names in `request.META` is a header that proxies add."""
+    return any(map(PROXY_HEADERS.fullmatch, meta))
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Return True if a page of another origin sent a request, also for `Origin: null`. Only host
-    and port are compared, since a proxy may change the scheme. Origins in CSRF_TRUSTED_ORIGINS are
-    our own."""
+    """Return True if a page of another origin sent a request (`is_foreign_origin`)."""
     return is_foreign_origin(request.META.get("HTTP_ORIGIN"), request.META.get("HTTP_HOST", ""))
 
 
 def is_foreign_origin(origin: str | None, host: str) -> bool:
     """Return True if an Origin header has another host or port than the Host header and is not in
-    CSRF_TRUSTED_ORIGINS; False for None."""
+    CSRF_TRUSTED_ORIGINS, also for `null`; False for None. The scheme may differ, since a proxy may
+    change it."""
     if origin is None:
         return False
     scheme, _, origin_host = origin.lower().partition("://")
@@ -88,11 +86,10 @@ def is_foreign_origin(origin: str | None, host: str) -> bool:
     return not any(fnmatchcase(origin.lower(), own) for own in settings.CSRF_TRUSTED_ORIGINS)
 
 
-def on_loopback(scope: Mapping[str, Any] | None) -> bool:
-    """Return True if only this machine can have sent the request of this ASGI scope. The address
-    that the server is bound to decides; under a foreign server the address that this connection was
-    made to. If neither is known the answer is False."""
-    address = os.environ.get(VARIABLE)
+def is_on_loopback(scope: Mapping[str, Any] | None) -> bool:
+    """Return True if the server is bound to loopback; under another ASGI server than ours, if the
+    connection of this scope was made to loopback. False if the address is unknown."""
+    address = os.environ.get(ADDRESS_VARIABLE)
     if address is None:
         address = ((scope or {}).get("server") or ("",))[0]
     return is_loopback(address)

@@ -18,11 +18,11 @@ JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A method of a view: its id, input and responses; `meanings` describes its errors. Without a
-    tag, the first word of the path groups it. `headers` are drf-spectacular's."""
+    """A view's method in the document. `answers` and `meanings` describe successes and errors by
+    status; `headers` are drf-spectacular's. `tag` groups it, by default the path's first word."""
 
     method: Callable[..., Any]
-    operation: str
+    operation_id: str
     meanings: Mapping[int, str]
     answers: Mapping[int, tuple[Form | None, str]]
     query: type[Shape] | None = None
@@ -33,17 +33,17 @@ class Operation:
     tag: str | None = None
 
 
-# Operations that drf-spectacular does not know yet.
-operations: Final[list[Operation]] = []
+# Operations that are not registered with drf-spectacular yet.
+unregistered: Final[list[Operation]] = []
 
 
-def documented(operation: str, **description: Any) -> Callable[[F], F]:
-    """Return a decorator that registers a view's method for the OpenAPI document. `operation` is
-    its id; `description` has the other fields of `Operation`."""
+def documented(operation_id: str, **description: Any) -> Callable[[F], F]:
+    """Return a decorator that adds a view's method to the OpenAPI document; `description` has the
+    other fields of `Operation`."""
 
     def register(method: F) -> F:
-        """Add the method to the described operations, unchanged."""
-        operations.append(Operation(method=method, operation=operation, **description))
+        """Add the method to the unregistered operations, and return it unchanged."""
+        unregistered.append(Operation(method=method, operation_id=operation_id, **description))
         return method
 
     return register

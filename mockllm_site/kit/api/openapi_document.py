@@ -12,31 +12,33 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.utils import Direction, OpenApiResponse, extend_schema
 
-from mockllm_site.kit.api.openapi import JSON, Operation, operations
+from mockllm_site.kit.api.openapi import JSON, Operation, unregistered
 from mockllm_site.kit.api.shapes import ErrorBody
 
-ALWAYS = (400, 401, 403, 500, 503)
-WITH_BODY = (413, 415)
+# Errors of every operation, and of those that take a body.
+COMMON_ERRORS = (400, 401, 403, 500, 503)
+BODY_ERRORS = (413, 415)
 
 
-def _register_operation(one: Operation) -> None:
+def _register_operation(operation: Operation) -> None:
     """Pass an operation with its responses and errors to drf-spectacular."""
-    refused = {*ALWAYS, *one.errors, *(WITH_BODY if one.body is not None else ())}
+    has_body = operation.body is not None
+    errors = {*COMMON_ERRORS, *operation.errors, *(BODY_ERRORS if has_body else ())}
     responses: dict[Any, Any] = {
-        (status, one.media_type): OpenApiResponse(form, description=meaning)
-        for status, (form, meaning) in one.answers.items()
+        (status, operation.media_type): OpenApiResponse(form, description=meaning)
+        for status, (form, meaning) in operation.answers.items()
     }
     responses |= {
-        (status, JSON): OpenApiResponse(ErrorBody, description=one.meanings[status])
-        for status in sorted(refused)
+        (status, JSON): OpenApiResponse(ErrorBody, description=operation.meanings[status])
+        for status in sorted(errors)
     }
     extend_schema(
-        operation_id=one.operation,
-        parameters=[*([] if one.query is None else [one.query]), *one.headers],
-        request=None if one.body is None else {JSON: one.body},
+        operation_id=operation.operation_id,
+        parameters=[*([] if operation.query is None else [operation.query]), *operation.headers],
+        request={JSON: operation.body} if has_body else None,
         responses=responses,
-        tags=None if one.tag is None else [one.tag],
-    )(one.method)
+        tags=None if operation.tag is None else [operation.tag],
+    )(operation.method)
 
 
 class _ShapeSchema(OpenApiSerializerExtension):
@@ -89,8 +91,8 @@ _build_lock = Lock()
 
 
 def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
-    """Cache the document that `make` returns; build one document at a time. drf-spectacular is not
-    thread-safe: it sets attributes of classes while it builds."""
+    """Return a function that calls `make` once and returns its document. All documents are built
+    one at a time: drf-spectacular is not thread-safe, it sets attributes of classes."""
     cached = cache(make)
 
     @wraps(make)
@@ -103,9 +105,9 @@ def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
 
 
 def build_document(patterns: Sequence[Any]) -> Document:
-    """Return the OpenAPI document of these routes."""
-    while operations:
-        _register_operation(operations.pop())
+    """Return the OpenAPI document of these URL patterns. Not thread-safe (`cached_document`)."""
+    while unregistered:
+        _register_operation(unregistered.pop())
     generator: Any = SchemaGenerator(patterns=list(patterns))
     schema = generator.get_schema(request=None, public=True)
     # Rendered and parsed, so that lazy texts and special types become plain JSON.

@@ -1,4 +1,4 @@
-"""Strict serializers: unknown keys are errors, and values are not coerced."""
+"""Strict serializers and fields: unknown keys are errors, and values are not coerced."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -20,11 +20,11 @@ class Shape(serializers.Serializer[Any]):
 
     @cached_property
     def fields(self) -> BindingDict:
-        """Return the fields of the class: copying them per request takes longer than validation."""
+        """Return the fields, shared by all instances: a copy takes longer than the validation."""
         return _fields_of(type(self))
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the validated fields; raise ValidationError for another type and unknown keys."""
+        """Return the validated fields; raise ValidationError, also for unknown keys."""
         if not isinstance(data, Mapping):
             raise ValidationError({"non_field_errors": ["expected an object"]})
         unknown = [key for key in data if key not in self.fields]
@@ -57,15 +57,14 @@ class Text(serializers.CharField):
         self.keywords: Mapping[str, Any] = keywords or {}
 
     def to_internal_value(self, data: Any) -> str:
-        """Return a text; unlike its base, no number or boolean is converted."""
+        """Return a text; raise ValidationError for any other type."""
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
 
 
 class Flag(serializers.BooleanField):
-    """A boolean, not converted; with `words` the texts "true" and "false" count too, for
-    queries."""
+    """A boolean; with `words`, for queries, also the texts "true" and "false"."""
 
     default_error_messages = {**_MISSING, "invalid": "expected true or false"}  # noqa: RUF012
 
@@ -74,7 +73,7 @@ class Flag(serializers.BooleanField):
         self._words = {"true": True, "false": False} if words else {}
 
     def to_internal_value(self, data: Any) -> bool:
-        """Return a boolean, or that of a word if words are allowed."""
+        """Return a boolean; raise ValidationError for anything but a boolean or an allowed word."""
         if isinstance(data, bool):
             return data
         if not isinstance(data, str) or data not in self._words:
@@ -83,7 +82,7 @@ class Flag(serializers.BooleanField):
 
 
 class Whole(serializers.IntegerField):
-    """An integer, not converted; with `digits` a text of digits counts too, for queries."""
+    """An integer; with `digits`, for queries, also a text of ASCII digits."""
 
     default_error_messages = {  # noqa: RUF012
         **_MISSING,
@@ -97,7 +96,7 @@ class Whole(serializers.IntegerField):
         self._digits = digits
 
     def to_internal_value(self, data: Any) -> int:
-        """Return a whole number, or that of digits if they are allowed; no boolean."""
+        """Return an integer; raise ValidationError for any other type, booleans included."""
         if isinstance(data, str) and self._digits and data.isascii() and data.isdigit():
             return super().to_internal_value(data)
         if isinstance(data, bool) or not isinstance(data, int):

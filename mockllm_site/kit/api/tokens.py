@@ -1,4 +1,4 @@
-"""Bearer tokens of requests, compared with those that are set."""
+"""Reads bearer tokens of requests and compares them with configured ones."""
 
 import hmac
 import re
@@ -9,7 +9,7 @@ _BEARER = re.compile(r"(?i)bearer +(\S+) *")
 
 
 def bearer_of(request: HttpRequest) -> str | None:
-    """Return the bearer token of a request, or None."""
+    """Return the bearer token of the Authorization header, or None for another or no header."""
     match = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
     return match and match[1]
 

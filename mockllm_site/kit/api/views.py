@@ -23,7 +23,7 @@ from mockllm_site.kit.api.shapes import Shape
 from mockllm_site.kit.testcase import refuse_open_test_transaction
 
 
-def decode(body: bytes) -> Any:
+def decode_json(body: bytes) -> Any:
     """Return parsed JSON. Raise ApiError 400 for invalid UTF-8 or JSON, half a surrogate pair,
     duplicate keys, too deep nesting and too large numbers."""
     try:
@@ -58,7 +58,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     """Raise ApiError 400 for NaN and Infinity."""
-    raise ApiError(400, f"Not valid JSON: {name} is no number of its.")
+    raise ApiError(400, f"Not valid JSON: {name} is not a JSON number.")
 
 
 class JsonAlways(BaseContentNegotiation):
@@ -74,7 +74,7 @@ class JsonAlways(BaseContentNegotiation):
 class JsonView(APIView):
     """A base view with JSON. `read_body` and `query` refuse unknown keys and wrong types."""
 
-    # Every authenticated client.
+    # Authentication decides; views may add permissions.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
@@ -87,7 +87,7 @@ class JsonView(APIView):
 
     def decode(self, body: bytes) -> Any:
         """Parse a body; the control API overrides this."""
-        return decode(body)
+        return decode_json(body)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise OpenTestTransaction if a test's transaction is open elsewhere; check access."""
@@ -95,7 +95,7 @@ class JsonView(APIView):
         super().initial(request, *args, **kwargs)
 
     def has_body(self) -> bool:
-        """Return True if the request has a body."""
+        """Return True if the headers announce a body: Content-Length or Transfer-Encoding."""
         meta = self.request._request.META
         return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
 
@@ -130,12 +130,12 @@ class JsonView(APIView):
 
 
 class AsyncJsonView(JsonView):
-    """A path whose methods are coroutines, for streams."""
+    """A view whose methods are coroutines, for streams."""
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Dispatch as the synchronous view does; access is checked in a thread."""
+        """Check access in a thread, then await the method; errors become JSON responses."""
         self.args, self.kwargs = args, kwargs
         self.request = drf_request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
@@ -174,8 +174,8 @@ def _validate(shape: Shape) -> dict[str, Any]:
 
 
 def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
-    """Return two routes of a view: the documented one, and an undocumented one that differs by the
-    slash at the end."""
+    """Return two routes of a view: `route`, and one with or without its final slash that the
+    OpenAPI document leaves out."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     # A subclass, because `as_view(schema=None)` would import drf-spectacular.
     undocumented: Any = type(

@@ -12,6 +12,7 @@ from chat_app.errors import ChatError
 from chat_app.terminal import Screen, open_conversation, read_lines, run_interruptibly
 from mockllm_site.serve import database, lifespan
 from mockllm_site.serve import first_start as starting
+from mockllm_site.serve.lease import LeaseRefused
 
 
 class Command(BaseCommand):
@@ -27,8 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--conversation", metavar="ID", help="conversation to continue")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prepare the database as `serve` does, then send the lines as messages and print the
-        answers."""
+        """Start the services as `serve` does, send the lines as messages and print the answers."""
         answers = Console(file=sys.stdout)
         asides = answers if answers.is_terminal else Console(file=sys.stderr)
         try:
@@ -47,8 +47,8 @@ class Command(BaseCommand):
                     # The first Ctrl-C cancels the answer, a second one the wait for its end.
                     run_interruptibly(runner, talk.send_and_print(line))
                 talk.print_id()
-        except ChatError as error:
-            raise CommandError(error.message) from None
+        except (ChatError, LeaseRefused, starting.CannotLoad) as error:
+            raise CommandError(getattr(error, "message", str(error))) from None
         finally:
             lifespan.stop(0.0)
         if talk.failed and not sys.stdin.isatty():
@@ -56,7 +56,7 @@ class Command(BaseCommand):
 
 
 def _input_lines() -> Iterator[str]:
-    """Return the messages to send: lines of a pipe or typed lines."""
+    """Return the messages to send: typed lines or those of a pipe, without blank ones."""
     if sys.stdin.isatty():
         lines = read_lines()
     else:

@@ -1,4 +1,4 @@
-"""`control-mcp`: the control MCP server through pipes."""
+"""`control-mcp`: the MCP server of the control API on pipes."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`env`: the variables that point SDKs at a server."""
+"""`env`: prints the variables that point SDKs at a server."""
 
 from functools import partial
 

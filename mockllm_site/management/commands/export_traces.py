@@ -1,4 +1,4 @@
-"""`export_traces`: stored runs as OTLP/JSON, printed or sent to a collector."""
+"""`export_traces`: prints stored runs as OTLP/JSON, or sends them to a collector."""
 
 import json
 from typing import Any
@@ -31,7 +31,8 @@ class Command(BaseCommand):
                 raise CommandError(f"no trace {', '.join(sorted(map(str, missing)))}")
         else:
             traces = traces.exclude(status=Status.RUNNING)
-        body = to_otlp(map(run_span, traces), version=__version__)
+        spans = [run_span(trace) for trace in traces]
+        body = to_otlp(spans, version=__version__)
         if not options["to"]:
             self.stdout.write(json.dumps(body, indent=2))
             return
@@ -39,4 +40,4 @@ class Command(BaseCommand):
             push_spans(body, options["to"])
         except CannotExport as error:
             raise CommandError(str(error)) from None
-        self.stderr.write(f"sent {traces.count()} traces to {options['to']}")
+        self.stderr.write(f"sent {len(spans)} traces to {options['to']}")

@@ -1,4 +1,4 @@
-"""`healthcheck`: whether a server is ready."""
+"""`healthcheck`: asks a server whether it is ready."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`loaddata`: Django's, with one line for what is wrong with a fixture, and the names there are."""
+"""`loaddata`: Django's, with one-line errors of fixtures and the names of the shipped ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,19 +14,19 @@ from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.store.history import record_loaded
 
-OF_SCENARIOS = {"scenarios", "steps", "turns"}
-IS_SCENARIOS = (
+SCENARIO_KEYS = {"scenarios", "steps", "turns"}
+NOT_ROWS_BUT_SCENARIOS = (
     "holds scenario documents and is no fixture: name it in MOCKLLM_SCENARIOS, or load it with "
     "load_scenarios"
 )
-IS_NEITHER = "is no fixture: expected a list of rows, each with its model and fields"
+NOT_ROWS = "is no fixture: expected a list of rows, each with its model and fields"
 
 
 class Command(loaddata.Command):
     help = "Loads fixtures: shipped ones by name, or files."
 
     def loaddata(self, fixture_labels: Sequence[str]) -> None:
-        """Load the fixtures; if one is unknown, the error lists the shipped ones."""
+        """Load the fixtures; the CommandError for an unknown one lists the shipped ones."""
         try:
             super().loaddata(fixture_labels)
         except CommandError as error:
@@ -35,26 +35,28 @@ class Command(loaddata.Command):
             raise CommandError(f"{error} There are {', '.join(paths.fixture_names())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
-        """Load a fixture and record it in the history; say in one line why it is none."""
+        """Load a fixture and record its rows in the history; raise CommandError with one line."""
         self._loaded: list[Model] = []
         try:
             super().load_label(fixture_label)
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
-            problems = (problem_in(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
+            problems = (
+                fixture_problem(Path(file)) for file, _, _ in self.find_fixtures(fixture_label)
+            )
             wrong = next(filter(None, problems), " ".join(str(error).split()))
             raise CommandError(wrong) from error
 
     def save_obj(self, obj: Any) -> bool:
-        """Save a row as Django does, and keep it for the history."""
+        """Save a row, keep it for the history, and return whether it was saved."""
         saved: bool = super().save_obj(obj)
         if saved:
             self._loaded.append(obj.object)
         return saved
 
 
-def problem_in(file: Path) -> str:
-    """Return why a JSON file is no fixture; empty if it may be one."""
+def fixture_problem(file: Path) -> str:
+    """Return why a JSON file is no fixture; empty if it may be one or is no JSON."""
     if file.suffix != ".json":
         return ""
     try:
@@ -63,8 +65,8 @@ def problem_in(file: Path) -> str:
         return str(error)
     rows = value if isinstance(value, list) else [value]
     keys = [set(row) if isinstance(row, dict) else set() for row in rows]
-    if any("model" not in of_row and of_row & OF_SCENARIOS for of_row in keys):
-        return f"{file} {IS_SCENARIOS}"
+    if any("model" not in of_row and of_row & SCENARIO_KEYS for of_row in keys):
+        return f"{file} {NOT_ROWS_BUT_SCENARIOS}"
     if not isinstance(value, list) or not all("model" in of_row for of_row in keys):
-        return f"{file} {IS_NEITHER}"
+        return f"{file} {NOT_ROWS}"
     return ""

@@ -1,4 +1,4 @@
-"""`mcp`: the tools of scenarios and recordings as an MCP server."""
+"""`mcp`: an MCP server on pipes with the tools of scenarios and recordings."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`migrate`: Django's, which in test mode makes the tables in memory from the models."""
+"""`migrate`: Django's, which in test mode creates in-memory tables from the models."""
 
 from typing import Any
 
@@ -10,18 +10,17 @@ from django.db import connection
 from mockllm_site.serve.database import is_in_memory
 
 # Options that ask for some tables, or for none.
-PARTS = ("app_label", "check_unapplied", "fake", "plan", "prune")
+PARTIAL_OPTIONS = ("app_label", "check_unapplied", "fake", "plan", "prune")
 
 
 class Command(migrate.Command):
     help = "Makes the tables of the database, or updates them."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate; an in-memory database gets its tables from the models."""
-        # In-memory tables are created without migrations.
+        """Migrate the database, or create the tables of an in-memory one from the models."""
         if not is_in_memory():
             super().handle(*args, **options)
-        elif any(options[part] for part in PARTS):
+        elif any(options[part] for part in PARTIAL_OPTIONS):
             super().handle(*args, **{**options, "run_syncdb": not options["app_label"]})
         else:
             self._make_tables(options["verbosity"], options["interactive"])

@@ -15,7 +15,7 @@ from traces_app.leases import end_dead_runs
 from traces_app.models import Status, Trace
 
 # Transactions are small, so that other writers wait for one of these at most.
-BATCH = 100
+BATCH_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Pruned:
 
 
 def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
-    """Delete old conversations and other old traces, but not running ones; return their numbers.
-    With `dry_run`, only count them."""
+    """Delete conversations and other traces that ended before a time, no running ones, and return
+    their numbers. With `dry_run` only count them."""
     end_dead_runs()
     running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
     conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))
@@ -46,10 +46,10 @@ def _delete(rows: QuerySet[Any]) -> int:
     label = rows.model._meta.label
     keys = list(rows.order_by("pk").values_list("pk", flat=True))
     gone = 0
-    for start in range(0, len(keys), BATCH):
+    for start in range(0, len(keys), BATCH_ROWS):
         with transaction.atomic():
             # Queried again, because a row may be newer now; from here on it is locked.
-            batch = rows.filter(pk__in=keys[start : start + BATCH]).order_by("pk")
+            batch = rows.filter(pk__in=keys[start : start + BATCH_ROWS]).order_by("pk")
             old = list(batch.select_for_update(of=("self",)).values_list("pk", flat=True))
             _, counts = rows.model.objects.filter(pk__in=old).delete()
         gone += counts.get(label, 0)

@@ -1,4 +1,4 @@
-"""`record`: what a command says to real providers and hears from them, kept in a cassette."""
+"""`record`: runs a command and records its calls of real providers in a cassette."""
 
 from functools import partial
 

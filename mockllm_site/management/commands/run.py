@@ -1,4 +1,4 @@
-"""`run`: a server for the length of a command, and the verdict on what it asked."""
+"""`run`: runs a command with a server, then prints the verdict on its requests."""
 
 from functools import partial
 

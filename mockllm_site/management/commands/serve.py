@@ -1,4 +1,4 @@
-"""`serve`: migrate, load what is configured, warm up and answer, until a signal ends it."""
+"""`serve`: migrates, loads what is configured, and serves until a signal."""
 
 import os
 from argparse import ArgumentTypeError, BooleanOptionalAction
@@ -23,8 +23,8 @@ MAX_WORKERS = 64
 
 class Command(BaseCommand):
     help = (
-        "Migrates, loads what is configured, and serves. SIGTERM or SIGINT ends it once the "
-        "answers that are running are through, MOCKLLM_DRAIN_SECONDS later at most."
+        "Migrates, loads what is configured, and serves. SIGTERM or SIGINT ends it when all "
+        "running answers are complete, or after MOCKLLM_DRAIN_SECONDS."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -78,7 +78,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the options, prepare the database and serve in one or several processes."""
         if options["light"] and not settings.MOCKLLM_LIGHT:
-            raise CommandError("--light: write it out; it is read before everything else")
+            raise CommandError("write --light in full: it is read before the other options")
         stop = server.Stop()
         count = options["workers"]
         if count > 1 and not settings.REDIS_URL:
@@ -116,7 +116,7 @@ def _serve_in_workers(
 
     def serve_in_worker(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
-        server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
+        server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, one_per_turn=True)
 
     # Child processes must inherit no thread and no connection.
     lease.release()
@@ -134,8 +134,8 @@ def _serve_in_workers(
 def _check_and_load(
     fixtures: list[str], *, demo: bool = True, catch_all: bool = True, watch: bool | None = False
 ) -> None:
-    """Migrate, take the lease and load all scenarios; raises CannotLoad and LeaseRefused. `watch`
-    of None: in dev only."""
+    """Migrate, take the lease and load all scenarios; raise CannotLoad or LeaseRefused. With
+    `watch` None, files are watched in dev only."""
     files = scenario_files(settings.MOCKLLM_SCENARIOS, limits=limits())
     if watch and not files.paths:
         raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")

@@ -1,4 +1,4 @@
-"""`skill`: the page for coding agents as a skill, printed or installed."""
+"""`skill`: prints or installs the skill for coding agents, made of `docs/skill.md`."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -26,8 +26,8 @@ scripted server. Use it to write or repair such tests, and to explain unmatched 
 
 """
 # The last line of an installed skill, with a hash of the text above it.
-SEAL: Final = "\n<!-- mockllm skill {} -->\n"
-SEAL_CHARS: Final = len(SEAL.format("0" * 16))
+HASH_LINE: Final = "\n<!-- mockllm skill {} -->\n"
+HASH_LINE_CHARS: Final = len(HASH_LINE.format("0" * 16))
 
 
 class Command(BaseCommand):
@@ -54,11 +54,11 @@ class Command(BaseCommand):
 
 
 def append_hash(text: str) -> str:
-    """Return a text with its hash in the last line."""
-    return text + SEAL.format(sha256(text.encode()).hexdigest()[:16])
+    """Return a text with its hash in a new last line."""
+    return text + HASH_LINE.format(sha256(text.encode()).hexdigest()[:16])
 
 
 def is_edited(file: Path) -> bool:
-    """Return True if a file is not as some version of this command wrote it."""
+    """Return True if a file's text does not have the hash in its last line."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    return append_hash(text[:-SEAL_CHARS]) != text
+    return append_hash(text[:-HASH_LINE_CHARS]) != text

@@ -1,4 +1,4 @@
-"""`trace_scenario`: the scenario document that plays a recorded run, or a conversation, again."""
+"""`trace_scenario`: prints the scenario that replays a recorded run or conversation."""
 
 import json
 from typing import Any

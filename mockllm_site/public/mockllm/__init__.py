@@ -1,4 +1,4 @@
-"""What tests and scripts import of mockllm. Each name is imported when it is first used.
+"""The public names of mockllm, for tests and scripts; each is imported at its first use.
 
     from mockllm import SyncMockTransport, openai, running_server, scenario
 
@@ -48,7 +48,7 @@ __all__ = [
     "scenario",
 ]
 
-_ELSEWHERE = {
+_MODULES = {
     "DocumentError": "scenarios_app.engine.document",
     "MockTransport": "mockllm_site.serve.in_process",
     "Mockllm": "scenarios_app.testing.stubs",
@@ -60,10 +60,10 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use; names not in `_ELSEWHERE` are the builder's."""
+    """Import and return a name, of the builder if it is not in `_MODULES`; else AttributeError."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)
+    value = getattr(import_module(_MODULES.get(name, "scenarios_app.builder")), name)
     globals()[name] = value
     return value
 

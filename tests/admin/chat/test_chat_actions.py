@@ -51,6 +51,16 @@ def test_an_action_sets_a_column_and_says_so(
     assert [row.pk for row in page.context["cl"].result_list] == [first.pk]
 
 
+def test_action_counts_its_rows_although_the_filter_of_the_list_excludes_them_then(
+    editor: Client,
+) -> None:
+    talk()
+    rows = [row.pk for row in Conversation.objects.all()]
+    url = f"{LISTS['chat_app.conversation']}?archived__exact=0"
+    page = editor.post(url, {"action": "archive", "_selected_action": rows}, follow=True)
+    assert [str(message) for message in page.context["messages"]] == ["Archived: 1 of 1."]
+
+
 def test_an_excluded_comparison_is_out_of_the_ranking_at_once_and_back(
     editor: Client, client: Client
 ) -> None:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from chat_app.models import Conversation
-from mockllm_site.kit.api.access import login_client
+from mockllm_site.kit.api.access import login_client_id
 from mockllm_site.roles import EDITOR, READER
 from tests.admin.chat.talks import talk
 from tests.chat.api_client import Api, error_of
@@ -192,7 +192,7 @@ def test_a_login_without_rights_sees_its_own_traces(prod: None) -> None:
     client = Client()
     user = create_user()
     client.force_login(user)
-    Conversation.objects.update(client_id=login_client(user))
+    Conversation.objects.update(client_id=login_client_id(user))
     assert client.get(f"/api/trace/{trace}").status_code == 200
     assert client.get(f"/traces/{trace}/").status_code == 200
 

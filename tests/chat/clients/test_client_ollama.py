@@ -16,14 +16,14 @@ from tests.support.live_server import Live
 def ollama_server(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Live:
     """The live server, to which connections to Ollama's port are redirected."""
     settings.MOCKLLM_ENV = "dev"
-    original = dialing._with_host
+    original = dialing._request_to
 
     def redirect_to_live_server(request: httpx2.Request, *rest: Any) -> httpx2.Request:
         redirected = original(request, *rest)
         redirected.url = redirected.url.copy_with(port=live.port)
         return redirected
 
-    monkeypatch.setattr(dialing, "_with_host", redirect_to_live_server)
+    monkeypatch.setattr(dialing, "_request_to", redirect_to_live_server)
     return live
 
 

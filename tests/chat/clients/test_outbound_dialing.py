@@ -1,5 +1,6 @@
 """Connections go to checked addresses; TLS and the server get the name."""
 
+import asyncio
 import shutil
 import ssl
 import subprocess
@@ -123,3 +124,10 @@ async def test_transport_refuses_another_endpoint(settings: Any) -> None:
     with pytest.raises(Exception, match=r"127\.0\.0\.1:2 is not"):
         await transport.handle_async_request(httpx2.Request("POST", "http://127.0.0.1:2/v1"))
     await transport.aclose()
+
+
+async def test_concurrent_first_calls_share_one_transport() -> None:
+    transport = EndpointTransport("https://api.openai.com/v1")
+    first, second = await asyncio.gather(transport._inner_transport(), transport._inner_transport())
+    await transport.aclose()
+    assert first is second

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mockllm_site.kit.api.locality import VARIABLE
+from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from tests.control.mcp.tool_caller import ToolCaller
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def test_access_follows_the_control_api(
     token: str,
     status: int,
 ) -> None:
-    monkeypatch.setenv(VARIABLE, address)
+    monkeypatch.setenv(ADDRESS_VARIABLE, address)
     settings.ALLOWED_HOSTS = ["*"]
     settings.MOCKLLM_ENV, settings.MOCKLLM_CONTROL_TOKEN = mode, token
     assert ToolCaller(**headers).send("tools/list").status_code == status

@@ -54,6 +54,7 @@ def test_one_ready_line_and_a_clean_end(tmp_path: Path) -> None:
         (["--port", "0"], {"MOCKLLM_SCENARIOS": "none.json"}, "none.json: cannot be read"),
         (["--port", "0"], {"MOCKLLM_ENV": "dev", "DATABASE_URL": "sqlite:////no/such/x"}, "data"),
         (["--host", "203.0.113.1"], {}, "cannot listen on 203.0.113.1:5099"),
+        (["--host", "a..b"], {}, "cannot listen on a..b:5099: encoding with 'idna' codec failed"),
     ],
 )
 def test_a_start_that_fails_says_why_in_one_line_and_exits_1(
@@ -250,7 +251,7 @@ def test_a_signal_before_the_server_runs_ends_the_process(monkeypatch: pytest.Mo
     assert ended.value.code == 0
     stop.mark_running()
     installed[signal.SIGINT](signal.SIGINT, None)
-    assert stop.asked
+    assert stop.requested
 
 
 async def test_a_signal_while_the_server_starts_is_not_lost(
@@ -262,7 +263,7 @@ async def test_a_signal_while_the_server_starts_is_not_lost(
 
     monkeypatch.setattr(uvicorn.Server, "startup", started)
     stop = Stop()
-    stop.asked = True
+    stop.requested = True
     server = Server(uvicorn.Config("none:app"), ready=lambda: print("ready"), stop=stop)
     await server.startup()
     assert server.should_exit and capsys.readouterr().out == ""
