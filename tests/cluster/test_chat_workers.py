@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.serving.processes.serve_process import Serving
+from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.outages import until
 from tools.soak.servers import shared
 from traces_app.leases import MAX_UNSTORED_EVENTS
@@ -100,14 +100,14 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder: Path = tmp_path_factory.mktemp("workers")
     # Imported in each worker, as in the successor of a killed one.
     with shared(folder, SLOW_SCENARIO, workers=2, warm=False) as server:
         yield server
 
 
-async def start_runs(server: Serving) -> tuple[list[Run], list["asyncio.Task[None]"]]:
+async def start_runs(server: ServerProcess) -> tuple[list[Run], list["asyncio.Task[None]"]]:
     """Start runs and return them with their tasks once each has received events."""
     runs = [Run(f"reader {number}") for number in range(RUNS)]
     tasks = [asyncio.create_task(run.follow(server.base_url)) for run in runs]
@@ -117,7 +117,7 @@ async def start_runs(server: Serving) -> tuple[list[Run], list["asyncio.Task[Non
     return runs, tasks
 
 
-async def load_run(server: Serving, run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+async def load_run(server: ServerProcess, run: Run) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the trace of a run and the stored messages of its conversation."""
     async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:
         trace: dict[str, Any] = (await client.get(f"/api/trace/{run.trace_id}")).json()
@@ -128,7 +128,7 @@ async def load_run(server: Serving, run: Run) -> tuple[dict[str, Any], list[dict
 
 
 @pytest.mark.timeout(300)
-def test_runs_of_a_killed_worker_end_and_other_runs_continue(server: Serving) -> None:
+def test_runs_of_a_killed_worker_end_and_other_runs_continue(server: ServerProcess) -> None:
     async def kill_worker_during_runs() -> list[Run]:
         runs, tasks = await start_runs(server)
         before = server.children()
@@ -160,7 +160,7 @@ def test_runs_of_a_killed_worker_end_and_other_runs_continue(server: Serving) ->
 
 
 @pytest.mark.timeout(300)
-def test_run_is_cancelled_by_any_worker(server: Serving) -> None:
+def test_run_is_cancelled_by_any_worker(server: ServerProcess) -> None:
     async def cancel_runs() -> list[Run]:
         runs, tasks = await start_runs(server)
         async with httpx2.AsyncClient(base_url=server.base_url, timeout=SECONDS) as client:

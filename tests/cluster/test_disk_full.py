@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import migrated_database
 from tools.soak.client import Client
 from tools.soak.servers import listening, once
@@ -21,7 +21,7 @@ LONG_TEXT = "x" * 65_536
 
 
 @contextmanager
-def full_disk(server: Serving) -> Iterator[None]:
+def full_disk(server: ServerProcess) -> Iterator[None]:
     """Forbid the server to write to files, as on a full disk; connections are not affected."""
     soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, hard))
@@ -32,15 +32,15 @@ def full_disk(server: Serving) -> Iterator[None]:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Serving]:
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
     migrated_database.copy_to(tmp_path / "db.sqlite3")
     variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-        "MOCKLLM_SCENARIOS": written(tmp_path, once(STEPS)),
+        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, once(STEPS)),
         "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
     }
-    with serving(tmp_path, "--no-demo", **variables) as server, listening(server):
+    with run_server(tmp_path, "--no-demo", **variables) as server, listening(server):
         yield server
 
 
@@ -63,7 +63,7 @@ async def read_journal(client: Client) -> tuple[int, bool, int]:
     return len(page["requests"]), page["complete"], page["lost"]
 
 
-async def test_answers_continue_on_a_full_disk_and_the_journal_waits(server: Serving) -> None:
+async def test_answers_continue_on_a_full_disk_and_the_journal_waits(server: ServerProcess) -> None:
     client = Client(server.port)
     answers = [await client.ask() for _ in range(5)]
     assert await read_journal(client) == (5, True, 0)
@@ -88,7 +88,7 @@ async def test_answers_continue_on_a_full_disk_and_the_journal_waits(server: Ser
     await client.closed()
 
 
-async def test_chat_on_a_full_disk_is_503_and_works_afterwards(server: Serving) -> None:
+async def test_chat_on_a_full_disk_is_503_and_works_afterwards(server: ServerProcess) -> None:
     """A message that cannot be stored is rejected."""
     client = Client(server.port)
     run_path, message = (
@@ -116,7 +116,7 @@ async def test_chat_on_a_full_disk_is_503_and_works_afterwards(server: Serving) 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_journal_rows_without_room_are_counted(server: Serving) -> None:
+async def test_journal_rows_without_room_are_counted(server: ServerProcess) -> None:
     client = Client(server.port)
     request_count = 0
     with full_disk(server):

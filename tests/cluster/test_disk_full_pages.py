@@ -12,7 +12,7 @@ import pytest
 
 from tests.admin.pages import IMPORT, LIST, fields
 from tests.cluster.test_disk_full import full_disk
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import fork_server, migrated_database
 from tools.soak.servers import listening
 
@@ -22,20 +22,20 @@ IMPORTED = {"name": "imported", "steps": [{"produce": {"text": "Hello."}}]}
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Serving]:
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
     migrated_database.copy_to(tmp_path / "db.sqlite3")
     variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-        "MOCKLLM_SCENARIOS": written(tmp_path, GREETING),
+        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, GREETING),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
     }
-    with serving(tmp_path, "--no-demo", **variables) as server, listening(server):
+    with run_server(tmp_path, "--no-demo", **variables) as server, listening(server):
         yield server
 
 
 @pytest.fixture
-def admin(server: Serving) -> Iterator[httpx2.Client]:
+def admin(server: ServerProcess) -> Iterator[httpx2.Client]:
     """Return a client that is logged in to the admin."""
     with httpx2.Client(base_url=server.base_url, timeout=60, trust_env=False) as client:
         client.get("/admin/login/")
@@ -62,7 +62,7 @@ def page_path(client: httpx2.Client, name: str) -> str:
 
 
 def test_scenario_save_on_full_disk_is_503_and_keeps_the_stored_one(
-    server: Serving, admin: httpx2.Client
+    server: ServerProcess, admin: httpx2.Client
 ) -> None:
     before = scenarios(admin)
     path = page_path(admin, "greeting")
@@ -78,7 +78,7 @@ def test_scenario_save_on_full_disk_is_503_and_keeps_the_stored_one(
 
 
 def test_import_on_full_disk_is_503_and_loads_nothing(
-    server: Serving, admin: httpx2.Client
+    server: ServerProcess, admin: httpx2.Client
 ) -> None:
     documents = json.dumps({"scenarios": [IMPORTED, {**IMPORTED, "name": "other"}]})
     form = {"text": documents, "existing": "replace", "load": "1"}
@@ -92,7 +92,7 @@ def test_import_on_full_disk_is_503_and_loads_nothing(
 
 
 def test_new_draft_on_full_disk_is_503_and_is_created_afterwards(
-    server: Serving, admin: httpx2.Client
+    server: ServerProcess, admin: httpx2.Client
 ) -> None:
     path = "/admin/scenarios_app/draft/add/"
     form = fields(admin.get(path, params={"example": "empty"}).text, "draft_form") | {"name": "new"}
@@ -101,7 +101,7 @@ def test_new_draft_on_full_disk_is_503_and_is_created_afterwards(
     assert post(admin, path, form).status_code == 302
 
 
-def test_login_on_full_disk_is_503_and_works_afterwards(server: Serving) -> None:
+def test_login_on_full_disk_is_503_and_works_afterwards(server: ServerProcess) -> None:
     with httpx2.Client(base_url=server.base_url, timeout=60, trust_env=False) as client:
         client.get("/admin/login/")
         form = {"username": "admin", "password": PASSWORD, "next": "/admin/"}

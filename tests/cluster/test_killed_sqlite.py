@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from tests.admin.pages import LIST, fields
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import migrated_database
 from tools.soak.servers import listening
 
@@ -55,7 +55,7 @@ def document(name: str, generation: int) -> dict[str, Any]:
 class Writers:
     """Clients that write repeatedly until their server is gone."""
 
-    def __init__(self, server: Serving, acknowledged: Acknowledged) -> None:
+    def __init__(self, server: ServerProcess, acknowledged: Acknowledged) -> None:
         self._server = server
         self._acknowledged = acknowledged
 
@@ -147,7 +147,7 @@ def check_database(path: Path, acknowledged: Acknowledged) -> None:
         assert acknowledged_ids <= {str(key).replace("-", "") for key in complete}
 
 
-def check_next_start(server: Serving, acknowledged: Acknowledged) -> None:
+def check_next_start(server: ServerProcess, acknowledged: Acknowledged) -> None:
     with httpx2.Client(base_url=server.base_url, timeout=SECONDS) as client:
         assert client.get("/healthz").status_code == 200
         for name, acknowledged_generation in (
@@ -178,10 +178,10 @@ def start_server(tmp_path: Path) -> Iterator[Any]:
     variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-        "MOCKLLM_SCENARIOS": written(tmp_path, CHAT_SCENARIO),
+        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, CHAT_SCENARIO),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
     }
-    yield lambda: serving(tmp_path, "--no-demo", warm=True, **variables)
+    yield lambda: run_server(tmp_path, "--no-demo", warm=True, **variables)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.serving.processes.serve_process import failing, serving
+from tests.serving.processes.serve_process import run_failing_start, run_server
 from tests.serving.processes.servers import ROOT
 
 DEV = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "a password of a test"}
@@ -43,7 +43,7 @@ def run_other_server(name: str, folder: Path) -> "tuple[int, str]":
 
 
 def test_chat_beside_a_server_is_refused_in_one_line(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, **DEV):
+    with run_server(tmp_path, warm=True, **DEV):
         done = subprocess.run(
             [sys.executable, "-m", "mockllm_site", "chat"],
             cwd=tmp_path,
@@ -59,13 +59,13 @@ def test_chat_beside_a_server_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_second_serve_is_refused_in_one_line(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, **DEV):
-        code, out, err = failing(tmp_path, "--port", "0", warm=True, **DEV)
+    with run_server(tmp_path, warm=True, **DEV):
+        code, out, err = run_failing_start(tmp_path, "--port", "0", warm=True, **DEV)
     assert (code, out, err.count("\n")) == (1, "", 1) and LINE in err
 
 
 def test_workers_without_redis_are_refused_in_one_line(tmp_path: Path) -> None:
-    code, out, err = failing(tmp_path, "--workers", "2", "--port", "0", warm=True, **DEV)
+    code, out, err = run_failing_start(tmp_path, "--workers", "2", "--port", "0", warm=True, **DEV)
     assert (code, out) == (1, "")
     assert (
         err == "mockllm: --workers 2: more than one process needs a shared state: set REDIS_URL\n"
@@ -74,7 +74,7 @@ def test_workers_without_redis_are_refused_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", OTHER_SERVERS)
 def test_another_server_is_refused_at_its_start(tmp_path: Path, name: str) -> None:
-    with serving(tmp_path, warm=True, **DEV):
+    with run_server(tmp_path, warm=True, **DEV):
         code, err = run_other_server(name, tmp_path)
     assert LINE in err
     # uvicorn has its own exit codes: 3, and 0 if a worker could not start.
@@ -91,10 +91,10 @@ def is_complete(base_url: str, session: str) -> bool:
 
 
 def test_session_is_not_complete_after_its_server_was_killed(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, **DEV) as first:
+    with run_server(tmp_path, warm=True, **DEV) as first:
         assert is_complete(first.base_url, "before")
         first.end(signal.SIGKILL)
-    with serving(tmp_path, warm=True, **DEV) as second:
+    with run_server(tmp_path, warm=True, **DEV) as second:
         assert not is_complete(second.base_url, "before")
         assert is_complete(second.base_url, "after")
         _, _, err = second.end()
@@ -102,16 +102,16 @@ def test_session_is_not_complete_after_its_server_was_killed(tmp_path: Path) -> 
 
 
 def test_session_stays_complete_after_a_shutdown(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, **DEV) as first:
+    with run_server(tmp_path, warm=True, **DEV) as first:
         assert is_complete(first.base_url, "before")
         first.end()
-    with serving(tmp_path, warm=True, **DEV) as second:
+    with run_server(tmp_path, warm=True, **DEV) as second:
         assert is_complete(second.base_url, "before")
 
 
 def test_killed_server_does_not_block_the_next(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, **DEV) as first:
+    with run_server(tmp_path, warm=True, **DEV) as first:
         first.end(signal.SIGKILL)
-        with serving(tmp_path, warm=True, **DEV) as second:
+        with run_server(tmp_path, warm=True, **DEV) as second:
             code, _, _ = second.end()
     assert code == 0

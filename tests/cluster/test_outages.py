@@ -35,7 +35,7 @@ def test_a_worker_that_is_killed_loses_and_repeats_nothing(tmp_path: Path) -> No
         code, out, _ = server.end()
     assert not found.twice and not found.wrong and 503 not in found.statuses, found.told
     assert found.answers.total() <= found.consumed <= found.answers.total() + found.gone
-    assert len(re.findall(r"worker \d+ ended by SIGKILL and is replaced", server.said)) == 2
+    assert len(re.findall(r"worker \d+ ended by SIGKILL and is replaced", server.stderr_text)) == 2
     assert (code, out) == (0, "")
 
 
@@ -53,7 +53,7 @@ def test_a_redis_that_is_killed_serves_nothing_twice_when_it_is_back(tmp_path: P
     assert found.statuses[503] > 0 and code == 0
     # A step consumed for a client that got a 503 instead is in no answer.
     assert found.answers.total() <= found.consumed
-    assert "lost" not in server.said
+    assert "lost" not in server.stderr_text
 
 
 @pytest.mark.timeout(300)

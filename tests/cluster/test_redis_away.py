@@ -11,7 +11,7 @@ from scenarios_app.cluster import connections as shared_connections
 from scenarios_app.engine.state import AttemptRef, StateUnavailable, StepRef, put_scenario
 from tests.cluster.redis import Own
 from tests.cluster.stores import fresh_state, state_of_other_process
-from tests.serving.processes.serve_process import Serving
+from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.client import Client
 from tools.soak.servers import shared
 
@@ -133,7 +133,7 @@ def test_requests_without_state_are_answered(engine: Own, tmp_path: Path) -> Non
     assert code == 0
 
 
-async def _check_outage(server: Serving, engine: Own) -> None:
+async def _check_outage(server: ServerProcess, engine: Own) -> None:
     known_client, unknown_client = (
         Client(server.port, session=name) for name in ("known", "unknown")
     )

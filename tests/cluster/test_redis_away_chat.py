@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster import redis
 from tests.cluster.test_chat_workers import SLOW_SCENARIO, WORD_COUNT, Run, start_runs
-from tests.serving.processes.serve_process import Serving
+from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.client import Client
 from tools.soak.servers import once, shared
 
@@ -36,13 +36,13 @@ def test_runs_and_sessions_continue_after_a_redis_outage(tmp_path: Path, away: i
     finally:
         engine.stop()
     assert code == 0
-    assert "Traceback" not in server.said
+    assert "Traceback" not in server.stderr_text
     # One line for each process and outage.
     line = "Changes by other processes are not received: Redis does not answer"
-    assert 1 <= server.said.count(line) <= 2
+    assert 1 <= server.stderr_text.count(line) <= 2
 
 
-async def _check_outage(server: Serving, engine: redis.Own, away: int) -> None:
+async def _check_outage(server: ServerProcess, engine: redis.Own, away: int) -> None:
     client = Client(server.port, session="keeps-its-place")
     answers = [await client.ask("next") for _ in range(10)]
     runs, tasks = await start_runs(server)

@@ -13,7 +13,7 @@ import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cluster.redis import local_redis_url
-from tests.serving.processes.serve_process import Serving
+from tests.serving.processes.serve_process import ServerProcess
 from tests.state.other_process import postgres_database
 from tools.soak.client import Client
 from tools.soak.servers import shared
@@ -63,7 +63,7 @@ SCENARIOS = (
 class Pair:
     """Two servers, and a session of one test, whose connections are closed after it."""
 
-    servers: tuple[Serving, Serving]
+    servers: tuple[ServerProcess, ServerProcess]
     session: str
     clients: list[Client] = field(default_factory=list)
 
@@ -74,7 +74,9 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Serving]]:
+def servers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[ServerProcess, ServerProcess]]:
     first_folder, second_folder = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
     with (
         postgres_database() as address,
@@ -85,7 +87,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving,
 
 
 @pytest.fixture
-async def pair(servers: tuple[Serving, Serving]) -> AsyncIterator[Pair]:
+async def pair(servers: tuple[ServerProcess, ServerProcess]) -> AsyncIterator[Pair]:
     pair = Pair(servers, uuid4().hex)
     yield pair
     await asyncio.gather(*(client.closed() for client in pair.clients))

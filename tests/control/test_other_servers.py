@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from tests.control.control_client import error_of, scenario
-from tests.serving.processes.serve_process import serving as serve
-from tests.serving.processes.servers import serving
+from tests.serving.processes.serve_process import run_server as serve
+from tests.serving.processes.servers import run_asgi_server
 
 pytestmark = pytest.mark.usefixtures("warm")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
 def test_the_api_works_and_keeps_strange_names_out(server: str) -> None:
     with (
-        serving(server, "mockllm_site.asgi:application") as port,
+        run_asgi_server(server, "mockllm_site.asgi:application") as port,
         httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client,
     ):
         path = "/control/scenarios/a%2Fsteps"

@@ -25,7 +25,7 @@ from tests.database.concurrent_requests import (
     request_statuses,
     watch_connections,
 )
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.state.other_process import postgres_database
 
 READS = ("/control/scenarios", "/control/requests", "/api/list_conversations?client_id=a", "/")
@@ -42,11 +42,13 @@ def database() -> Iterator[str]:
 
 
 @pytest.fixture
-def server(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Serving]:
+def server(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[ServerProcess]:
     """Return a server on PostgreSQL, with the variables of the test."""
     variables: dict[str, str] = getattr(request, "param", {})
-    endless = written(tmp_path, scenario({**ENDLESS}, name="endless", priority=1_000))
-    with serving(
+    endless = write_scenarios(tmp_path, scenario({**ENDLESS}, name="endless", priority=1_000))
+    with run_server(
         tmp_path,
         warm=True,
         MOCKLLM_ENV="dev",
@@ -58,14 +60,14 @@ def server(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
         yield server
 
 
-def test_concurrent_reads_share_connections(server: Serving, database: str) -> None:
+def test_concurrent_reads_share_connections(server: ServerProcess, database: str) -> None:
     with watch_connections(database) as maximum:
         statuses = request_statuses(server.port, *READS, times=50)
     assert statuses == {200: 200}
     assert 0 < maximum.most <= MAX_CONNECTIONS
 
 
-def test_restarted_database_is_used_again(server: Serving, database: str) -> None:
+def test_restarted_database_is_used_again(server: ServerProcess, database: str) -> None:
     assert request_statuses(server.port, *READS, times=8) == {200: 32}
     close_all_connections(database)
     # No request came during the outage, so none fails.
@@ -73,7 +75,9 @@ def test_restarted_database_is_used_again(server: Serving, database: str) -> Non
 
 
 @pytest.mark.parametrize("server", [{"MOCKLLM_DATABASE_THREADS": "1"}], indirect=True)
-def test_run_follower_keeps_no_thread_and_no_connection(server: Serving, database: str) -> None:
+def test_run_follower_keeps_no_thread_and_no_connection(
+    server: ServerProcess, database: str
+) -> None:
     async def request_while_followed() -> tuple[dict[int, int], int]:
         async with AsyncExitStack() as streams:
             for client in "abc":

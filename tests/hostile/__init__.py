@@ -1,1 +1,1 @@
-"""Fuzzed, broken and oversized input."""
+"""Fuzzed, invalid and oversized input."""

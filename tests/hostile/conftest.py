@@ -1,4 +1,4 @@
-"""The two doors that a socket leads to, one as good as the other."""
+"""Live servers that answer provider requests by the ASGI app or by Django's view."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -12,7 +12,7 @@ from tests.support.live_server import Live, LiveServer
 
 @pytest.fixture(scope="session")
 def django_server(whole_server: LiveServer, django_db_blocker: Any) -> Iterator[LiveServer]:
-    """The same application with Django's view in the place of the door in front of it."""
+    """Run the application with Django's view instead of the ASGI app in front of it."""
     from mockllm_site.asgi import django
 
     unblock, block = django_db_blocker.unblock, django_db_blocker.block
@@ -20,14 +20,14 @@ def django_server(whole_server: LiveServer, django_db_blocker: Any) -> Iterator[
         yield server
 
 
-@pytest.fixture(params=["door", "view"])
+@pytest.fixture(params=["asgi", "view"])
 def either_live(
     request: pytest.FixtureRequest,
     whole_server: LiveServer,
     django_server: LiveServer,
     transactional_db: None,
 ) -> Iterator[Live]:
-    """A running server, answering through either door."""
+    """A running server that answers by the ASGI app or by Django's view."""
     through_django = request.param == "view"
     server = django_server if through_django else whole_server
     yield Live(server, through_django=through_django)

@@ -1,17 +1,17 @@
-"""The doors as ASGI applications, asked without a socket: a call in, what was sent out."""
+"""Calls an ASGI application without a socket."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.hostile.raw import Answer
+from tests.hostile.raw import Response
 
 
-async def through(
+async def call_app(
     app: Any, method: str, path: str, body: bytes, *, headers: Mapping[str, str]
-) -> Answer:
-    """What an application answers to one request whose client waits for the end."""
-    sent: list[Any] = []
+) -> Response:
+    """Return the application's response to one request, whose client waits for the end."""
+    messages: list[Any] = []
     pending = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Any:
@@ -20,7 +20,7 @@ async def through(
         return await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {
@@ -38,6 +38,8 @@ async def through(
         "server": ("127.0.0.1", 80),
     }
     await app(scope, receive, send)
-    head, *rest = sent
-    found = {name.decode(): value.decode("latin-1") for name, value in head["headers"]}
-    return Answer(head["status"], found, b"".join(message.get("body", b"") for message in rest))
+    head, *rest = messages
+    response_headers = {name.decode(): value.decode("latin-1") for name, value in head["headers"]}
+    return Response(
+        head["status"], response_headers, b"".join(message.get("body", b"") for message in rest)
+    )

@@ -1,4 +1,4 @@
-"""HTTP as bytes on a socket: what no client library would send, and what comes back."""
+"""Sends HTTP requests as bytes, such as no client library would send, and reads the response."""
 
 import http.client
 import json
@@ -11,8 +11,8 @@ ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Status 0: the connection was closed without an answer."""
+class Response:
+    """A response; status 0 means that the connection was closed without one."""
 
     status: int
     headers: Mapping[str, str]
@@ -22,10 +22,10 @@ class Answer:
         return json.loads(self.body)
 
 
-NOTHING = Answer(0, {}, b"")
+NO_RESPONSE = Response(0, {}, b"")
 
 
-def message(
+def encode_request(
     method: str,
     path: str,
     body: bytes = b"",
@@ -34,27 +34,30 @@ def message(
     host: str | None = "127.0.0.1",
     length: int | None = None,
 ) -> bytes:
-    """A request as it goes over the wire. `length` tells another length than the body's; a name
-    that stands in `headers` is not added a second time."""
+    """Return the bytes of a request.
+
+    `length` overrides the length of the body in `content-length`. A header in `headers` replaces
+    the default one of that name.
+    """
     lines = [f"{method} {path} HTTP/1.1"]
-    given = dict(headers or {})
-    names = {name.lower() for name in given}
-    if host is not None and "host" not in names:
-        given = {"Host": host, **given}
-    if not names & {"content-length", "transfer-encoding"}:
-        given["Content-Length"] = str(len(body) if length is None else length)
-    lines += [f"{name}: {value}" for name, value in given.items()]
+    all_headers = dict(headers or {})
+    header_names = {name.lower() for name in all_headers}
+    if host is not None and "host" not in header_names:
+        all_headers = {"Host": host, **all_headers}
+    if not header_names & {"content-length", "transfer-encoding"}:
+        all_headers["Content-Length"] = str(len(body) if length is None else length)
+    lines += [f"{name}: {value}" for name, value in all_headers.items()]
     return "\r\n".join(lines).encode("utf-8") + b"\r\n\r\n" + body
 
 
 def chunked(body: bytes, *, size: int = 65_536) -> bytes:
-    """A body in the chunked coding, with its end."""
+    """Return a body in the chunked transfer coding, with its last chunk."""
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     return b"".join(b"%x\r\n%b\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
 
 
-def exchange(port: int, data: bytes, *, half_close: bool = False) -> Answer:
-    """Send bytes and read the first answer to them. `half_close`: nothing more will come."""
+def send_bytes(port: int, data: bytes, *, half_close: bool = False) -> Response:
+    """Send bytes and read the first response. `half_close` ends the client's side first."""
     with socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS) as sock:
         sock.sendall(data)
         if half_close:
@@ -64,8 +67,8 @@ def exchange(port: int, data: bytes, *, half_close: bool = False) -> Answer:
             response.begin()
             body = response.read()
         except (ConnectionResetError, http.client.BadStatusLine):
-            return NOTHING
+            return NO_RESPONSE
         finally:
             response.close()
         headers = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, headers, body)
+        return Response(response.status, headers, body)

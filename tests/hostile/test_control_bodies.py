@@ -1,4 +1,4 @@
-"""Whatever is sent to the control API, the answer is documented and the next request is fine."""
+"""Any request to the control API gets a documented response, and the next request works."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
-# Known keys, so that the values below them are read.
+# With keys of documents, so that the values below them are read.
 KEYS = st.sampled_from(
     [
         *("name", "steps", "scenarios", "produce", "text", "match", "messages", "model", "turn"),
@@ -44,7 +44,7 @@ KEYS = st.sampled_from(
         *("kind", "failures", "times", "side_effects", "assert", "tools", "raw", "choices"),
     ]
 )
-KNOWN = st.recursive(
+PLAUSIBLE = st.recursive(
     SCALARS | st.sampled_from(["x", "/v1/chat/completions", "/v1/messages", "(", "{{ x }}"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
     max_leaves=20,
@@ -72,7 +72,7 @@ def control(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
     forget()
 
 
-def still_fine(control: Control) -> None:
+def assert_control_works(control: Control) -> None:
     assert control.put("scenarios/x", scenario("x", says("fine"))).status_code in (200, 201)
     assert control.get("requests", limit=1).status_code == 200
 
@@ -81,7 +81,7 @@ def still_fine(control: Control) -> None:
 @given(
     method=st.sampled_from(METHODS[:4]),
     path=st.sampled_from(PATHS),
-    body=ANY | KNOWN,
+    body=ANY | PLAUSIBLE,
     query=QUERIES | st.just({}),
 )
 def test_any_json_gets_a_documented_answer(
@@ -89,7 +89,7 @@ def test_any_json_gets_a_documented_answer(
 ) -> None:
     response = control.ask(method, path, query=query, body=json.dumps(body).encode())
     assert response.status_code < 500, response.content
-    still_fine(control)
+    assert_control_works(control)
 
 
 @FUZZED
@@ -97,7 +97,7 @@ def test_any_json_gets_a_documented_answer(
 def test_any_bytes_get_a_documented_answer(control: Control, path: str, body: bytes) -> None:
     response = control.ask("POST", path, body=body)
     assert response.status_code < 500, response.content
-    still_fine(control)
+    assert_control_works(control)
 
 
 @FUZZED

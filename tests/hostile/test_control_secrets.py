@@ -1,4 +1,4 @@
-"""A thousand keys, each in a place where one can come: none is to be found anywhere afterwards."""
+"""API keys from every place of a request appear neither in the journal, the API nor the log."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.models import ServedRequest
 from tests.conftest import forget
 from tests.control.control_client import Control, says, scenario
-from tests.hostile.shown import everything_kept, everything_shown, sent
+from tests.hostile.exposure import read_control_api, read_journal, send_request
 
 REQUESTS = 1_000
 TOKEN = "control-token-0123456789abcdef"
@@ -50,7 +50,7 @@ def bearer(key: str) -> Any:
     return "/v1/chat/completions", OPENAI, {"authorization": f"Bearer {key}"}
 
 
-def bare(key: str) -> Any:
+def without_scheme(key: str) -> Any:
     return "/v1/chat/completions", OPENAI, {"authorization": key}
 
 
@@ -115,7 +115,7 @@ def repeated_in_text(key: str) -> Any:
     return "/v1/chat/completions", {**OPENAI, "messages": messages}, bearer(key)[2]
 
 
-def refused(key: str) -> Any:
+def invalid_request(key: str) -> Any:
     return "/v1/chat/completions", {"model": key}, bearer(key)[2]
 
 
@@ -127,9 +127,9 @@ def malformed(key: str) -> Any:
     return "/v1/chat/completions", "{" + key, bearer(key)[2]
 
 
-PLACES: tuple[Callable[[str], Any], ...] = (
+REQUEST_BUILDERS: tuple[Callable[[str], Any], ...] = (
     bearer,
-    bare,
+    without_scheme,
     azure,
     anthropic,
     anthropic_bearer,
@@ -143,14 +143,14 @@ PLACES: tuple[Callable[[str], Any], ...] = (
     in_body,
     in_arguments,
     repeated_in_text,
-    refused,
+    invalid_request,
     nowhere,
     malformed,
 )
 
 
 def keys() -> Iterator[str]:
-    """Keys as providers make them, of 20 to 160 characters."""
+    """Yield keys as providers make them, of 20 to 160 characters."""
     draw = Random(20)
     while True:
         yield "sk-" + "".join(draw.choices(LETTERS, k=draw.randint(17, 157)))
@@ -164,35 +164,37 @@ def control(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterato
     forget()
 
 
-def test_no_key_is_found_in_journal_answers_or_log(
+def test_no_key_appears_in_journal_responses_or_log(
     control: Control, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     control.post("scenarios", NOSY)
-    drawn = keys()
-    used: dict[str, str] = {}
+    random_keys = keys()
+    builder_names: dict[str, str] = {}
     for number in range(REQUESTS):
-        place, key = PLACES[number % len(PLACES)], next(drawn)
-        used[key] = place.__name__
-        status = sent(*place(key), through_django=number % 7 == 0)
+        build, key = REQUEST_BUILDERS[number % len(REQUEST_BUILDERS)], next(random_keys)
+        builder_names[key] = build.__name__
+        status = send_request(*build(key), through_django=number % 7 == 0)
         assert status in (200, 400, 401, 404)
-    kept = everything_kept()
+    journal = read_journal()
     # Keys that name their sessions.
-    asked = [key for key, place in used.items() if place in ("bearer", "anthropic")][:30]
-    shown = everything_shown(control, asked)
-    assert len(used) == ServedRequest.objects.count() + len(asked) == REQUESTS
-    for where, text in {"journal": kept, "answers": shown, "log": caplog.text}.items():
-        found = {place for key, place in used.items() if key in text or key[:16] in text}
-        assert found == set(), where
+    session_keys = [key for key, name in builder_names.items() if name in ("bearer", "anthropic")][
+        :30
+    ]
+    responses = read_control_api(control, session_keys)
+    assert len(builder_names) == ServedRequest.objects.count() + len(session_keys) == REQUESTS
+    for source, text in {"journal": journal, "answers": responses, "log": caplog.text}.items():
+        leaks = {name for key, name in builder_names.items() if key in text or key[:16] in text}
+        assert leaks == set(), source
 
 
-def test_the_control_token_is_found_nowhere(
+def test_control_token_appears_in_no_response_log_or_journal(
     control: Control, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)
     settings.MOCKLLM_ENV = "prod"
-    for given in (f"Bearer {TOKEN}", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
+    for authorization in (f"Bearer {TOKEN}", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
         for path in ("requests", "nobody", "state"):
-            response = control.ask("GET", path, headers={"authorization": given})
+            response = control.ask("GET", path, headers={"authorization": authorization})
             assert TOKEN not in response.content.decode() + str(response.headers)
-    assert TOKEN not in caplog.text + everything_kept()
+    assert TOKEN not in caplog.text + read_journal()

@@ -1,5 +1,5 @@
-"""The same requests give the same bytes in every process: however it hashes its strings, in
-whatever time zone and locale."""
+"""The same requests give the same bytes in every process, whatever its hash seed, time zone and
+locale."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from scenarios_app.testing.server import running_server
-from tests.hostile.asked_ways import (
+from tests.hostile.provider_requests import (
     ANTHROPIC,
     CHAT,
     COMPLETIONS,
@@ -20,13 +20,13 @@ from tests.hostile.asked_ways import (
     OPENAI,
     RESPONSES,
 )
-from tests.serving import openai_others
+from tests.serving import openai_endpoints
 from tests.serving.pipelines import scenario
 
 # Headers that differ for every answer.
 CHANGING = {"date", "x-mockllm-request"}
 # Environments of the processes that get the same requests.
-SURROUNDINGS: dict[str, dict[str, str]] = {
+ENVIRONMENTS: dict[str, dict[str, str]] = {
     "one hash seed": {"PYTHONHASHSEED": "0"},
     "another hash seed": {"PYTHONHASHSEED": "4242"},
     "another time zone": {"TZ": "Pacific/Kiritimati"},
@@ -72,27 +72,28 @@ SCENARIOS: list[dict[str, Any]] = [
             "produce": {"text": "{{ match.b }}, {{ match.a }}, {{ request.model }}"},
         },
     ),
-    *openai_others.SCENARIOS,
+    *openai_endpoints.SCENARIOS,
 ]
 MODELS = ("text", "tools", "jitter", "once", "once", "limited", "templated", "nobody")
 
 
-def transcript(settings: dict[str, str]) -> list[tuple[int, list[tuple[str, str]], bytes]]:
-    """Every answer of a server process to the same conversation."""
+def record_answers(settings: dict[str, str]) -> list[tuple[int, list[tuple[str, str]], bytes]]:
+    """Return the answers of a server process to all requests."""
     answers = []
     with (
         running_server(scenarios=SCENARIOS, settings=settings) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False, timeout=30) as client,
     ):
-        for method, path, headers, body in conversation():
+        for method, path, headers, body in sample_requests():
             response = client.request(method, path, headers=headers, content=body)
-            kept = [(k, v) for k, v in response.headers.items() if k not in CHANGING]
-            answers.append((response.status_code, kept, response.content))
+            stable_headers = [(k, v) for k, v in response.headers.items() if k not in CHANGING]
+            answers.append((response.status_code, stable_headers, response.content))
     return answers
 
 
-def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
-    asked = []
+def sample_requests() -> list[tuple[str, str, dict[str, str], bytes]]:
+    """Return method, path, headers and body of each request."""
+    requests = []
     for model in MODELS:
         for path, headers in ((CHAT, OPENAI), (MESSAGES, ANTHROPIC), (LOCAL, OLLAMA)):
             for stream in (False, True):
@@ -102,40 +103,42 @@ def conversation() -> list[tuple[str, str, dict[str, str], bytes]]:
                     "stream": stream,
                     "messages": [{"role": "user", "content": "you and me"}],
                 }
-                asked.append(("POST", path, headers, json.dumps(body).encode()))
+                requests.append(("POST", path, headers, json.dumps(body).encode()))
         for path, prompt in ((RESPONSES, "input"), (COMPLETIONS, "prompt")):
             for stream in (False, True):
                 body = {"model": model, "stream": stream, prompt: "you and me"}
-                asked.append(("POST", path, OPENAI, json.dumps(body).encode()))
-        said = json.dumps({"contents": [{"parts": [{"text": "you and me"}]}]}).encode()
+                requests.append(("POST", path, OPENAI, json.dumps(body).encode()))
+        gemini_body = json.dumps({"contents": [{"parts": [{"text": "you and me"}]}]}).encode()
         for verb in ("generateContent", "streamGenerateContent", "streamGenerateContent?alt=sse"):
-            asked.append(("POST", f"/v1beta/models/{model}:{verb}", GEMINI, said))
-    asked += [
+            requests.append(("POST", f"/v1beta/models/{model}:{verb}", GEMINI, gemini_body))
+    requests += [
         ("POST", call.path, dict(call.headers), call.body)
-        for call in openai_others.calls().values()
+        for call in openai_endpoints.calls().values()
     ]
-    asked.append(("POST", COUNT, ANTHROPIC, asked[0][3]))
-    asked.append(("POST", CHAT, OPENAI, b"{"))
-    asked.append(("POST", CHAT, {}, b"{}"))
-    asked += [("GET", path, OPENAI, b"") for path in ("/v1/models", "/v1/models/gpt-4o", "/v1/x")]
-    asked += [("GET", path, ANTHROPIC, b"") for path in ("/v1/models", "/v1/models/x")]
-    asked += [("GET", f"/v1beta/{path}", GEMINI, b"") for path in ("models", "models/x", "x")]
-    embedded = json.dumps({"content": {"parts": [{"text": "a ü"}]}}).encode()
-    asked.append(("POST", "/v1/models/text-embedding-004:embedContent", GEMINI, embedded))
-    asked += [("GET", path, OLLAMA, b"") for path in ("/api/tags", "/api/version")]
-    shown = [("show", {"model": "llama3.2"}), ("embed", {"model": "m", "input": ["a", "ü"]})]
-    asked += [
+    requests.append(("POST", COUNT, ANTHROPIC, requests[0][3]))
+    requests.append(("POST", CHAT, OPENAI, b"{"))
+    requests.append(("POST", CHAT, {}, b"{}"))
+    requests += [
+        ("GET", path, OPENAI, b"") for path in ("/v1/models", "/v1/models/gpt-4o", "/v1/x")
+    ]
+    requests += [("GET", path, ANTHROPIC, b"") for path in ("/v1/models", "/v1/models/x")]
+    requests += [("GET", f"/v1beta/{path}", GEMINI, b"") for path in ("models", "models/x", "x")]
+    embed_body = json.dumps({"content": {"parts": [{"text": "a ü"}]}}).encode()
+    requests.append(("POST", "/v1/models/text-embedding-004:embedContent", GEMINI, embed_body))
+    requests += [("GET", path, OLLAMA, b"") for path in ("/api/tags", "/api/version")]
+    extra_bodies = [("show", {"model": "llama3.2"}), ("embed", {"model": "m", "input": ["a", "ü"]})]
+    requests += [
         ("POST", f"/api/{name}", OLLAMA, json.dumps(body).encode())
-        for name, body in (*shown, ("generate", {"model": "text", "prompt": "Hello"}))
+        for name, body in (*extra_bodies, ("generate", {"model": "text", "prompt": "Hello"}))
     ]
-    return asked
+    return requests
 
 
 def test_every_process_gives_the_same_bytes() -> None:
     with ThreadPoolExecutor(2) as pool:
-        one, *others = pool.map(transcript, SURROUNDINGS.values())
-    assert len(one) == len(conversation())
-    for name, other in zip([*SURROUNDINGS][1:], others, strict=True):
-        for question, first, second in zip(conversation(), one, other, strict=True):
-            assert first == second, (name, question)
-    assert {status for status, _, _ in one} == {200, 400, 401, 404, 429}
+        reference, *others = pool.map(record_answers, ENVIRONMENTS.values())
+    assert len(reference) == len(sample_requests())
+    for name, answers in zip([*ENVIRONMENTS][1:], others, strict=True):
+        for request, first, second in zip(sample_requests(), reference, answers, strict=True):
+            assert first == second, (name, request)
+    assert {status for status, _, _ in reference} == {200, 400, 401, 404, 429}

@@ -1,4 +1,4 @@
-"""Clients that leave in mid-answer: noticed, journalled, and nothing of theirs stays behind."""
+"""Clients that leave during an answer are journalled and leave no task or open stream behind."""
 
 import json
 import socket
@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from scenarios_app.serving.services import services
-from tests.hostile.asked_ways import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
-from tests.hostile.raw import exchange, message
-from tests.serving.pipelines import says, scenario
+from tests.hostile.provider_requests import ANTHROPIC, CHAT, GEMINI, LOCAL, MESSAGES, OLLAMA, OPENAI
+from tests.hostile.raw import encode_request, send_bytes
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 WORDS = [f"word{i}" for i in range(12)]
-# The number of sent pieces after which the server falls silent.
+# The number of sent pieces after which the server stalls.
 BOUNDARIES = range(len(WORDS) + 1)
-PATIENCE = 10.0
+WAIT_SECONDS = 10.0
 # The last value is the beginning of an answer without content; some have only a head.
-WAYS = {
+PROVIDERS = {
     "openai": (CHAT, OPENAI, b"data: "),
     "anthropic": (MESSAGES, ANTHROPIC, b"event: "),
     "gemini": ("/v1beta/models", GEMINI, b"\r\n\r\n"),
@@ -29,8 +29,8 @@ WAYS = {
 }
 
 
-def silent_after(pieces: int) -> dict[str, Any]:
-    """A scenario that stops in mid-stream and never goes on while a test runs."""
+def stalling_scenario(pieces: int) -> dict[str, Any]:
+    """Return a scenario that stalls after some pieces and sends no more while a test runs."""
     fault = {"kind": "stall", "after_chunks": pieces, "hold_ms": 600_000}
     produce = {"text": " ".join(WORDS), "pacing": {"words_per_chunk": 1}, "fault": fault}
     match = {"model": f"silent-{pieces}"}
@@ -39,43 +39,45 @@ def silent_after(pieces: int) -> dict[str, Any]:
 
 @pytest.fixture
 def either_live(either_live: Live) -> Live:
-    """The server with a session that a header names, since each client has a key of its own."""
+    """The server with a session named by a header, since each client has another key."""
     return replace(either_live, name=f"drops-{either_live.key}")
 
 
-def begin(live: Live, provider: str, model: str, *, stream: bool = True) -> socket.socket:
-    path, headers, _ = WAYS[provider]
+def open_request(live: Live, provider: str, model: str, *, stream: bool = True) -> socket.socket:
+    """Send a request and return its socket before anything is read."""
+    path, headers, _ = PROVIDERS[provider]
     body: dict[str, Any] = {"model": model, "max_tokens": 9, "stream": stream}
     body["messages"] = [{"role": "user", "content": "Hello"}]
     if provider == "gemini":
         path += f"/{model}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
         body = {"contents": [{"parts": [{"text": "Hello"}]}]}
     data = json.dumps(body).encode()
-    session = {"X-MockLLM-Session": live.session}
-    sock = socket.create_connection(("127.0.0.1", live.port), PATIENCE)
-    sock.sendall(message("POST", path, data, headers={**headers, **session}))
+    session_header = {"X-MockLLM-Session": live.session}
+    sock = socket.create_connection(("127.0.0.1", live.port), WAIT_SECONDS)
+    sock.sendall(encode_request("POST", path, data, headers={**headers, **session_header}))
     return sock
 
 
 def read_until(sock: socket.socket, enough: Callable[[bytes], bool]) -> bytes:
-    seen = b""
-    while not enough(seen):
+    data = b""
+    while not enough(data):
         piece = sock.recv(65_536)
-        assert piece, seen
-        seen += piece
-    return seen
+        assert piece, data
+        data += piece
+    return data
 
 
 def leave(sock: socket.socket, *, reset: bool) -> None:
-    """Close politely, or as a process does that is killed with unread data."""
+    """Close a socket, by a TCP reset as of a killed process if `reset`."""
     if reset:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 
 
-def until(reached: Callable[[], bool]) -> bool:
-    end = time.monotonic() + PATIENCE
-    while not reached():
+def wait_until(is_reached: Callable[[], bool]) -> bool:
+    """Return whether the condition became true within WAIT_SECONDS."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not is_reached():
         if time.monotonic() > end:
             return False
         time.sleep(0.01)
@@ -83,20 +85,20 @@ def until(reached: Callable[[], bool]) -> bool:
 
 
 def assert_nothing_stays(live: Live, tasks: int) -> None:
-    assert until(lambda: live.server.tasks() <= tasks), f"{live.server.tasks()} tasks"
+    assert wait_until(lambda: live.server.tasks() <= tasks), f"{live.server.tasks()} tasks"
     assert services().pipeline.streams.open == 0
 
 
-@pytest.mark.parametrize("provider", WAYS)
-def test_a_client_may_leave_at_every_boundary(either_live: Live, provider: str) -> None:
-    either_live.load(*map(silent_after, BOUNDARIES), scenario("fine", says("Fine.")))
-    begin_mark = WAYS[provider][2]
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_client_that_leaves_at_any_boundary_is_journalled(either_live: Live, provider: str) -> None:
+    either_live.load(*map(stalling_scenario, BOUNDARIES), scenario("fine", text_step("Fine.")))
+    begin_mark = PROVIDERS[provider][2]
     tasks = either_live.server.tasks()
     for reset in (False, True):
         for pieces in BOUNDARIES:
-            sock = begin(either_live, provider, f"silent-{pieces}")
+            sock = open_request(either_live, provider, f"silent-{pieces}")
             last = WORDS[pieces - 1].encode() if pieces else begin_mark
-            read_until(sock, lambda seen, last=last: last in seen)  # type: ignore[misc]
+            read_until(sock, lambda data, last=last: last in data)  # type: ignore[misc]
             leave(sock, reset=reset)
     assert_nothing_stays(either_live, tasks)
     rows = either_live.requests()
@@ -111,50 +113,54 @@ def test_a_client_may_leave_at_every_boundary(either_live: Live, provider: str) 
 
 
 def words_of(body: str) -> set[str]:
-    """The words that were sent, without those that are the beginning of longer ones."""
+    """Return the words of a body; a word is no prefix of a longer one."""
     return set(body.replace('"', " ").split())
 
 
-@pytest.mark.parametrize("provider", WAYS)
-def test_a_client_may_leave_before_its_answer(either_live: Live, provider: str) -> None:
-    late = says("Late.")
-    late["produce"]["latency_ms"] = 600_000
-    held = {"consume": False, "produce": {"fault": {"kind": "timeout", "hold_ms": 600_000}}}
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_client_that_leaves_before_its_answer_is_journalled(
+    either_live: Live, provider: str
+) -> None:
+    late_step = text_step("Late.")
+    late_step["produce"]["latency_ms"] = 600_000
+    held_step = {"consume": False, "produce": {"fault": {"kind": "timeout", "hold_ms": 600_000}}}
     either_live.load(
-        scenario("late", {**late, "match": {"model": "late"}}),
-        scenario("held", {**held, "match": {"model": "held"}}),
+        scenario("late", {**late_step, "match": {"model": "late"}}),
+        scenario("held", {**held_step, "match": {"model": "held"}}),
     )
     tasks = either_live.server.tasks()
     socks = [
-        begin(either_live, provider, model, stream=stream)
+        open_request(either_live, provider, model, stream=stream)
         for model in ("late", "held")
         for stream in (False, True)
     ]
-    assert until(lambda: either_live.state().ordinal == len(socks))
+    assert wait_until(lambda: either_live.state().ordinal == len(socks))
     for i, sock in enumerate(socks):
         leave(sock, reset=i % 2 == 1)
     assert_nothing_stays(either_live, tasks)
     assert [row.outcome for row in either_live.requests()] == ["client_gone"] * len(socks)
 
 
-def test_a_client_may_leave_before_its_question_is_asked(either_live: Live) -> None:
+def test_client_that_leaves_within_its_request_is_not_journalled(either_live: Live) -> None:
     tasks = either_live.server.tasks()
-    data = message("POST", CHAT, b"{" * 1_000, headers=OPENAI)
+    data = encode_request("POST", CHAT, b"{" * 1_000, headers=OPENAI)
     for cut in (1, 20, len(data) // 4, len(data) - 1):
-        with socket.create_connection(("127.0.0.1", either_live.port), PATIENCE) as sock:
+        with socket.create_connection(("127.0.0.1", either_live.port), WAIT_SECONDS) as sock:
             sock.sendall(data[:cut])
     assert_nothing_stays(either_live, tasks)
     assert either_live.requests() == []
 
 
 def test_the_next_client_is_served_while_others_are_stuck(either_live: Live) -> None:
-    either_live.load(silent_after(3), scenario("fine", {**says("Fine."), "match": {"model": "f"}}))
+    either_live.load(
+        stalling_scenario(3), scenario("fine", {**text_step("Fine."), "match": {"model": "f"}})
+    )
     tasks = either_live.server.tasks()
-    stuck = [begin(either_live, "openai", "silent-3") for _ in range(50)]
+    stuck = [open_request(either_live, "openai", "silent-3") for _ in range(50)]
     for sock in stuck:
-        read_until(sock, lambda seen: b"word2" in seen)
+        read_until(sock, lambda data: b"word2" in data)
     body = json.dumps({"model": "f", "messages": [{"role": "user", "content": "x"}]}).encode()
-    answer = exchange(either_live.port, message("POST", CHAT, body, headers=OPENAI))
+    answer = send_bytes(either_live.port, encode_request("POST", CHAT, body, headers=OPENAI))
     assert answer.status == 200
     for sock in stuck:
         leave(sock, reset=False)

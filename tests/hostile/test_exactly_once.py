@@ -1,4 +1,4 @@
-"""Many clients at once and few answers: each answer is given once, each failure counted once."""
+"""Concurrent clients consume each step once and get each failure once."""
 
 import asyncio
 from collections import Counter
@@ -8,7 +8,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 CLIENTS = 200
@@ -16,9 +16,10 @@ STEPS = 50
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 
 
-async def fight(live: Live, clients: int) -> list[str]:
-    """What so many clients of both providers get, all of them in one session at the same time."""
-    given: dict[str, Any] = {
+async def run_clients(live: Live, clients: int) -> list[str]:
+    """Return the texts or error statuses that concurrent clients of both providers get in one
+    session."""
+    client_options: dict[str, Any] = {
         "api_key": live.key,
         "max_retries": 0,
         "default_headers": {"X-MockLLM-Session": live.session},
@@ -46,12 +47,14 @@ async def fight(live: Live, clients: int) -> list[str]:
         return message.content[0].text if message.content[0].type == "text" else ""
 
     async with (
-        openai.AsyncOpenAI(base_url=live.openai_base_url, **given) as one,
-        anthropic.AsyncAnthropic(base_url=live.base_url, **given) as other,
+        openai.AsyncOpenAI(base_url=live.openai_base_url, **client_options) as openai_client,
+        anthropic.AsyncAnthropic(base_url=live.base_url, **client_options) as anthropic_client,
     ):
         return await asyncio.gather(
             *(
-                ask_anthropic(other) if i % 2 else ask_openai(one, stream=i % 4 == 0)
+                ask_anthropic(anthropic_client)
+                if i % 2
+                else ask_openai(openai_client, stream=i % 4 == 0)
                 for i in range(clients)
             )
         )
@@ -59,8 +62,8 @@ async def fight(live: Live, clients: int) -> list[str]:
 
 def test_each_step_is_served_to_one_client(live: Live) -> None:
     texts = [f"answer {i}" for i in range(STEPS)]
-    live.load(scenario("few", *(says(text, consume=True) for text in texts)))
-    answers = Counter(asyncio.run(fight(live, CLIENTS)))
+    live.load(scenario("few", *(text_step(text, consume=True) for text in texts)))
+    answers = Counter(asyncio.run(run_clients(live, CLIENTS)))
     assert answers.pop("404") == CLIENTS - STEPS
     assert answers == Counter(texts)
     assert len(live.state().consumed) == STEPS
@@ -70,18 +73,18 @@ def test_each_step_is_served_to_one_client(live: Live) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 7])
-def test_a_step_fails_exactly_so_often(live: Live, times: int) -> None:
+def test_a_step_fails_exactly_its_number_of_times(live: Live, times: int) -> None:
     fault = {"kind": "http", "status": 418}
-    step = says("At last.", failures={"times": times, "fault": fault})
+    step = text_step("At last.", failures={"times": times, "fault": fault})
     live.load(scenario("fails", step))
-    answers = Counter(asyncio.run(fight(live, 60)))
+    answers = Counter(asyncio.run(run_clients(live, 60)))
     # Attempts are counted for each provider.
     assert answers == {"418": 2 * times, "At last.": 60 - 2 * times}
     assert sorted(count for _, count in live.state().attempts) == [times, times]
 
 
 def test_sessions_do_not_take_each_others_steps(live: Live) -> None:
-    live.load(scenario("one", says("Mine.", consume=True)))
+    live.load(scenario("one", text_step("Mine.", consume=True)))
 
     async def ask(key: int) -> str | None:
         async with openai.AsyncOpenAI(

@@ -1,4 +1,4 @@
-"""Bodies that are wrong at any place: refused in the provider's own words, through both doors."""
+"""Bodies with an error at any place get the provider's error, by the ASGI app and by Django."""
 
 import asyncio
 import json
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from scenarios_app.serving.transports import django as view
 from scenarios_app.serving.transports.asgi import ProviderApp
-from tests.hostile.asked_ways import (
+from tests.hostile.inprocess import call_app
+from tests.hostile.provider_requests import (
     ANTHROPIC,
     CHAT,
     GEMINI,
@@ -21,23 +22,22 @@ from tests.hostile.asked_ways import (
     OLLAMA,
     OPENAI,
 )
-from tests.hostile.inprocess import through
-from tests.hostile.raw import Answer
-from tests.serving.pipelines import Playing, says, scenario
+from tests.hostile.raw import Response
+from tests.serving.pipelines import Harness, scenario, text_step
 from tests.support.hypothesis_profiles import often
 from tests.wire.anthropic.test_anthropic_sdk import BETA_MESSAGE_ARGUMENTS
 from tests.wire.envelopes import envelope_complaint
 from tests.wire.full_request_bodies import CONTENTS
 
-ANYTHING = scenario("anything", says("You said {{ request.last_user_text }}."))
-# With none of these values a request waits for its answer.
-WRONG: tuple[Any, ...] = (
+ANYTHING = scenario("anything", text_step("You said {{ request.last_user_text }}."))
+# None of these values makes a request wait for its answer.
+WRONG_VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 1.5, 10**30, "", "x", "\0", "user", "tool"),
     *([], [[]], [None], {}, {"type": "text"}, {"a": {"b": [1]}}),
 )
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-ASKED: dict[str, Any] = {
+CHAT_BODY: dict[str, Any] = {
     "model": "gpt-4o",
     "messages": [
         {"role": "developer", "content": "Be brief."},
@@ -81,7 +81,7 @@ ASKED: dict[str, Any] = {
     "stream": False,
     "user": "u",
 }
-OLLAMA_ASKED: dict[str, Any] = {
+OLLAMA_CHAT_BODY: dict[str, Any] = {
     "model": "llama3.2",
     "messages": [
         {"role": "system", "content": "Be brief."},
@@ -111,8 +111,8 @@ OLLAMA_ASKED: dict[str, Any] = {
     "top_logprobs": 2,
     "stream": False,
 }
-GENERATE_ASKED: dict[str, Any] = {
-    **{key: OLLAMA_ASKED[key] for key in ("model", "options", "format", "think", "keep_alive")},
+OLLAMA_GENERATE_BODY: dict[str, Any] = {
+    **{key: OLLAMA_CHAT_BODY[key] for key in ("model", "options", "format", "think", "keep_alive")},
     "prompt": "Hello",
     "suffix": "!",
     "system": "Be brief.",
@@ -122,7 +122,7 @@ GENERATE_ASKED: dict[str, Any] = {
     "raw": False,
     "stream": True,
 }
-EMBED_ASKED: dict[str, Any] = {
+OLLAMA_EMBED_BODY: dict[str, Any] = {
     "model": "nomic-embed-text",
     "input": ["one", "two"],
     "truncate": True,
@@ -131,7 +131,7 @@ EMBED_ASKED: dict[str, Any] = {
     "keep_alive": 5,
 }
 REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
-    "openai": (CHAT, OPENAI, ASKED),
+    "openai": (CHAT, OPENAI, CHAT_BODY),
     "anthropic": (MESSAGES, ANTHROPIC, BETA_MESSAGE_ARGUMENTS),
     "gemini": (GENERATE, GEMINI, CONTENTS),
     "gemini embed": (
@@ -139,29 +139,29 @@ REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
         GEMINI,
         {"requests": CONTENTS["requests"] * 4},
     ),
-    "ollama": (LOCAL, OLLAMA, OLLAMA_ASKED),
-    "ollama generate": ("/api/generate", OLLAMA, GENERATE_ASKED),
-    "ollama embed": ("/api/embed", OLLAMA, EMBED_ASKED),
+    "ollama": (LOCAL, OLLAMA, OLLAMA_CHAT_BODY),
+    "ollama generate": ("/api/generate", OLLAMA, OLLAMA_GENERATE_BODY),
+    "ollama embed": ("/api/embed", OLLAMA, OLLAMA_EMBED_BODY),
 }
-playing = Playing(ANYTHING)
-DOOR = ProviderApp(playing.running)
+harness = Harness(ANYTHING)
+ASGI_APP = ProviderApp(harness.running)
 
 
-def broken(value: Any) -> Iterator[Any]:
-    """A value with each place in it taken away, and with each wrong thing in each place."""
-    yield from WRONG
+def mutate(value: Any) -> Iterator[Any]:
+    """Yield copies of a value with one place removed or replaced by a wrong value."""
+    yield from WRONG_VALUES
     if isinstance(value, dict):
         for key in value:
             yield {k: v for k, v in value.items() if k != key}
-            for inner in broken(value[key]):
+            for inner in mutate(value[key]):
                 yield {**value, key: inner}
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            for inner in broken(item):
+            for inner in mutate(item):
                 yield [*value[:i], inner, *value[i + 1 :]]
 
 
-def assert_answered(provider: str, body: bytes, answer: Answer) -> None:
+def assert_answered(provider: str, body: bytes, answer: Response) -> None:
     assert answer.status in (200, 400, 404), (body, answer)
     if answer.status == 200:
         assert answer.body
@@ -171,47 +171,51 @@ def assert_answered(provider: str, body: bytes, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("provider", REQUESTS)
-async def test_wrong_things_at_every_place(provider: str) -> None:
-    path, headers, asked = REQUESTS[provider]
+async def test_wrong_values_at_every_place_get_the_providers_error(provider: str) -> None:
+    path, headers, valid_body = REQUESTS[provider]
     statuses: set[int] = set()
-    bodies = list(broken(asked))
+    bodies = list(mutate(valid_body))
     for body in bodies:
         data = json.dumps(body).encode()
-        answer = await through(DOOR, "POST", path, data, headers=headers)
+        answer = await call_app(ASGI_APP, "POST", path, data, headers=headers)
         assert_answered(provider, data, answer)
         statuses.add(answer.status)
-    assert len(bodies) > 20 * len(asked)
+    assert len(bodies) > 20 * len(valid_body)
     assert {200, 400} <= statuses
 
 
 @pytest.mark.parametrize("provider", REQUESTS)
-async def test_wrong_things_through_django(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same answers as the door's: status and body, from a pipeline in the same state."""
+async def test_wrong_values_get_the_same_answer_from_django(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django's view gives the same status and body as the ASGI app in the same state."""
     from mockllm_site.asgi import django
 
-    path, headers, asked = REQUESTS[provider]
-    inside, outside = Playing(ANYTHING), Playing(ANYTHING)
-    door = ProviderApp(outside.running)
-    monkeypatch.setattr(view, "running_pipeline", inside.running)
-    for i, body in enumerate(broken(asked)):
+    path, headers, valid_body = REQUESTS[provider]
+    django_harness, asgi_harness = Harness(ANYTHING), Harness(ANYTHING)
+    asgi_app = ProviderApp(asgi_harness.running)
+    monkeypatch.setattr(view, "running_pipeline", django_harness.running)
+    for i, body in enumerate(mutate(valid_body)):
         if i % 15:
             continue
         data = json.dumps(body).encode()
-        answer = await through(django, "POST", path, data, headers=headers)
+        answer = await call_app(django, "POST", path, data, headers=headers)
         assert_answered(provider, data, answer)
-        expected = await through(door, "POST", path, data, headers=headers)
+        expected = await call_app(asgi_app, "POST", path, data, headers=headers)
         assert (answer.status, answer.body) == (expected.status, expected.body)
 
 
 @st.composite
-def damaged(draw: st.DrawFn, asked: dict[str, Any]) -> bytes:
-    """A good body with some bytes of it gone, doubled or others."""
-    data = bytearray(json.dumps(asked).encode())
+def damaged_bodies(draw: st.DrawFn, valid_body: dict[str, Any]) -> bytes:
+    """Draw a valid body of which some bytes are removed, doubled or replaced."""
+    data = bytearray(json.dumps(valid_body).encode())
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data) - 1))
+        start = draw(st.integers(0, len(data) - 1))
         length = draw(st.integers(0, 30))
-        data[at : at + length] = draw(
-            st.sampled_from([b"", bytes(data[at : at + length]) * 2, b"\0", b"{", b'"', b"\xff"])
+        data[start : start + length] = draw(
+            st.sampled_from(
+                [b"", bytes(data[start : start + length]) * 2, b"\0", b"{", b'"', b"\xff"]
+            )
             | st.binary(max_size=4)
         )
     return bytes(data)
@@ -220,10 +224,10 @@ def damaged(draw: st.DrawFn, asked: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize("provider", REQUESTS)
 @given(data=st.data())
 @settings(deadline=None, max_examples=often(150))
-def test_damaged_bodies(provider: str, data: st.DataObject) -> None:
-    path, headers, asked = REQUESTS[provider]
-    body = data.draw(damaged(asked))
-    before = len(playing.journal)
-    answer = asyncio.run(through(DOOR, "POST", path, body, headers=headers))
+def test_damaged_bodies_are_answered_and_journalled(provider: str, data: st.DataObject) -> None:
+    path, headers, valid_body = REQUESTS[provider]
+    body = data.draw(damaged_bodies(valid_body))
+    before = len(harness.journal)
+    answer = asyncio.run(call_app(ASGI_APP, "POST", path, body, headers=headers))
     assert_answered(provider, body, answer)
-    assert len(playing.journal) == before + 1
+    assert len(harness.journal) == before + 1

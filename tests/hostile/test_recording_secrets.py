@@ -1,5 +1,4 @@
-"""Keys on their way upstream: passed on, repeated by the upstream in every place there is, and not
-to be found in anything that is kept."""
+"""Recording forwards API keys to the upstream, which repeats them, and stores none of them."""
 
 import json
 import logging
@@ -16,7 +15,7 @@ from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.services import services
 from tests.conftest import forget
 from tests.control.control_client import Control
-from tests.hostile.shown import everything_kept, everything_shown, sent
+from tests.hostile.exposure import read_control_api, read_journal, send_request
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 OPENAI = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
@@ -28,36 +27,36 @@ GENERATE = "/v1beta/models/gemini-2.5-flash:generateContent"
 
 
 class Echo(BaseHTTPRequestHandler):
-    """Says all that it heard, in a header and in a body that is cut in the midst of each key."""
+    """Repeats the request in a header and in a body whose chunks split each key."""
 
     protocol_version = "HTTP/1.1"
     server: "EchoServer"
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-        said = json.dumps({"heard": [self.path, str(self.headers), body]}).encode()
-        self.server.heard.append(said.decode())
+        answer = json.dumps({"heard": [self.path, str(self.headers), body]}).encode()
+        self.server.requests.append(answer.decode())
         self.send_response(401)
         self.send_header("content-type", "application/json")
         self.send_header("x-request-id", self.headers.get("authorization") or "none")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for start in range(0, len(said), 11):
-            piece = said[start : start + 11]
+        for start in range(0, len(answer), 11):
+            piece = answer[start : start + 11]
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 class EchoServer(ThreadingHTTPServer):
-    """An upstream for every provider."""
+    """An upstream for every provider; `requests` are the repeated ones as JSON."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Echo)
-        self.heard: list[str] = []
+        self.requests: list[str] = []
 
     @property
     def url(self) -> str:
@@ -65,8 +64,8 @@ class EchoServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def echoing() -> Iterator[EchoServer]:
-    """An upstream that runs."""
+def run_echo_server() -> Iterator[EchoServer]:
+    """Run an upstream."""
     with EchoServer() as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -79,20 +78,20 @@ def echoing() -> Iterator[EchoServer]:
 
 @pytest.fixture
 def echo(monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[list[str]]:
-    """What an upstream for every provider has heard."""
+    """The requests that an upstream for every provider got, as JSON."""
     monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     upstreams = services().pipeline.options.upstreams
-    with echoing() as server, monkeypatch.context() as patch:
+    with run_echo_server() as server, monkeypatch.context() as patch:
         for name in NAMES:
             patch.setitem(upstreams, name, server.url)  # type: ignore[arg-type]
-        yield server.heard
+        yield server.requests
     services().pipeline.recordings.clear()
     services().drifts.clear()
     forget()
 
 
-def calls(key: Any) -> Iterator[tuple[str, Any, dict[str, str]]]:
-    """Requests with keys in every place where one can come."""
+def requests_with_keys(key: Any) -> Iterator[tuple[str, Any, dict[str, str]]]:
+    """Yield requests with keys in every place where one can be."""
     yield "/v1/chat/completions", OPENAI, {"authorization": f"Bearer {key()}"}
     yield "/v1/responses", {"model": "m", "input": "x"}, {"authorization": f"Bearer {key()}"}
     yield "/v1/embeddings", {"model": "m", "input": "x"}, {"authorization": f"Bearer {key()}"}
@@ -104,18 +103,18 @@ def calls(key: Any) -> Iterator[tuple[str, Any, dict[str, str]]]:
     yield GENERATE, GEMINI, {"x-goog-api-key": key()}
     yield f"{GENERATE}?key={key()}", GEMINI, {}
     yield "/api/chat", OPENAI, {"authorization": f"Bearer {key()}"}
-    own = {"authorization": f"Bearer {key()}"}
-    yield "/v1/chat/completions", OPENAI, {**own, "x-proxy-token": key()}
+    bearer = {"authorization": f"Bearer {key()}"}
+    yield "/v1/chat/completions", OPENAI, {**bearer, "x-proxy-token": key()}
     tool = {"type": "mcp", "server_label": "l", "server_url": "https://m", "authorization": key()}
-    yield "/v1/responses", {"model": "m", "input": "x", "tools": [tool]}, own
-    yield "/v1/chat/completions", {**OPENAI, "extra": {"api_key": key()}}, own
+    yield "/v1/responses", {"model": "m", "input": "x", "tools": [tool]}, bearer
+    yield "/v1/chat/completions", {**OPENAI, "extra": {"api_key": key()}}, bearer
     # Unreadable bodies are forwarded too.
-    yield "/v1/chat/completions", '{"api_key": "' + key() + '", ', own
+    yield "/v1/chat/completions", '{"api_key": "' + key() + '", ', bearer
 
 
 @pytest.mark.parametrize("through_django", [False, True])
 @pytest.mark.parametrize("real", [False, True])
-def test_no_key_is_kept_of_what_is_recorded(
+def test_no_key_of_a_recorded_request_is_stored(
     echo: list[str], caplog: pytest.LogCaptureFixture, through_django: bool, real: bool
 ) -> None:
     control, random = Control(), Random(7)
@@ -126,32 +125,32 @@ def test_no_key_is_kept_of_what_is_recorded(
         keys.append("sk-" + "".join(random.choices(LETTERS, k=40)))
         return keys[-1]
 
-    given = {name: key() for name in NAMES} if real else {}
-    control.put("recording", {"mode": "all", "name": "c", "keys": given})
-    asked = list(calls(key))
-    for path, body, headers in asked:
-        status = sent(path, body, headers, through_django=through_django)
+    real_keys = {name: key() for name in NAMES} if real else {}
+    control.put("recording", {"mode": "all", "name": "c", "keys": real_keys})
+    requests = list(requests_with_keys(key))
+    for path, body, headers in requests:
+        status = send_request(path, body, headers, through_django=through_django)
         assert status == 401, (path, status)
     # The upstream got each secret, except replaced ones.
-    said = "\n".join(echo)
-    assert all(one in said for one in (given.values() if real else keys))
-    kept = [json.dumps(control.get("recording").json())]
-    ended = control.delete("recording").json()
-    assert len(ended["document"]["steps"]) == len(asked), ended["notes"]
-    kept += [
-        json.dumps(ended),
-        everything_kept(),
-        everything_shown(control, keys[len(given) :][:2]),
+    upstream_requests = "\n".join(echo)
+    assert all(each in upstream_requests for each in (real_keys.values() if real else keys))
+    texts = [json.dumps(control.get("recording").json())]
+    result = control.delete("recording").json()
+    assert len(result["document"]["steps"]) == len(requests), result["notes"]
+    texts += [
+        json.dumps(result),
+        read_journal(),
+        read_control_api(control, keys[len(real_keys) :][:2]),
         caplog.text,
     ]
-    for text in kept:
-        for one in keys:
-            pieces = (one[at : at + 12] for at in range(3, len(one) - 11))
+    for text in texts:
+        for secret in keys:
+            pieces = (secret[at : at + 12] for at in range(3, len(secret) - 11))
             assert not [text[max(text.find(p) - 300, 0) :][:400] for p in pieces if p in text]
 
 
 @pytest.mark.parametrize("through_django", [False, True])
-def test_no_key_is_kept_of_what_was_missed(echo: list[str], through_django: bool) -> None:
+def test_no_key_of_a_missed_request_is_stored(echo: list[str], through_django: bool) -> None:
     control, random = Control(), Random(8)
     keys: list[str] = []
 
@@ -160,8 +159,9 @@ def test_no_key_is_kept_of_what_was_missed(echo: list[str], through_django: bool
         return keys[-1]
 
     control.put("recording", {"mode": "none"})
-    for path, body, headers in calls(key):
-        assert sent(path, body, headers, through_django=through_django) >= 400
+    for path, body, headers in requests_with_keys(key):
+        assert send_request(path, body, headers, through_django=through_django) >= 400
     assert echo == []
-    told = control.delete("recording").content.decode() + control.get("drift").content.decode()
-    assert not [one for one in keys if one in told or one[-12:] in told]
+    result = control.delete("recording").content.decode()
+    result += control.get("drift").content.decode()
+    assert not [secret for secret in keys if secret in result or secret[-12:] in result]

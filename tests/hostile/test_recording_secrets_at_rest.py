@@ -1,5 +1,4 @@
-"""Keys on their way through a real server that records, and in files that are imported: in nothing
-that stays when the processes have ended, neither in the database nor in logs nor in cassettes."""
+"""After recording or importing, no API key is left in databases, logs or cassettes."""
 
 import base64
 import json
@@ -12,52 +11,59 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.hostile.test_recording_secrets import LETTERS, NAMES, calls, echoing
+from tests.hostile.test_recording_secrets import (
+    LETTERS,
+    NAMES,
+    requests_with_keys,
+    run_echo_server,
+)
 from tests.project import processes
-from tests.serving.processes.serve_process import Serving, serving
+from tests.serving.processes.serve_process import ServerProcess, run_server
 from tests.support import fork_server, migrated_database
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 DEV = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "a password of a test"}
 ROUNDS = 3
-SHORTEST = 12
+MIN_LEAK_CHARS = 12
 
 
 class Keys:
-    """Keys that are made up, each of which is to be found nowhere."""
+    """Generates random API keys and finds those that occur in stored data."""
 
     def __init__(self) -> None:
-        self.made: list[str] = []
+        self.issued: list[str] = []
         self._random = Random(11)
 
     def __call__(self) -> str:
-        self.made.append("sk-" + "".join(self._random.choices(LETTERS, k=40)))
-        return self.made[-1]
+        self.issued.append("sk-" + "".join(self._random.choices(LETTERS, k=40)))
+        return self.issued[-1]
 
-    def found_in(self, *kept: bytes) -> list[str]:
-        """The keys of which a piece stands in one of these, plain or in Base64."""
+    def find_leaks(self, *contents: bytes) -> list[str]:
+        """Return the keys of which a part occurs in the data, plain or in Base64."""
         pieces = {
-            key: [key[at : at + SHORTEST] for at in range(3, len(key) - SHORTEST + 1)]
-            for key in self.made
+            key: [key[at : at + MIN_LEAK_CHARS] for at in range(3, len(key) - MIN_LEAK_CHARS + 1)]
+            for key in self.issued
         }
         return [
             key
             for key, parts in pieces.items()
-            for data in kept
+            for data in contents
             if any(part.encode() in data for part in parts)
             or base64.b64encode(key.encode())[4:-4] in data
         ]
 
 
-def files_of(*folders: Path) -> list[bytes]:
-    found = [
+def read_files(*folders: Path) -> list[bytes]:
+    contents = [
         path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()
     ]
-    assert found
-    return found
+    assert contents
+    return contents
 
 
-def asked(server: Serving, method: str, path: str, body: Any, **headers: str) -> tuple[int, bytes]:
+def request(
+    server: ServerProcess, method: str, path: str, body: Any, **headers: str
+) -> tuple[int, bytes]:
     data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
@@ -69,50 +75,55 @@ def asked(server: Serving, method: str, path: str, body: Any, **headers: str) ->
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["own keys", "real keys"])
-def test_no_key_stays_of_what_a_server_records(tmp_path: Path, real: bool) -> None:
+def test_no_key_of_a_recording_is_left_on_disk(tmp_path: Path, real: bool) -> None:
     keys = Keys()
     home = tmp_path / "home"
     home.mkdir()
-    with echoing() as upstream:
+    with run_echo_server() as upstream:
         upstreams = ",".join(f"{name}={upstream.url}" for name in NAMES)
-        with serving(home, "--no-demo", warm=True, **DEV, MOCKLLM_UPSTREAMS=upstreams) as one:
-            given = {name: keys() for name in NAMES} if real else {}
-            begun = {"mode": "all", "name": "c", "keys": given}
-            assert asked(one, "PUT", "/control/recording", begun)[0] == 201
-            number = 0
+        with run_server(home, "--no-demo", warm=True, **DEV, MOCKLLM_UPSTREAMS=upstreams) as server:
+            real_keys = {name: keys() for name in NAMES} if real else {}
+            recording_options = {"mode": "all", "name": "c", "keys": real_keys}
+            assert request(server, "PUT", "/control/recording", recording_options)[0] == 201
+            request_count = 0
             for _ in range(ROUNDS):
-                for path, body, headers in calls(keys):
-                    assert asked(one, "POST", path, body, **headers)[0] == 401, path
-                    number += 1
-            status, ended = asked(one, "DELETE", "/control/recording", "")
-            document = json.loads(ended)["document"]
-            assert (status, len(document["steps"])) == (200, number)
-            assert asked(one, "PUT", "/control/scenarios/c", document)[0] == 201
-            shown = [asked(one, "GET", path, "")[1] for path in ("/control/requests", "/metrics")]
-            code, out, err = one.end()
+                for path, body, headers in requests_with_keys(keys):
+                    assert request(server, "POST", path, body, **headers)[0] == 401, path
+                    request_count += 1
+            status, result = request(server, "DELETE", "/control/recording", "")
+            document = json.loads(result)["document"]
+            assert (status, len(document["steps"])) == (200, request_count)
+            assert request(server, "PUT", "/control/scenarios/c", document)[0] == 201
+            responses = [
+                request(server, "GET", path, "")[1] for path in ("/control/requests", "/metrics")
+            ]
+            code, stdout, stderr = server.end()
     assert code == 0
-    said = "\n".join(upstream.heard)
-    assert all(key in said for key in (given.values() if real else keys.made))
-    kept = [ended, *shown, out.encode(), err.encode(), *files_of(home)]
-    assert any(b"chat/completions" in data for data in files_of(home))
-    assert keys.found_in(*kept) == []
+    upstream_requests = "\n".join(upstream.requests)
+    assert all(key in upstream_requests for key in (real_keys.values() if real else keys.issued))
+    contents = [result, *responses, stdout.encode(), stderr.encode(), *read_files(home)]
+    assert any(b"chat/completions" in data for data in read_files(home))
+    assert keys.find_leaks(*contents) == []
 
 
-def interactions(keys: Keys) -> Iterator[dict[str, Any]]:
-    """What went over the wire, with what an upstream repeats of it."""
-    for path, body, headers in calls(keys):
-        text = body if isinstance(body, str) else json.dumps(body)
-        said = json.dumps({"heard": [path, headers, text]})
+def recorded_interactions(keys: Keys) -> Iterator[dict[str, Any]]:
+    """Yield requests with keys and the responses of an upstream that repeats them."""
+    for path, body, headers in requests_with_keys(keys):
+        request_body = body if isinstance(body, str) else json.dumps(body)
+        response_body = json.dumps({"heard": [path, headers, request_body]})
         yield {
             "url": f"https://api.openai.com{path}",
-            "headers": {**headers, "cookie": f"sid={keys()}"},
-            "text": text,
-            "said": said,
-            "answered": {"content-type": "application/json", "set-cookie": f"sid={keys()}"},
+            "request_headers": {**headers, "cookie": f"sid={keys()}"},
+            "request_body": request_body,
+            "response_body": response_body,
+            "response_headers": {
+                "content-type": "application/json",
+                "set-cookie": f"sid={keys()}",
+            },
         }
 
 
-def vcr(keys: Keys) -> bytes:
+def vcr_file(keys: Keys) -> bytes:
     return yaml.safe_dump(
         {
             "version": 1,
@@ -120,24 +131,28 @@ def vcr(keys: Keys) -> bytes:
                 {
                     "request": {
                         "method": "POST",
-                        "uri": one["url"],
-                        "headers": {name: [value] for name, value in one["headers"].items()},
-                        "body": one["text"],
+                        "uri": interaction["url"],
+                        "headers": {
+                            name: [value] for name, value in interaction["request_headers"].items()
+                        },
+                        "body": interaction["request_body"],
                     },
                     "response": {
                         "status": {"code": 401, "message": "No"},
-                        "headers": {name: [value] for name, value in one["answered"].items()},
-                        "body": {"string": one["said"]},
+                        "headers": {
+                            name: [value] for name, value in interaction["response_headers"].items()
+                        },
+                        "body": {"string": interaction["response_body"]},
                     },
                 }
-                for one in interactions(keys)
+                for interaction in recorded_interactions(keys)
             ],
         }
     ).encode()
 
 
-def har(keys: Keys) -> bytes:
-    def listed(headers: dict[str, str]) -> list[dict[str, str]]:
+def har_file(keys: Keys) -> bytes:
+    def header_list(headers: dict[str, str]) -> list[dict[str, str]]:
         return [{"name": name, "value": value} for name, value in headers.items()]
 
     entries = [
@@ -145,54 +160,63 @@ def har(keys: Keys) -> bytes:
             "startedDateTime": "2025-01-01T00:00:00Z",
             "request": {
                 "method": "POST",
-                "url": one["url"],
-                "headers": listed(one["headers"]),
-                "postData": {"mimeType": "application/json", "text": one["text"]},
+                "url": interaction["url"],
+                "headers": header_list(interaction["request_headers"]),
+                "postData": {"mimeType": "application/json", "text": interaction["request_body"]},
             },
             "response": {
                 "status": 401,
-                "headers": listed(one["answered"]),
-                "content": {"mimeType": "application/json", "text": one["said"]},
+                "headers": header_list(interaction["response_headers"]),
+                "content": {"mimeType": "application/json", "text": interaction["response_body"]},
             },
         }
-        for one in interactions(keys)
+        for interaction in recorded_interactions(keys)
     ]
     return json.dumps({"log": {"version": "1.2", "entries": entries}}).encode()
 
 
-def wiremock(keys: Keys) -> bytes:
+def wiremock_file(keys: Keys) -> bytes:
     mappings = [
         {
             "request": {
                 "method": "POST",
-                "url": one["url"].removeprefix("https://api.openai.com"),
-                "headers": {name: {"equalTo": value} for name, value in one["headers"].items()},
-                "bodyPatterns": [{"equalToJson": one["text"]}],
+                "url": interaction["url"].removeprefix("https://api.openai.com"),
+                "headers": {
+                    name: {"equalTo": value}
+                    for name, value in interaction["request_headers"].items()
+                },
+                "bodyPatterns": [{"equalToJson": interaction["request_body"]}],
             },
-            "response": {"status": 401, "headers": one["answered"], "body": one["said"]},
+            "response": {
+                "status": 401,
+                "headers": interaction["response_headers"],
+                "body": interaction["response_body"],
+            },
         }
-        for one in interactions(keys)
-        if one["text"].endswith("}")
+        for interaction in recorded_interactions(keys)
+        if interaction["request_body"].endswith("}")
     ]
     return json.dumps({"mappings": mappings}).encode()
 
 
-@pytest.mark.parametrize(("name", "write"), [("a.yaml", vcr), ("a.har", har), ("a.json", wiremock)])
-def test_no_key_stays_of_a_file_that_is_imported(
-    tmp_path: Path, name: str, write: Callable[[Keys], bytes]
+@pytest.mark.parametrize(
+    ("name", "render_file"), [("a.yaml", vcr_file), ("a.har", har_file), ("a.json", wiremock_file)]
+)
+def test_no_key_of_an_imported_file_is_left_on_disk(
+    tmp_path: Path, name: str, render_file: Callable[[Keys], bytes]
 ) -> None:
     keys = Keys()
     home = tmp_path / "home"
     home.mkdir()
-    (tmp_path / name).write_bytes(write(keys))
+    (tmp_path / name).write_bytes(render_file(keys))
     # The files contain the secrets, except a few for which the format has no place.
-    assert len(keys.found_in(*files_of(tmp_path))) >= len(keys.made) - 3
-    kept = []
+    assert len(keys.find_leaks(*read_files(tmp_path))) >= len(keys.issued) - 3
+    contents = []
     migrated_database.copy_to(home / "mockllm.sqlite3")
     command = (fork_server.python(), "-P", "-m", "mockllm_site")
     for arguments in (("import", f"../{name}"), ("export_scenarios",)):
-        done = processes.run(*command, *arguments, cwd=home, variables=DEV)
-        assert done.returncode == 0, done.stderr
-        kept += [done.stdout.encode(), done.stderr.encode()]
-    assert b'"steps"' in kept[-2]
-    assert keys.found_in(*kept, *files_of(home)) == []
+        process = processes.run(*command, *arguments, cwd=home, variables=DEV)
+        assert process.returncode == 0, process.stderr
+        contents += [process.stdout.encode(), process.stderr.encode()]
+    assert b'"steps"' in contents[-2]
+    assert keys.find_leaks(*contents, *read_files(home)) == []

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mockllm_site import __version__
 from mockllm_site.pages.metrics import registry
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ def test_answered_request_is_counted(live: Live) -> None:
         labels = {"outcome": "complete", "status": "2xx", "match": "matched"}
         return read_metric(text, "mockllm_requests_total", provider="openai", **labels)
 
-    live.load(scenario("s", says("Hi")))
+    live.load(scenario("s", text_step("Hi")))
     before = count_answers()
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
     headers = {"authorization": f"Bearer {live.key}"}

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 
-from tests.serving.processes.serve_process import serving
+from tests.serving.processes.serve_process import run_server
 
 DOCUMENTS = ("/api/schema/", "/control/schema/", "/control/schema/scenario.json")
 PAGES = ("/api/docs/", "/control/docs/")
@@ -39,7 +39,7 @@ def parallel_run(tmp_path_factory: pytest.TempPathFactory) -> ParallelRun:
             connection.close()
 
     with (
-        serving(tmp_path_factory.mktemp("fresh")) as server,
+        run_server(tmp_path_factory.mktemp("fresh")) as server,
         ThreadPoolExecutor(len(PATHS)) as clients,
     ):
         answers = list(clients.map(send_request, PATHS))

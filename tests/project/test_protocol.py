@@ -19,8 +19,8 @@ from tests.project.guarded import (
     send_and_read_all,
     serving,
 )
-from tests.serving.pipelines import Playing, chat, says, scenario
-from tests.serving.transports.direct_door import answer_of, raw
+from tests.serving.pipelines import Harness, chat, scenario, text_step
+from tests.serving.transports.protocol_server import encode_call, read_answer
 
 
 async def test_endless_head_is_refused_and_not_collected(
@@ -141,17 +141,17 @@ async def test_connection_is_not_idle_while_a_pipelined_request_is_incomplete(
 ) -> None:
     wait_for_stall_check, harness = (
         watch_stall_checks(monkeypatch),
-        Playing(scenario("s", says("Hi!"))),
+        Harness(scenario("s", text_step("Hi!"))),
     )
     monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-    request = raw(chat())
+    request = encode_call(chat())
     async with serving(monkeypatch, idle=0) as port:
         reader, writer = await open_connection(port)
         writer.write(request + request[:-1])
-        assert b"Hi!" in await answer_of(reader)
+        assert b"Hi!" in await read_answer(reader)
         await wait_for_stall_check()
         writer.write(request[-1:])
-        assert b"Hi!" in await answer_of(reader)
+        assert b"Hi!" in await read_answer(reader)
         writer.close()
 
 

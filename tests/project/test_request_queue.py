@@ -32,10 +32,10 @@ from tests.project.guarded import (
     send_response,
     serving,
 )
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.serving.transports import guarded
-from tests.serving.transports.direct_door import raw
 from tests.serving.transports.guarded import Client
+from tests.serving.transports.protocol_server import encode_call
 
 CHAT = "/v1/chat/completions"
 GET = b"GET / HTTP/1.1\r\nhost: any\r\n\r\n"
@@ -68,7 +68,7 @@ async def app() -> AsyncIterator[Application]:
 def make_connection(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> tuple[GuardedProtocol, Client]:
-    return guarded.connection(Playing(scenario("s", says("Hi!"))), monkeypatch, app=app)
+    return guarded.connection(Harness(scenario("s", text_step("Hi!"))), monkeypatch, app=app)
 
 
 async def run_loop(count: int) -> None:
@@ -80,7 +80,7 @@ async def test_one_request_of_a_connection_is_parsed_in_each_turn(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
     protocol, client = make_connection(monkeypatch, app)
-    protocol.data_received(raw(chat()) * 20)
+    protocol.data_received(encode_call(chat()) * 20)
     assert len(client.heard) == 1
     await run_loop(5)
     assert 1 < len(client.heard) <= 7
@@ -185,9 +185,9 @@ async def test_body_of_many_chunks_does_not_block_the_event_loop(
     protocol.data_received(CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
     assert len(protocol._held) > len(body) // 2
     async with asyncio.timeout(60):
-        while not client.heard:
+        while not client.received:
             await asyncio.sleep(0)
-    assert client.heard[-1].endswith(b"40000")
+    assert client.received[-1].endswith(b"40000")
 
 
 async def test_client_that_reads_none_of_its_answer_is_disconnected(

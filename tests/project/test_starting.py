@@ -16,9 +16,9 @@ from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario
 from tests.serving.cases import Case
 from tests.serving.modes import CATCH_ALL
-from tests.serving.pipelines import says, scenario
-from tests.serving.processes.serve_process import written
-from tests.serving.processes.servers import ask, serving
+from tests.serving.pipelines import scenario, text_step
+from tests.serving.processes.serve_process import write_scenarios
+from tests.serving.processes.servers import run_asgi_server, send_case
 
 pytestmark = pytest.mark.django_db
 NAME = CATCH_ALL["name"]
@@ -62,8 +62,8 @@ def test_new_database_gets_the_demo_and_the_catch_all_unless_disabled(
     demo: bool,
     catch_all: bool,
 ) -> None:
-    own = scenario("own", says("Hi!"))
-    dev.MOCKLLM_SCENARIOS = [written(tmp_path, own)] if files else []
+    own = scenario("own", text_step("Hi!"))
+    dev.MOCKLLM_SCENARIOS = [write_scenarios(tmp_path, own)] if files else []
     serve._check_and_load([], **options)
     assert ("weather" in names(), NAME in names(), "own" in names()) == (demo, catch_all, files)
     profiles = set(ModelProfile.objects.values_list("name", flat=True))
@@ -73,7 +73,7 @@ def test_new_database_gets_the_demo_and_the_catch_all_unless_disabled(
 def test_scenario_files_replace_demo_scenarios_of_the_same_name(
     dev: LazySettings, tmp_path: Path
 ) -> None:
-    dev.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("weather", says("Mine.")))]
+    dev.MOCKLLM_SCENARIOS = [write_scenarios(tmp_path, scenario("weather", text_step("Mine.")))]
     serve._check_and_load([])
     assert Scenario.objects.get(name="weather").steps.count() == 1
     assert len(names()) > 2
@@ -99,7 +99,9 @@ def test_files_are_watched_in_dev_or_if_that_is_asked_for(
     is_watched: bool,
 ) -> None:
     settings.MOCKLLM_ENV = mode
-    settings.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("s", says("Hi!")))] * has_files
+    settings.MOCKLLM_SCENARIOS = [
+        write_scenarios(tmp_path, scenario("s", text_step("Hi!")))
+    ] * has_files
     serve._check_and_load([], demo=False, catch_all=False, watch=watch)
     watcher, catalog.files = catalog.files, None
     assert (watcher is not None) == is_watched
@@ -157,7 +159,7 @@ def test_server_with_existing_tables_loads_nothing() -> None:
 def test_every_asgi_server_has_the_catch_all_in_test_mode(server: str) -> None:
     body = b'{"model": "m", "messages": [{"role": "user", "content": "Who are you?"}]}'
     case = Case("hello", "/v1/chat/completions", body, headers={"authorization": "Bearer k"})
-    with serving(server, "mockllm_site.asgi:application") as port:
-        response = ask(port, case)
+    with run_asgi_server(server, "mockllm_site.asgi:application") as port:
+        response = send_case(port, case)
     assert dict(response.headers)["x-mockllm-scenario"] == NAME
     assert response.body.count(b"Who are you?") == 1

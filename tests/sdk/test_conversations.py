@@ -10,7 +10,7 @@ from tests.sdk.client_factories import SYNC_OR_ASYNC
 from tests.sdk.clients import MODELS, make_client
 from tests.sdk.conversations import Call, ConversationOptions, start_conversation
 from tests.sdk.paris import paris_scenario
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 RESULTS = {"get_weather": "18 degrees, sunny", "get_time": "21:40"}
@@ -68,7 +68,7 @@ def test_a_conversation_with_two_tools(
 @sync_and_async
 @pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini", "ollama"])
 def test_each_api_key_has_its_conversation(live: Live, mode: str, provider: str) -> None:
-    live.load(scenario("one", says("Once.", consume=True)))
+    live.load(scenario("one", text_step("Once.", consume=True)))
     for key in ("one", "two"):
         client = make_client(replace(live, key=live.key + key), provider, mode)
         assert client.create() == "Once."
@@ -77,7 +77,7 @@ def test_each_api_key_has_its_conversation(live: Live, mode: str, provider: str)
 @sync_and_async
 @pytest.mark.parametrize("provider", MODELS)
 def test_first_of_two_requests_consumes_the_step(live: Live, mode: str, provider: str) -> None:
-    live.load(scenario("two", says("Once.", consume=True), says("Ever after.")))
+    live.load(scenario("two", text_step("Once.", consume=True), text_step("Ever after.")))
     client = make_client(live, provider, mode)
     assert [client.create() for _ in range(3)] == ["Once.", "Ever after.", "Ever after."]
     assert [ref.label for ref in live.state().consumed] == ["1"]

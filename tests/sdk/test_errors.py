@@ -9,7 +9,7 @@ import pytest
 from tests.sdk.clients import PROVIDERS, ProviderClient
 from tests.sdk.errors import ERRORS, ExpectedErrors
 from tests.sdk.scripted import load_fault
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 MESSAGE = "Nein – not now."
@@ -94,7 +94,7 @@ def header_prefix(header: str) -> str:
 def test_a_malformed_request_names_the_place(
     live: Live, client: ProviderClient, errors: ExpectedErrors, body: dict[str, Any], place: str
 ) -> None:
-    live.load(scenario("one", says("Never.")))
+    live.load(scenario("one", text_step("Never.")))
     assert errors.names_place is not None
     for error in client.collect_errors(**body):
         assert errors.describe(error)[:2] == (errors.statuses[400][0], 400)
@@ -120,5 +120,5 @@ def test_a_body_that_is_too_large(
         kind, status, message, *attributes = errors.describe(error)
         assert (kind, status, *attributes) == (errors.too_large[0], 413, *errors.too_large[1:])
         assert "larger than" in message
-    live.load(scenario("one", says("Still here.")))
+    live.load(scenario("one", text_step("Still here.")))
     assert client.create() == "Still here."

@@ -8,12 +8,12 @@ import openai
 from tests.sdk.anthropic.anthropic_client import HELLO as ANTHROPIC_HELLO
 from tests.sdk.anthropic.anthropic_client import AnthropicClient
 from tests.sdk.openai.openai_chat_client import HELLO, OpenAIChatClient
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 
 def test_openais_raw_response(live: Live, chat: OpenAIChatClient) -> None:
-    live.load(scenario("grüß dich/ä", says("Hi!", name="sag hallo & mehr")))
+    live.load(scenario("grüß dich/ä", text_step("Hi!", name="sag hallo & mehr")))
     raw = chat.raw(**HELLO)
     answer = raw.parse()
     assert answer.choices[0].message.content == "Hi!"
@@ -31,7 +31,7 @@ def test_openais_raw_response(live: Live, chat: OpenAIChatClient) -> None:
 
 
 def test_anthropics_raw_response(live: Live, either_claude: AnthropicClient) -> None:
-    live.load(scenario("greet", says("Hi!")))
+    live.load(scenario("greet", text_step("Hi!")))
     raw, message = either_claude.raw(**ANTHROPIC_HELLO)
     assert message.content[0].text == "Hi!"
     headers = raw.headers
@@ -44,7 +44,7 @@ def test_anthropics_raw_response(live: Live, either_claude: AnthropicClient) -> 
 
 
 def test_stream_has_response_headers(live: Live, chat: OpenAIChatClient) -> None:
-    live.load(scenario("greet", says("Hi!")))
+    live.load(scenario("greet", text_step("Hi!")))
     with openai.OpenAI(**chat.options) as client:
         completions = client.chat.completions.with_streaming_response
         with completions.create(**HELLO, stream=True) as response:
@@ -64,7 +64,7 @@ def test_side_effects_show(live: Live, chat: OpenAIChatClient) -> None:
         "headers": {"x-extra": "1"},
         "echo_headers": ["x-trace"],
     }
-    live.load(scenario("greet", says("Hi!", side_effects=effects)))
+    live.load(scenario("greet", text_step("Hi!", side_effects=effects)))
     raw = chat.raw(**HELLO, extra_headers={"X-Trace": "t-7"})
     assert raw.http_response.status_code == 201
     assert (raw.headers["x-extra"], raw.headers["x-trace"]) == ("1", "t-7")
@@ -72,7 +72,7 @@ def test_side_effects_show(live: Live, chat: OpenAIChatClient) -> None:
 
 
 def test_openais_models(live: Live, chat: OpenAIChatClient) -> None:
-    live.load(scenario("named", {**says("Hi!"), "match": {"model": "my/own model"}}))
+    live.load(scenario("named", {**text_step("Hi!"), "match": {"model": "my/own model"}}))
     models = {model.id: model for model in chat.models()}
     assert models["gpt-4o"].owned_by == "openai"
     assert models["my/own model"].owned_by == "mockllm"

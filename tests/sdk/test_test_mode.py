@@ -11,7 +11,7 @@ from tests.sdk.clients import MODELS, PROVIDERS, ProviderClient
 from tests.sdk.conversations import ConversationOptions, start_conversation
 from tests.sdk.errors import ERRORS
 from tests.sdk.openai.openai_chat_client import OpenAIChatClient
-from tests.serving.modes import CATCH_ALL, marked
+from tests.serving.modes import CATCH_ALL, with_marks
 from tests.support.live_server import Live
 
 # The answer is five words and the echo, so that the pace of test mode costs little time.
@@ -80,8 +80,8 @@ def test_lorem_with_anthropic(claude: AnthropicClient) -> None:
 
 
 def test_reasoning_tools_and_several_choices_with_openai(chat: OpenAIChatClient) -> None:
-    final = chat.stream_with_helper(**openai_request(marked(MIXED))).final
-    completion = chat.create(**openai_request(marked(MIXED)))
+    final = chat.stream_with_helper(**openai_request(with_marks(MIXED))).final
+    completion = chat.create(**openai_request(with_marks(MIXED)))
     for answer in (completion, final):
         first, second, third = answer.choices
         assert [c.index for c in answer.choices] == [0, 1, 2]
@@ -95,8 +95,8 @@ def test_reasoning_tools_and_several_choices_with_openai(chat: OpenAIChatClient)
 
 
 def test_reasoning_tools_and_several_messages_with_anthropic(claude: AnthropicClient) -> None:
-    message = claude.create(**anthropic_request(marked(MIXED)))
-    final = claude.stream_with_helper(**anthropic_request(marked(MIXED))).final
+    message = claude.create(**anthropic_request(with_marks(MIXED)))
+    final = claude.stream_with_helper(**anthropic_request(with_marks(MIXED))).final
     for answer in (message, final):
         kinds = [block.type for block in answer.content]
         assert kinds == ["thinking", "text", "tool_use", "tool_use", "text"]
@@ -110,7 +110,7 @@ def test_instruction_chain_continues_with_each_answer(live: Live, provider: str,
     conversation = start_conversation(
         live, provider, MODELS[provider], ConversationOptions(mode, False, ("get_weather",))
     )
-    first = conversation.send_user_message(marked(CHAIN))
+    first = conversation.send_user_message(with_marks(CHAIN))
     assert provider != "anthropic" or first.answer.stop_reason == "tool_use"
     calls = first.calls
     assert [(call.name, call.arguments) for call in calls] == [("get_weather", {"city": "Paris"})]
@@ -120,7 +120,7 @@ def test_instruction_chain_continues_with_each_answer(live: Live, provider: str,
 
 
 def test_a_search_with_anthropic_is_typed(either_claude: AnthropicClient) -> None:
-    message = either_claude.create(**anthropic_request(marked(SEARCH)))
+    message = either_claude.create(**anthropic_request(with_marks(SEARCH)))
     use, result, text = message.content
     assert (use.type, use.input) == ("server_tool_use", {"query": "q"})
     assert (result.type, result.tool_use_id) == ("web_search_tool_result", use.id)
@@ -129,7 +129,7 @@ def test_a_search_with_anthropic_is_typed(either_claude: AnthropicClient) -> Non
 
 
 def test_citations_with_openai_are_annotations(chat: OpenAIChatClient) -> None:
-    message = chat.create(**openai_request(marked(SEARCH))).choices[2].message
+    message = chat.create(**openai_request(with_marks(SEARCH))).choices[2].message
     (annotation,) = message.annotations or []
     source = annotation.url_citation
     assert (message.content or "")[source.start_index : source.end_index] == "so"
@@ -138,7 +138,7 @@ def test_citations_with_openai_are_annotations(chat: OpenAIChatClient) -> None:
 def test_r8_2_a_cancelled_stream_ends_without_an_error_and_without_its_end(
     chat: OpenAIChatClient, claude: AnthropicClient
 ) -> None:
-    block = marked({"messages": [{"text_message": {"length": 40}}], "cancel_after_chunks": 2})
+    block = with_marks({"messages": [{"text_message": {"length": 40}}], "cancel_after_chunks": 2})
     streamed = chat.stream(**openai_request(block))
     assert len(streamed.text.split()) >= 6
     assert streamed.finish_reasons == []
@@ -150,7 +150,7 @@ def test_r8_2_a_cancelled_stream_ends_without_an_error_and_without_its_end(
 def test_invalid_instruction_block_raises_a_bad_request(
     client: ProviderClient, provider: str
 ) -> None:
-    block = marked({"messages": [{"tool_call": [{"args": {}}]}]})
+    block = with_marks({"messages": [{"tool_call": [{"args": {}}]}]})
     for error in client.collect_errors(block):
         kind, status, message, *_ = ERRORS[provider].describe(error)
         assert (kind, status) == (ERRORS[provider].statuses[400][0], 400)
@@ -158,7 +158,7 @@ def test_invalid_instruction_block_raises_a_bad_request(
 
 
 def test_tool_calls_of_a_block_are_streamed_unchanged(chat: OpenAIChatClient) -> None:
-    streamed = chat.stream(**openai_request(marked({"messages": [{"tool_call": TOOLS}]})))
+    streamed = chat.stream(**openai_request(with_marks({"messages": [{"tool_call": TOOLS}]})))
     pieces: dict[int, str] = {}
     for chunk in streamed.chunks:
         for call in chunk.choices[0].delta.tool_calls or []:

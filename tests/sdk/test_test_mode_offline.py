@@ -13,7 +13,7 @@ import pytest
 from scenarios_app.serving.transport import MockTransport
 from tests.sdk.anthropic.anthropic_client import AnthropicClient
 from tests.sdk.openai.openai_chat_client import OpenAIChatClient
-from tests.serving.modes import CATCH_ALL, in_test_mode
+from tests.serving.modes import CATCH_ALL, harness_in_test_mode
 from tests.support.live_server import Live
 
 SHORT = "Who are you?"
@@ -97,7 +97,7 @@ def no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_socket")
 async def test_r1_2_the_in_process_transport_takes_the_place_of_the_network() -> None:
     """The clients keep their providers' base URLs; no name is resolved and no socket connected."""
-    harness = in_test_mode(words_per_second=0)
+    harness = harness_in_test_mode(words_per_second=0)
     http = httpx2.AsyncClient(transport=MockTransport(harness.running))
     async with openai.AsyncOpenAI(api_key="k", http_client=http) as chat:
         stream = await chat.chat.completions.create(model="m", messages=MESSAGES, stream=True)

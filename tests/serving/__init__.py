@@ -1,1 +1,1 @@
-"""The pipeline and its three doors."""
+"""The pipeline and its transports."""

@@ -1,4 +1,4 @@
-"""The calls that every door must answer alike, and the scenarios that answer them."""
+"""The calls that every transport must answer alike, and the scenarios that answer them."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Harness
 
 MAX_BODY = 100_000
 MAX_HEADERS = 4_096
@@ -31,7 +31,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 GEMINI = '{"contents":[{"role":"user","parts":[{"text":"Hällo"}]}]}'.encode()
 # Longer than any test waits.
 ENDLESS = {"chunk_ms": 90_000, "words_per_chunk": 1}
-ALONE = (
+FAULTS_WITHOUT_TEXT = (
     *("http", "rate_limit", "model_error", "timeout", "network_error", "no_pong"),
     *("refuse_upgrade", "invalid_response"),
 )
@@ -39,7 +39,7 @@ ALONE = (
 
 @dataclass(frozen=True)
 class Case:
-    """One HTTP request. Its key is its own, so that no two cases share a session."""
+    """One HTTP request. Each case has its own key or session header, so none share a session."""
 
     name: str
     path: str
@@ -51,24 +51,26 @@ class Case:
         return self.name
 
 
-def playing() -> Playing:
-    """A pipeline that answers all cases."""
-    return Playing(
+def case_harness() -> Harness:
+    """Return a pipeline that answers all cases."""
+    return Harness(
         *documents(), max_body_bytes=MAX_BODY, max_header_bytes=MAX_HEADERS, origins=("*",)
     )
 
 
 def documents() -> list[dict[str, Any]]:
-    """One scenario per case, chosen by the model that the case asks for."""
-    found = [
-        _answers("text", {"text": TEXT, "pacing": {"words_per_chunk": 2}}),
-        _answers("paced", {"text": "a b c", "pacing": {"chunk_ms": 5, "words_per_chunk": 1}}),
-        _answers("late", {"text": "late", "latency_ms": 20}),
-        _answers("tools", {"text": "Looking.", "tool_calls": [TOOL, TOOL]}),
-        _answers("größe/ä ö", {"text": TEXT}, name="schön & gut"),
-        _answers("raw", {"raw": {"status": 201, "headers": {"x-latin": "caf\xe9"}, "body": "{}"}}),
-        _answers("empty", {"raw": {"status": 204}}),
-        _answers(
+    """Return one scenario for each model that a case requests."""
+    scenarios = [
+        _scenario_for("text", {"text": TEXT, "pacing": {"words_per_chunk": 2}}),
+        _scenario_for("paced", {"text": "a b c", "pacing": {"chunk_ms": 5, "words_per_chunk": 1}}),
+        _scenario_for("late", {"text": "late", "latency_ms": 20}),
+        _scenario_for("tools", {"text": "Looking.", "tool_calls": [TOOL, TOOL]}),
+        _scenario_for("größe/ä ö", {"text": TEXT}, name="schön & gut"),
+        _scenario_for(
+            "raw", {"raw": {"status": 201, "headers": {"x-latin": "caf\xe9"}, "body": "{}"}}
+        ),
+        _scenario_for("empty", {"raw": {"status": 204}}),
+        _scenario_for(
             "effects",
             {"text": TEXT},
             side_effects={
@@ -78,22 +80,26 @@ def documents() -> list[dict[str, Any]]:
             },
         ),
     ]
-    found += [
-        _answers("endless stream", {"text": "a b", "pacing": ENDLESS}),
-        _answers("endless wait", {"text": "a b", "latency_ms": ENDLESS["chunk_ms"]}),
-        _answers("endless hold", {"fault": {"kind": "timeout", "hold_ms": ENDLESS["chunk_ms"]}}),
-        _answers("endless stall", {"text": "a b", "fault": {"kind": "stall", "hold_ms": 90_000}}),
+    scenarios += [
+        _scenario_for("endless stream", {"text": "a b", "pacing": ENDLESS}),
+        _scenario_for("endless wait", {"text": "a b", "latency_ms": ENDLESS["chunk_ms"]}),
+        _scenario_for(
+            "endless hold", {"fault": {"kind": "timeout", "hold_ms": ENDLESS["chunk_ms"]}}
+        ),
+        _scenario_for(
+            "endless stall", {"text": "a b", "fault": {"kind": "stall", "hold_ms": 90_000}}
+        ),
     ]
     for kind, keys in FAULTS.items():
         produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
-        if kind not in ALONE:
+        if kind not in FAULTS_WITHOUT_TEXT:
             produce |= {"text": TEXT, "pacing": {"words_per_chunk": 1}}
-        found.append(_answers(kind, produce))
-    return found
+        scenarios.append(_scenario_for(kind, produce))
+    return scenarios
 
 
 def endless_cases() -> list[Case]:
-    """Answers that end only because somebody ends them."""
+    """Return the cases whose answers run longer than any test."""
     names = [d["name"] for d in documents() if d["name"].startswith("endless")]
     return [_chat(name, stream=name == "endless stream") for name in names]
 
@@ -116,9 +122,9 @@ def cases() -> list[Case]:
 
 
 def _odd_cases() -> list[Case]:
-    good = _chat("text", stream=False)
-    path, body, key = good.path, good.body, {"authorization": "Bearer k"}
-    odd = [
+    valid_case = _chat("text", stream=False)
+    path, body, key = valid_case.path, valid_case.body, {"authorization": "Bearer k"}
+    odd_cases = [
         Case("unmatched", path, body.replace(b'"text"', b'"nobody"'), headers=key),
         Case("malformed JSON", path, b'{"model": ', headers=key),
         Case("not UTF-8", path, b'{"model": "\xff"}', headers=key),
@@ -175,11 +181,11 @@ def _odd_cases() -> list[Case]:
     # the host, which differs between transports.
     return [
         replace(c, headers={"host": "localhost", **c.headers, "x-mockllm-session": c.name})
-        for c in odd
+        for c in odd_cases
     ]
 
 
-def _answers(model: str, produce: dict[str, Any], **keys: Any) -> dict[str, Any]:
+def _scenario_for(model: str, produce: dict[str, Any], **keys: Any) -> dict[str, Any]:
     step = {"consume": False, "match": {"model": model}, "produce": produce, **keys}
     return {"name": model, "steps": [step]}
 
@@ -199,17 +205,17 @@ def _responses(model: str, *, stream: bool) -> Case:
 
 def _openai_cases() -> list[Case]:
     key, azure = {"authorization": "Bearer k"}, {"api-key": "k"}
-    prompt = b'{"model":"text","prompt":["a","b"],"echo":true,"stream":true}'
+    prompt_body = b'{"model":"text","prompt":["a","b"],"echo":true,"stream":true}'
     deployment = "/openai/deployments/text"
-    example = "/v1/responses/resp_123"
+    stored_response = "/v1/responses/resp_123"
     return [
-        Case("a completion", "/v1/completions", prompt, headers=key),
+        Case("a completion", "/v1/completions", prompt_body, headers=key),
         Case("embeddings", "/v1/embeddings", b'{"model":"m","input":"x"}', headers=key),
         Case("a moderation", "/v1/moderations", b'{"input":"x"}', headers=key),
-        Case("a response again", example, method="GET", headers=key),
-        Case("its stream again", f"{example}?stream=true", method="GET", headers=key),
-        Case("a response cancelled", f"{example}/cancel", headers=key),
-        Case("a response deleted", example, method="DELETE", headers=key),
+        Case("a response again", stored_response, method="GET", headers=key),
+        Case("its stream again", f"{stored_response}?stream=true", method="GET", headers=key),
+        Case("a response cancelled", f"{stored_response}/cancel", headers=key),
+        Case("a response deleted", stored_response, method="DELETE", headers=key),
         Case("a conversation", "/v1/conversations", b'{"metadata":{"a":"b"}}', headers=key),
         Case("no such response", "/v1/responses/x", method="GET", headers=key),
         Case("an unknown answer before", "/v1/responses", b'{"previous_response_id":"x"}'),
@@ -220,7 +226,7 @@ def _openai_cases() -> list[Case]:
             headers=azure,
         ),
         Case("Azure's responses", "/openai/v1/responses", b'{"model":"text"}', headers=azure),
-        Case("Azure without a key", f"{deployment}/completions", prompt),
+        Case("Azure without a key", f"{deployment}/completions", prompt_body),
         Case("Azure's unknown path", "/openai/none", method="GET", headers=azure),
     ]
 
@@ -241,17 +247,17 @@ def _gemini(model: str, *, stream: bool) -> Case:
 
 def _gemini_cases() -> list[Case]:
     path, key = "/v1/models/text:generateContent", {"x-goog-api-key": "k"}
-    array = "/v1/models/text:streamGenerateContent"
-    embeds = b'{"content":{"parts":[{"text":"x"}]},"outputDimensionality":3}'
+    array_path = "/v1/models/text:streamGenerateContent"
+    embed_body = b'{"content":{"parts":[{"text":"x"}]},"outputDimensionality":3}'
     return [
-        Case("Gemini's array", array, GEMINI, headers=key),
+        Case("Gemini's array", array_path, GEMINI, headers=key),
         Case(
             "Gemini's broken array",
             "/v1beta/models/error_event:streamGenerateContent",
             GEMINI,
             headers=key,
         ),
-        Case("Gemini's key in the query", f"{array}?key=k&alt=sse", GEMINI),
+        Case("Gemini's key in the query", f"{array_path}?key=k&alt=sse", GEMINI),
         Case("Gemini without a key", path, GEMINI),
         Case("Gemini's encoded colon", path.replace(":", "%3A"), GEMINI, headers=key),
         Case("Gemini's trailing slash", f"{path}/", GEMINI, headers=key),
@@ -260,7 +266,7 @@ def _gemini_cases() -> list[Case]:
         Case("Gemini's malformed JSON", path, b'{"contents": ', headers=key),
         Case("Gemini's models", "/v1beta/models?pageSize=2", method="GET", headers=key),
         Case("Gemini's unknown model", "/v1/models/m%C3%BC", method="GET", headers=key),
-        Case("Gemini's embeddings", "/v1/models/m:embedContent", embeds, headers=key),
+        Case("Gemini's embeddings", "/v1/models/m:embedContent", embed_body, headers=key),
         Case("Gemini counts", "/v1/models/m:countTokens", GEMINI, headers=key),
     ]
 

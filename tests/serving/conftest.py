@@ -1,4 +1,4 @@
-"""The four ways in which a live server can have the doors."""
+"""Live servers for each combination of server and transport."""
 
 import sys
 from collections.abc import Iterator
@@ -6,20 +6,23 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.serving.processes.servers import serving
+from tests.serving.processes.servers import run_asgi_server
 from tests.support import fork_server
 
-LIVE = [("uvicorn", "door"), ("daphne", "door"), ("uvicorn", "view"), ("daphne", "view")]
+LIVE = [
+    *(("uvicorn", "asgi_app"), ("daphne", "asgi_app")),
+    *(("uvicorn", "view_app"), ("daphne", "view_app")),
+]
 
 
 @pytest.fixture(scope="session", params=LIVE, ids=" ".join)
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Where a door is served, once for the whole run."""
+    """The port of a server that runs for the whole session."""
     server, app = request.param
-    with ExitStack() as running:
+    with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            port = running.enter_context(
-                serving(server, f"tests.serving.transports.door_apps:{app}")
+            port = stack.enter_context(
+                run_asgi_server(server, f"tests.serving.transports.transport_apps:{app}")
             )
         yield port

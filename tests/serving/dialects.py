@@ -1,6 +1,6 @@
-"""How each wire is asked and heard, so that a test can say the same to every one of them.
+"""Builds requests and parses answers of every wire, so that one test can cover all of them.
 
-A wire has one row of `DIALECTS`, and nothing else in the tests of this folder names it by a case.
+Each wire has one row of `DIALECTS`.
 """
 
 import json
@@ -16,16 +16,19 @@ Messages: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass
-class Heard:
-    """An answer, from whichever wire. Thoughts are texts, or texts with their signatures; calls are
-    ids, names and arguments. `pieces` and `thought` are the deltas of a stream, in their order."""
+class ParsedAnswer:
+    """A parsed answer of any wire.
 
-    thoughts: list[Any] = field(default_factory=list)
+    `reasoning` has texts, or texts with their signatures; `calls` are ids, names and arguments.
+    `pieces` and `reasoning_deltas` are the deltas of a stream in their order.
+    """
+
+    reasoning: list[Any] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     finish: str | None = None
     pieces: list[str] = field(default_factory=list, compare=False)
-    thought: list[str] = field(default_factory=list, compare=False)
+    reasoning_deltas: list[str] = field(default_factory=list, compare=False)
 
     @property
     def text(self) -> str:
@@ -33,11 +36,11 @@ class Heard:
 
     @property
     def thinking(self) -> str:
-        return "".join(t if isinstance(t, str) else t[0] for t in self.thoughts)
+        return "".join(t if isinstance(t, str) else t[0] for t in self.reasoning)
 
     @property
     def report(self) -> dict[str, Any]:
-        """The final report that is handed in."""
+        """The arguments of the one call, which must be a final report."""
         ((call_id, name, arguments),) = self.calls
         assert call_id in ("agent-final-report", "") and name == "agent__final_report"
         report: dict[str, Any] = arguments
@@ -46,19 +49,20 @@ class Heard:
 
 @dataclass(frozen=True)
 class Dialect:
-    """`call` makes a request of a text, or of `messages`; `system` puts a system prompt into what
-    is asked, `tool` makes the definition of one. `hear` reads an answer, whole or streamed;
-    `tokens` reads what went in and came out. `end` is what a stream that runs to its end ends with.
+    """Functions and properties of one wire.
 
-    `folds`: the texts and thoughts of a message are one each. `one_message`: all the messages of an
-    answer are one. Without `ids` calls have none. `cached_apart`: tokens from a cache are not
-    among those that went in.
+    `call` builds a request from a text or `messages`; `system` adds a system prompt to messages;
+    `tool` builds a tool definition. `parse` parses a whole or streamed answer; `tokens` returns its
+    input and output tokens. `end` is the last bytes of a complete stream.
+
+    `folds`: a message has at most one text and one reasoning. `one_message`: several messages of an
+    answer become one. `ids`: calls have ids. `cached_apart`: input tokens exclude cached ones.
     """
 
     call: Callable[..., Call]
     system: Callable[[Messages, str], dict[str, Any]]
     tool: Callable[..., dict[str, Any]]
-    hear: Callable[..., Heard]
+    parse: Callable[..., ParsedAnswer]
     tokens: Callable[..., tuple[int, int]]
     error: Callable[[Any], str]
     thinking: Mapping[str, Any]
@@ -69,7 +73,7 @@ class Dialect:
     signs: bool = False
     ids: bool = True
     cached_apart: bool = False
-    usage_asked: Mapping[str, Any] = field(default_factory=dict)
+    usage_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _first_message(messages: Messages, system: str) -> dict[str, Any]:
@@ -87,17 +91,21 @@ def _anthropic_tool(name: str, **definition: Any) -> dict[str, Any]:
     return {"name": name, **definition, "input_schema": schema}
 
 
-def _hear_openai(body: bytes, *, stream: bool) -> Heard:
-    read = reading.openai_stream if stream else reading.openai_whole
-    spoken = [s for s in read(body) if s != reading.Spoken()]
-    calls = [(c["id"], c["name"], json.loads(c["arguments"])) for s in spoken for c in s.calls]
-    return Heard(
-        [s.reasoning for s in spoken if s.reasoning],
-        [s.text for s in spoken if s.text],
+def _parse_openai(body: bytes, *, stream: bool) -> ParsedAnswer:
+    parse = reading.parse_openai_stream if stream else reading.parse_openai_body
+    choices = [choice for choice in parse(body) if choice != reading.ParsedChoice()]
+    calls = [
+        (call["id"], call["name"], json.loads(call["arguments"]))
+        for choice in choices
+        for call in choice.calls
+    ]
+    return ParsedAnswer(
+        [choice.reasoning for choice in choices if choice.reasoning],
+        [choice.text for choice in choices if choice.text],
         calls,
-        spoken[-1].finish if spoken else None,
-        [piece for s in spoken for piece in s.pieces],
-        [piece for s in spoken for piece in s.thoughts],
+        choices[-1].finish if choices else None,
+        [piece for choice in choices for piece in choice.pieces],
+        [delta for choice in choices for delta in choice.reasoning_deltas],
     )
 
 
@@ -107,22 +115,24 @@ def _openai_tokens(body: bytes, *, stream: bool) -> tuple[int, int]:
     return usage["prompt_tokens"], usage["completion_tokens"]
 
 
-def _hear_anthropic(body: bytes, *, stream: bool) -> Heard:
-    blocks, reason = reading.anthropic_stream(body) if stream else reading.anthropic_whole(body)
-    answer = Heard(finish=reason)
+def _parse_anthropic(body: bytes, *, stream: bool) -> ParsedAnswer:
+    blocks, reason = (
+        reading.parse_anthropic_stream(body) if stream else reading.parse_anthropic_body(body)
+    )
+    answer = ParsedAnswer(finish=reason)
     for block in blocks:
         match block["type"]:
             case "thinking":
-                answer.thoughts.append((block["thinking"], block["signature"]))
+                answer.reasoning.append((block["thinking"], block["signature"]))
             case "redacted_thinking":
-                answer.thoughts.append(block["data"])
+                answer.reasoning.append(block["data"])
             case "text":
                 answer.texts.append(block["text"])
             case "tool_use":
                 answer.calls.append((block["id"], block["name"], block["input"]))
     deltas = reading.deltas_of(body) if stream else []
     answer.pieces = [delta["text"] for delta in deltas if "text" in delta]
-    answer.thought = [delta["thinking"] for delta in deltas if "thinking" in delta]
+    answer.reasoning_deltas = [delta["thinking"] for delta in deltas if "thinking" in delta]
     return answer
 
 
@@ -131,8 +141,8 @@ def _anthropic_tokens(body: bytes, *, stream: bool) -> tuple[int, int]:
         usage = json.loads(body)["usage"]
         return usage["input_tokens"], usage["output_tokens"]
     events = [json.loads(data) for data in reading.events_of(body)]
-    begun, ended = events[0]["message"]["usage"], events[-2]["usage"]
-    return begun["input_tokens"], ended["output_tokens"]
+    input_usage, output_usage = events[0]["message"]["usage"], events[-2]["usage"]
+    return input_usage["input_tokens"], output_usage["output_tokens"]
 
 
 def _google_tool(name: str, **definition: Any) -> dict[str, Any]:
@@ -141,15 +151,15 @@ def _google_tool(name: str, **definition: Any) -> dict[str, Any]:
     return {"functionDeclarations": [{"name": name, **definition}]}
 
 
-def _hear_gemini(body: bytes, *, stream: bool) -> Heard:
-    spoken = reading.gemini_stream(body) if stream else reading.gemini_whole(body)
-    return Heard(
-        [spoken.reasoning] if spoken.reasoning else [],
-        [spoken.text] if spoken.text else [],
-        [(call.get("id", ""), call["name"], call["args"]) for call in spoken.calls],
-        spoken.finish,
-        spoken.pieces,
-        spoken.thoughts,
+def _parse_gemini(body: bytes, *, stream: bool) -> ParsedAnswer:
+    choice = reading.parse_gemini_stream(body) if stream else reading.parse_gemini_body(body)
+    return ParsedAnswer(
+        [choice.reasoning] if choice.reasoning else [],
+        [choice.text] if choice.text else [],
+        [(call.get("id", ""), call["name"], call["args"]) for call in choice.calls],
+        choice.finish,
+        choice.pieces,
+        choice.reasoning_deltas,
     )
 
 
@@ -160,15 +170,15 @@ def _gemini_tokens(body: bytes, *, stream: bool) -> tuple[int, int]:
     return usage["promptTokenCount"], usage["candidatesTokenCount"] + thoughts
 
 
-def _hear_ollama(body: bytes, *, stream: bool) -> Heard:
-    spoken = reading.ollama_stream(body) if stream else reading.ollama_whole(body)
-    return Heard(
-        [spoken.reasoning] if spoken.reasoning else [],
-        [spoken.text] if spoken.text else [],
-        [("", call["name"], call["arguments"]) for call in spoken.calls],
-        spoken.finish,
-        spoken.pieces,
-        spoken.thoughts,
+def _parse_ollama(body: bytes, *, stream: bool) -> ParsedAnswer:
+    choice = reading.parse_ollama_stream(body) if stream else reading.parse_ollama_body(body)
+    return ParsedAnswer(
+        [choice.reasoning] if choice.reasoning else [],
+        [choice.text] if choice.text else [],
+        [("", call["name"], call["arguments"]) for call in choice.calls],
+        choice.finish,
+        choice.pieces,
+        choice.reasoning_deltas,
     )
 
 
@@ -182,7 +192,7 @@ DIALECTS: Mapping[str, Dialect] = {
         call=chat,
         system=_first_message,
         tool=_function,
-        hear=_hear_openai,
+        parse=_parse_openai,
         tokens=_openai_tokens,
         error=lambda body: body["error"]["message"],
         thinking={"reasoning_effort": "low"},
@@ -194,13 +204,13 @@ DIALECTS: Mapping[str, Dialect] = {
             "stop": "stop",
         },
         end=b"data: [DONE]\n\n",
-        usage_asked={"stream_options": {"include_usage": True}},
+        usage_fields={"stream_options": {"include_usage": True}},
     ),
     "anthropic": Dialect(
         call=claude,
         system=lambda messages, system: {"messages": messages, "system": system},
         tool=_anthropic_tool,
-        hear=_hear_anthropic,
+        parse=_parse_anthropic,
         tokens=_anthropic_tokens,
         error=lambda body: body["error"]["message"],
         thinking={"thinking": {"type": "enabled", "budget_tokens": 1024}},
@@ -220,7 +230,7 @@ DIALECTS: Mapping[str, Dialect] = {
         call=gemini,
         system=lambda messages, system: {"messages": messages, "system": system},
         tool=_google_tool,
-        hear=_hear_gemini,
+        parse=_parse_gemini,
         tokens=_gemini_tokens,
         error=lambda body: body["error"]["message"],
         thinking={"thinking": {"thinkingBudget": 1024}},
@@ -238,7 +248,7 @@ DIALECTS: Mapping[str, Dialect] = {
         call=llama,
         system=_first_message,
         tool=_function,
-        hear=_hear_ollama,
+        parse=_parse_ollama,
         tokens=_ollama_tokens,
         error=lambda body: body["error"],
         thinking={"think": True},

@@ -1,4 +1,4 @@
-"""Pipelines that need no database: a catalog of documents, and calls to give them."""
+"""A pipeline that needs no database, scenario documents for it, and calls to it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -20,26 +20,30 @@ FROZEN = 1_735_689_600
 KEY = "sk-test"
 
 
-class Documents:
-    """A catalog of what it is given."""
+class DocumentCatalog:
+    """A catalog of scenario documents."""
 
     def __init__(self, *documents: Mapping[str, Any]) -> None:
-        found = load_documents({"scenarios": list(documents)})
-        self.index = build_index([compile_scenario(document) for document in found])
+        parsed_documents = load_documents({"scenarios": list(documents)})
+        self.index = build_index([compile_scenario(document) for document in parsed_documents])
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        own = [d for given in documents.values() for d in load_documents(given)]
-        return overlay(self.index, map(compile_scenario, own)) if own else self.index
+        session_scenarios = [d for document in documents.values() for d in load_documents(document)]
+        return (
+            overlay(self.index, map(compile_scenario, session_scenarios))
+            if session_scenarios
+            else self.index
+        )
 
 
-class Playing:
-    """A pipeline with its state and its journal at hand."""
+class Harness:
+    """A pipeline with its in-memory state; `journal` lists the entries of its answers."""
 
     def __init__(self, *documents: Mapping[str, Any], **options: Any) -> None:
         self.state = MemoryState()
         self.journal: list[JournalEntry] = []
         self.options = Options(**{"clock": FROZEN, **options})
-        self.catalog = Documents(*documents)
+        self.catalog = DocumentCatalog(*documents)
         self.pipeline = Pipeline(
             catalog=self.catalog,
             state=self.state,
@@ -48,13 +52,13 @@ class Playing:
         )
 
     async def ask(self, call: Call) -> tuple[int, dict[str, str], bytes]:
-        """Status, headers and body of the answer to a call, played to its end."""
+        """Play the answer to a call to its end and return its status, headers and body."""
         answer = await self.pipeline.answer(call)
         body = b"".join([piece async for piece in answer.pieces()])
         return answer.reply.status, dict(answer.reply.headers), body
 
     async def explain(self, call: Call, **options: int) -> Explanation:
-        """Explain a call in the state that its session has now."""
+        """Explain a call in the current state of its session."""
         state, session = self.state, self.pipeline.new_exchange(call).session
         snapshot = StateSnapshot(
             await state.read(session),
@@ -68,26 +72,26 @@ class Playing:
         return self.pipeline
 
 
-def record_with(playing: Playing, record: Callable[[Record], None]) -> None:
-    """Have the pipeline record its answers so."""
-    pipeline = playing.pipeline
+def replace_record(harness: Harness, record: Callable[[Record], None]) -> None:
+    """Replace the function that records the answers of the pipeline and of its short path."""
+    pipeline = harness.pipeline
     pipeline.record = record
     assert pipeline.short_path is not None
     pipeline.short_path = replace(pipeline.short_path, record=record)
 
 
 def scenario(name: str, *steps: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
-    """A scenario document."""
+    """Return a scenario document."""
     return {"name": name, **keys, "steps": list(steps)}
 
 
-def says(text: str, **keys: Any) -> dict[str, Any]:
-    """A step that answers with a text, again and again."""
+def text_step(text: str, **keys: Any) -> dict[str, Any]:
+    """Return a step that answers with a text and is not consumed."""
     return {"consume": False, "produce": {"text": text}, **keys}
 
 
 def chat(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
-    """An OpenAI chat call; `headers` go beside the key."""
+    """Return an OpenAI chat call; `headers` are sent besides the key."""
     headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
     messages = [{"role": "user", "content": text}]
     body = {"model": model, "messages": messages, **fields}
@@ -97,19 +101,21 @@ def chat(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
 def gemini(
     text: str = "Hello", *, model: str = "gemini-2.5-flash", stream: bool = False, **fields: Any
 ) -> Call:
-    """A Gemini call, asked as the others are: messages become contents, settings a configuration.
-    A stream is asked for by the path."""
+    """Return a Gemini call from the arguments of the other providers.
+
+    Messages become contents and settings a configuration. The path selects a stream.
+    """
     headers = {"x-goog-api-key": KEY, **fields.pop("headers", {})}
     messages = fields.pop("messages", [{"role": "user", "content": text}])
     roles = {"user": "user", "assistant": "model"}
     contents = [
         {
-            "role": roles[said["role"]],
-            "parts": {"text": said["content"]}
-            if isinstance(said["content"], str)
-            else said["content"],
+            "role": roles[message["role"]],
+            "parts": {"text": message["content"]}
+            if isinstance(message["content"], str)
+            else message["content"],
         }
-        for said in messages
+        for message in messages
     ]
     settings = {
         "temperature": "temperature",
@@ -129,14 +135,14 @@ def gemini(
 
 
 def responses(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
-    """A call of OpenAI's Responses; messages become its input."""
+    """Return a call of OpenAI's Responses; messages become its input."""
     headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
     body = {"model": model, "input": fields.pop("messages", text), **fields}
     return Call("POST", "/v1/responses", {}, headers, json.dumps(body).encode())
 
 
 def llama(text: str = "Hello", *, model: str = "llama3.2", **fields: Any) -> Call:
-    """An Ollama chat call. Its settings stand apart from its other fields."""
+    """Return an Ollama chat call; settings become its `options`."""
     headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
     messages = [{"role": "user", "content": text}]
     settings = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "num_predict"}
@@ -146,7 +152,7 @@ def llama(text: str = "Hello", *, model: str = "llama3.2", **fields: Any) -> Cal
 
 
 def claude(text: str = "Hello", *, model: str = "claude-sonnet-4-5", **fields: Any) -> Call:
-    """An Anthropic messages call."""
+    """Return an Anthropic messages call."""
     headers = {
         "x-api-key": KEY,
         "anthropic-version": "2023-06-01",

@@ -1,4 +1,4 @@
-"""Provider answers put together by hand, whole or from their streams, to the same plain data."""
+"""Parses provider answers, whole or streamed, into the same plain data without an SDK."""
 
 import json
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass
-class Spoken:
-    """One of an OpenAI answer's choices; `pieces` are its content deltas, in a stream."""
+class ParsedChoice:
+    """One choice of an answer; `pieces` and `reasoning_deltas` are the deltas of a stream."""
 
     reasoning: str = ""
     text: str = ""
@@ -15,42 +15,42 @@ class Spoken:
     annotations: list[Any] = field(default_factory=list)
     finish: str | None = None
     pieces: list[str] = field(default_factory=list, compare=False)
-    thoughts: list[str] = field(default_factory=list, compare=False)
+    reasoning_deltas: list[str] = field(default_factory=list, compare=False)
 
 
 def events_of(body: bytes) -> list[str]:
-    """The data of each server-sent event."""
+    """Return the data of each server-sent event."""
     events = body.decode().removesuffix("\n\n").split("\n\n")
     return [line[6:] for e in events for line in e.split("\n") if line.startswith("data: ")]
 
 
-def openai_whole(body: bytes) -> list[Spoken]:
-    return [_message(choice) for choice in json.loads(body)["choices"]]
+def parse_openai_body(body: bytes) -> list[ParsedChoice]:
+    return [_parse_message(choice) for choice in json.loads(body)["choices"]]
 
 
-def openai_stream(body: bytes) -> list[Spoken]:
-    """The choices of a stream, which come one after another, each ended at most once."""
-    spoken: list[Spoken] = []
+def parse_openai_stream(body: bytes) -> list[ParsedChoice]:
+    """Return the choices of a stream; assert that they are not interleaved and end at most once."""
+    choices: list[ParsedChoice] = []
     for data in events_of(body):
         if data == "[DONE]":
             break
         (choice,) = json.loads(data)["choices"]
-        if choice["index"] == len(spoken):
+        if choice["index"] == len(choices):
             assert "role" in choice["delta"]
-            spoken.append(Spoken())
-        assert choice["index"] == len(spoken) - 1, "choices are interleaved"
-        _hear(spoken[-1], choice)
-    return spoken
+            choices.append(ParsedChoice())
+        assert choice["index"] == len(choices) - 1, "choices are interleaved"
+        _add_delta(choices[-1], choice)
+    return choices
 
 
-def anthropic_whole(body: bytes) -> tuple[list[dict[str, Any]], str]:
-    """The blocks, and why the message stopped."""
+def parse_anthropic_body(body: bytes) -> tuple[list[dict[str, Any]], str]:
+    """Return the content blocks and the stop reason."""
     message = json.loads(body)
     return message["content"], message["stop_reason"]
 
 
-def anthropic_stream(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
-    """The same from a stream, whose blocks come strictly one after another."""
+def parse_anthropic_stream(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
+    """Return the content blocks and the stop reason; assert that blocks are not interleaved."""
     blocks: list[dict[str, Any]] = []
     texts: list[str] = []
     reason = None
@@ -64,7 +64,7 @@ def anthropic_stream(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
                 blocks.append(data["content_block"])
             case "content_block_delta":
                 assert open_ and data["index"] == len(blocks) - 1
-                _grow(blocks[-1], data["delta"], texts)
+                _extend_block(blocks[-1], data["delta"], texts)
             case "content_block_stop":
                 open_ = False
                 if "input" in blocks[-1]:
@@ -74,78 +74,78 @@ def anthropic_stream(body: bytes) -> tuple[list[dict[str, Any]], str | None]:
     return blocks, reason
 
 
-def ollama_whole(body: bytes) -> Spoken:
-    return _line(Spoken(), json.loads(body))
+def parse_ollama_body(body: bytes) -> ParsedChoice:
+    return _add_line(ParsedChoice(), json.loads(body))
 
 
-def ollama_stream(body: bytes) -> Spoken:
-    """The lines of a stream put together; the last of them says that it is done, or none does."""
-    spoken = Spoken()
+def parse_ollama_stream(body: bytes) -> ParsedChoice:
+    """Join the lines of a stream; assert that none follows the line that says it is done."""
+    parsed = ParsedChoice()
     for line in body.splitlines():
-        assert spoken.finish is None, "the stream goes on after its end"
-        _line(spoken, json.loads(line))
-    return spoken
+        assert parsed.finish is None, "the stream goes on after its end"
+        _add_line(parsed, json.loads(line))
+    return parsed
 
 
-def gemini_whole(body: bytes) -> Spoken:
-    return _chunk(Spoken(), json.loads(body))
+def parse_gemini_body(body: bytes) -> ParsedChoice:
+    return _add_chunk(ParsedChoice(), json.loads(body))
 
 
-def gemini_stream(body: bytes) -> Spoken:
-    """The chunks of a stream put together; the last of them says why it finished, or none does."""
-    spoken = Spoken()
+def parse_gemini_stream(body: bytes) -> ParsedChoice:
+    """Join the chunks of a stream; assert that none follows the chunk with a finish reason."""
+    parsed = ParsedChoice()
     *events, rest = body.decode().split("\r\n\r\n")
     assert rest == "", "an event is not ended by a blank line"
     for event in events:
-        assert spoken.finish is None, "the stream goes on after its end"
-        _chunk(spoken, json.loads(event.removeprefix("data: ")))
-    return spoken
+        assert parsed.finish is None, "the stream goes on after its end"
+        _add_chunk(parsed, json.loads(event.removeprefix("data: ")))
+    return parsed
 
 
 def deltas_of(body: bytes) -> list[dict[str, Any]]:
-    """The deltas of an Anthropic stream."""
+    """Return the deltas of an Anthropic stream."""
     events = map(json.loads, events_of(body))
     return [event["delta"] for event in events if event["type"] == "content_block_delta"]
 
 
-def _chunk(spoken: Spoken, chunk: dict[str, Any]) -> Spoken:
+def _add_chunk(parsed: ParsedChoice, chunk: dict[str, Any]) -> ParsedChoice:
     (candidate,) = chunk["candidates"]
     for part in candidate["content"]["parts"]:
         if call := part.get("functionCall"):
-            spoken.calls.append(call)
+            parsed.calls.append(call)
         elif part.get("thought"):
-            spoken.reasoning += part["text"]
-            spoken.thoughts += [part["text"]] if part["text"] else []
-        elif piece := part.get("text"):
-            spoken.text += piece
-            spoken.pieces.append(piece)
+            parsed.reasoning += part["text"]
+            parsed.reasoning_deltas += [part["text"]] if part["text"] else []
+        elif text_piece := part.get("text"):
+            parsed.text += text_piece
+            parsed.pieces.append(text_piece)
     sources = candidate.get("citationMetadata", {}).get("citationSources", [])
-    spoken.annotations += sources
-    spoken.finish = candidate.get("finishReason")
+    parsed.annotations += sources
+    parsed.finish = candidate.get("finishReason")
     assert chunk["usageMetadata"]["promptTokenCount"] > 0
-    return spoken
+    return parsed
 
 
-def _line(spoken: Spoken, line: dict[str, Any]) -> Spoken:
+def _add_line(parsed: ParsedChoice, line: dict[str, Any]) -> ParsedChoice:
     message = line["message"]
     if piece := message["content"]:
-        spoken.text += piece
-        spoken.pieces.append(piece)
+        parsed.text += piece
+        parsed.pieces.append(piece)
     if thought := message.get("thinking"):
-        spoken.reasoning += thought
-        spoken.thoughts.append(thought)
+        parsed.reasoning += thought
+        parsed.reasoning_deltas.append(thought)
     for call in message.get("tool_calls", []):
         assert set(call) == {"function"}
-        spoken.calls.append(call["function"])
+        parsed.calls.append(call["function"])
     assert line["done"] == ("done_reason" in line)
-    spoken.finish = line.get("done_reason")
-    return spoken
+    parsed.finish = line.get("done_reason")
+    return parsed
 
 
-def _message(choice: dict[str, Any]) -> Spoken:
+def _parse_message(choice: dict[str, Any]) -> ParsedChoice:
     message = choice["message"]
     assert "reasoning_content" not in message
-    return Spoken(
+    return ParsedChoice(
         reasoning=message.get("reasoning", ""),
         text=message["content"] or "",
         calls=[{"id": c["id"], **c["function"]} for c in message.get("tool_calls", [])],
@@ -154,24 +154,24 @@ def _message(choice: dict[str, Any]) -> Spoken:
     )
 
 
-def _hear(spoken: Spoken, choice: dict[str, Any]) -> None:
+def _add_delta(parsed: ParsedChoice, choice: dict[str, Any]) -> None:
     delta = choice["delta"]
-    assert spoken.finish is None, "a choice goes on after its end"
+    assert parsed.finish is None, "a choice goes on after its end"
     assert "reasoning_content" not in delta
     if piece := delta.get("content"):
-        spoken.text += piece
-        spoken.pieces.append(piece)
+        parsed.text += piece
+        parsed.pieces.append(piece)
     if thought := delta.get("reasoning"):
-        assert not spoken.text, "reasoning comes after text"
-        spoken.reasoning += thought
-        spoken.thoughts.append(thought)
+        assert not parsed.text, "reasoning comes after text"
+        parsed.reasoning += thought
+        parsed.reasoning_deltas.append(thought)
     for call in delta.get("tool_calls", []):
-        _hear_call(spoken.calls, call)
-    spoken.annotations += delta.get("annotations", [])
-    spoken.finish = choice["finish_reason"]
+        _add_call_delta(parsed.calls, call)
+    parsed.annotations += delta.get("annotations", [])
+    parsed.finish = choice["finish_reason"]
 
 
-def _hear_call(calls: list[dict[str, Any]], call: dict[str, Any]) -> None:
+def _add_call_delta(calls: list[dict[str, Any]], call: dict[str, Any]) -> None:
     function = call["function"]
     if call["index"] == len(calls):
         assert function["arguments"] == "", "arguments come with the name"
@@ -182,7 +182,7 @@ def _hear_call(calls: list[dict[str, Any]], call: dict[str, Any]) -> None:
     calls[-1]["arguments"] += function["arguments"]
 
 
-def _grow(block: dict[str, Any], delta: dict[str, Any], texts: list[str]) -> None:
+def _extend_block(block: dict[str, Any], delta: dict[str, Any], texts: list[str]) -> None:
     match delta:
         case {"type": "text_delta", "text": text}:
             block["text"] += text

@@ -1,4 +1,4 @@
-"""From a step to bytes: faults of every kind, stream and whole, and scripted headers."""
+"""Answers of steps as bytes: faults of every kind, streamed and whole, and scripted headers."""
 
 import json
 from threading import Thread
@@ -9,11 +9,11 @@ import pytest
 from scenarios_app.serving.playback import Allowance
 from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, claude, says, scenario
+from tests.serving.pipelines import Harness, chat, claude, scenario, text_step
 
 
 async def reply_to(step: dict[str, Any], call: Call) -> Reply:
-    answer = await Playing(scenario("s", step)).pipeline.answer(call)
+    answer = await Harness(scenario("s", step)).pipeline.answer(call)
     _ = [piece async for piece in answer.pieces()]
     return answer.reply
 
@@ -35,13 +35,13 @@ async def test_an_http_fault_is_its_status_in_the_envelope(stream: bool) -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "sent"),
+    ("body", "expected_body"),
     [("<html>ü</html>", "<html>ü</html>".encode()), ({"a": ["ü"]}, '{"a":["ü"]}'.encode())],
 )
-async def test_a_fault_may_bring_its_own_body(body: Any, sent: bytes) -> None:
+async def test_fault_may_have_its_own_body(body: Any, expected_body: bytes) -> None:
     reply = await reply_to(faulty("http", text=None, status=502, body=body), chat())
-    assert (reply.status, reply.body) == (502, sent)
-    assert dict(reply.headers)["content-length"] == str(len(sent))
+    assert (reply.status, reply.body) == (502, expected_body)
+    assert dict(reply.headers)["content-length"] == str(len(expected_body))
 
 
 async def test_scripted_headers_of_a_fault_win_over_the_providers() -> None:
@@ -52,28 +52,28 @@ async def test_scripted_headers_of_a_fault_win_over_the_providers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "names"),
+    ("call", "expected_headers"),
     [
         (chat(), {"retry-after": "2", "retry-after-ms": "1500"}),
         (claude(), {"retry-after": "2"}),
     ],
     ids=["openai", "anthropic"],
 )
-async def test_a_rate_limit_says_when_to_retry(call: Call, names: dict[str, str]) -> None:
+async def test_rate_limit_has_retry_headers(call: Call, expected_headers: dict[str, str]) -> None:
     reply = await reply_to(faulty("rate_limit", text=None, retry_after_ms=1500), call)
     assert reply.status == 429
-    assert names.items() <= dict(reply.headers).items()
+    assert expected_headers.items() <= dict(reply.headers).items()
 
 
 async def test_a_model_error_is_a_500() -> None:
     assert (await reply_to(faulty("model_error", text=None), chat())).status == 500
 
 
-@pytest.mark.parametrize(("kind", "held"), [("timeout", 0.02), ("network_error", 0.0)])
-async def test_some_faults_close_without_an_answer(kind: str, held: float) -> None:
-    keys = {"hold_ms": 20} if held else {}
+@pytest.mark.parametrize(("kind", "delay"), [("timeout", 0.02), ("network_error", 0.0)])
+async def test_some_faults_close_without_an_answer(kind: str, delay: float) -> None:
+    keys = {"hold_ms": 20} if delay else {}
     reply = await reply_to(faulty(kind, text=None, **keys), chat())
-    assert (reply.started, reply.cut, reply.delay) == (False, True, held)
+    assert (reply.started, reply.cut, reply.delay) == (False, True, delay)
 
 
 @pytest.mark.parametrize("kind", ["invalid_response", "malformed_chunk"])
@@ -85,7 +85,7 @@ async def test_a_malformed_whole_answer_is_no_json(kind: str) -> None:
         json.loads(reply.body)
 
 
-async def test_a_disconnect_in_a_stream_cuts_after_so_many_chunks() -> None:
+async def test_disconnect_in_a_stream_cuts_after_the_scripted_chunks() -> None:
     reply = await reply_to(faulty("disconnect", after_chunks=2), chat(stream=True))
     assert reply.cut
     assert b"three" in reply.body and b"five" not in reply.body and b"[DONE]" not in reply.body
@@ -97,44 +97,47 @@ async def test_a_disconnect_in_a_whole_answer_sends_half_under_the_full_length()
     assert reply.cut and len(reply.body) == length // 2
 
 
-async def test_truncate_is_a_proper_end_of_half_an_answer() -> None:
-    stream = await reply_to(faulty("truncate"), chat(stream=True))
-    assert not stream.cut and b"[DONE]" not in stream.body
-    whole = await reply_to(faulty("truncate"), chat())
-    assert not whole.cut
-    assert dict(whole.headers)["content-length"] == str(len(whole.body))
+async def test_truncate_ends_half_an_answer_properly() -> None:
+    stream_reply = await reply_to(faulty("truncate"), chat(stream=True))
+    assert not stream_reply.cut and b"[DONE]" not in stream_reply.body
+    whole_reply = await reply_to(faulty("truncate"), chat())
+    assert not whole_reply.cut
+    assert dict(whole_reply.headers)["content-length"] == str(len(whole_reply.body))
 
 
-async def test_a_stall_is_silent_and_goes_on() -> None:
-    stream = await reply_to(faulty("stall", hold_ms=20), chat(stream=True))
-    assert stream.body.endswith(b"data: [DONE]\n\n")
-    assert [frame.at for frame in stream.frames] == [0.0, 0.02]
-    whole = await reply_to(faulty("stall", hold_ms=20), chat())
-    assert [frame.at for frame in whole.frames] == [0.02]
+async def test_stall_delays_the_rest_of_an_answer() -> None:
+    stream_reply = await reply_to(faulty("stall", hold_ms=20), chat(stream=True))
+    assert stream_reply.body.endswith(b"data: [DONE]\n\n")
+    assert [frame.at for frame in stream_reply.frames] == [0.0, 0.02]
+    whole_reply = await reply_to(faulty("stall", hold_ms=20), chat())
+    assert [frame.at for frame in whole_reply.frames] == [0.02]
 
 
 async def test_an_error_event_ends_a_stream_and_is_a_500_otherwise() -> None:
     step = faulty("error_event", message="overloaded")
-    stream = await reply_to(step, claude(stream=True))
-    assert stream.status == 200
-    assert b"event: error" in stream.body and b"message_stop" not in stream.body
-    whole = await reply_to(step, claude())
-    assert whole.status == 500 and json.loads(whole.body)["error"]["message"] == "overloaded"
+    stream_reply = await reply_to(step, claude(stream=True))
+    assert stream_reply.status == 200
+    assert b"event: error" in stream_reply.body and b"message_stop" not in stream_reply.body
+    whole_reply = await reply_to(step, claude())
+    assert (
+        whole_reply.status == 500
+        and json.loads(whole_reply.body)["error"]["message"] == "overloaded"
+    )
 
 
-async def test_a_failing_attempt_may_break_the_steps_own_answer() -> None:
+async def test_failing_attempt_may_cut_the_answer_of_its_step() -> None:
     fault = {"kind": "disconnect", "after_chunks": 1}
-    step = says("one two three", failures={"times": 1, "fault": fault})
+    step = text_step("one two three", failures={"times": 1, "fault": fault})
     step["produce"]["pacing"] = {"words_per_chunk": 1}
-    playing = Playing(scenario("s", step))
-    first = await playing.pipeline.answer(chat(stream=True))
-    second = await playing.pipeline.answer(chat(stream=True))
+    harness = Harness(scenario("s", step))
+    first = await harness.pipeline.answer(chat(stream=True))
+    second = await harness.pipeline.answer(chat(stream=True))
     assert first.reply.cut and b"one" in first.reply.body and b"three" not in first.reply.body
     assert not second.reply.cut and b"three" in second.reply.body
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_raw_answer_is_sent_as_it_stands(stream: bool) -> None:
+async def test_raw_answer_is_sent_unchanged(stream: bool) -> None:
     raw = {"status": 202, "headers": {"X-Own": "1", "Content-Type": "text/x"}, "body": "as is"}
     reply = await reply_to({"produce": {"raw": raw}}, chat(stream=stream))
     headers = dict(reply.headers)
@@ -150,7 +153,7 @@ async def test_side_effects_set_status_and_headers() -> None:
         "echo_headers": ["X-Trace", "X-Absent"],
     }
     call = chat(headers={"x-trace": "töst\t1"}, stream=True)
-    reply = await reply_to(says("Hi!", side_effects=effects), call)
+    reply = await reply_to(text_step("Hi!", side_effects=effects), call)
     headers = dict(reply.headers)
     assert reply.status == 203
     assert headers["x-extra"] == "1"
@@ -161,33 +164,35 @@ async def test_side_effects_set_status_and_headers() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_latency_delays_streams_and_whole_answers(stream: bool) -> None:
-    step = says("Hi!")
+    step = text_step("Hi!")
     step["produce"]["latency_ms"] = 10
-    answer = await Playing(scenario("s", step)).pipeline.answer(chat(stream=stream))
+    answer = await Harness(scenario("s", step)).pipeline.answer(chat(stream=stream))
     assert answer.reply.delay == 0.01
 
 
 async def test_more_text_than_the_limit_is_an_error_and_not_an_answer() -> None:
-    playing = Playing(scenario("s", says("x" * 50)), max_text_bytes=49)
-    status, _, _ = await playing.ask(chat())
+    harness = Harness(scenario("s", text_step("x" * 50)), max_text_bytes=49)
+    status, _, _ = await harness.ask(chat())
     assert status == 400
 
 
-async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> str:
-    """What the journal says of an answer whose first piece has left, and that ends so."""
-    playing = Playing(scenario("s", step))
-    answer = await playing.pipeline.answer(call)
+async def journalled_outcome(
+    call: Call, step: dict[str, Any], *, end_method: str, **arguments: Any
+) -> str:
+    """Return the journal's outcome of an answer that ends in this way after its first piece."""
+    harness = Harness(scenario("s", step))
+    answer = await harness.pipeline.answer(call)
     answer.immediate_body()
-    getattr(answer, end)(**how)
+    getattr(answer, end_method)(**arguments)
     # Only the first end counts.
     answer.finish()
     answer.abort()
-    (entry,) = playing.journal
+    (entry,) = harness.journal
     return entry.outcome
 
 
 @pytest.mark.parametrize(
-    ("end", "how", "told"),
+    ("end_method", "arguments", "expected"),
     [
         ("finish", {}, "complete"),
         ("finish", {"early": False}, "complete"),
@@ -195,12 +200,17 @@ async def outcome(call: Call, step: dict[str, Any], *, end: str, **how: Any) -> 
         ("abort", {}, "client_gone"),
     ],
 )
-async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], told: str) -> None:
-    assert await outcome(chat(), says("Hi!"), end=end, **how) == told
+async def test_only_the_first_end_of_an_answer_is_journalled(
+    end_method: str, arguments: dict[str, Any], expected: str
+) -> None:
+    assert (
+        await journalled_outcome(chat(), text_step("Hi!"), end_method=end_method, **arguments)
+        == expected
+    )
 
 
 async def test_cut_without_connection_access_becomes_an_error() -> None:
-    answer = await Playing(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
+    answer = await Harness(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
     assert answer.reply.cut and answer.may_close_connection
     answer.replace_cut_with_error()
     assert not answer.reply.cut and answer.reply.status == 500
@@ -213,7 +223,7 @@ async def test_cut_without_connection_access_becomes_an_error() -> None:
 
 
 async def test_reply_without_a_cut_is_not_replaced() -> None:
-    answer = await Playing(scenario("s", says("Hi!"))).pipeline.answer(chat())
+    answer = await Harness(scenario("s", text_step("Hi!"))).pipeline.answer(chat())
     before = answer.reply
     answer.replace_cut_with_error()
     assert answer.reply is before
@@ -240,32 +250,32 @@ def test_stream_is_freed_by_an_answer_that_is_collected_while_another_is_counted
     assert not thread.is_alive()
 
 
-async def test_a_whole_answer_waits_once() -> None:
-    step = says("Hi!")
+async def test_whole_answer_has_no_delay_left_after_it_was_played() -> None:
+    step = text_step("Hi!")
     step["produce"]["latency_ms"] = 1
-    answer = await Playing(scenario("s", step)).pipeline.answer(chat())
+    answer = await Harness(scenario("s", step)).pipeline.answer(chat())
     assert answer.reply.delay == 0.001
     body = b"".join([piece async for piece in answer.pieces()])
     assert json.loads(body)["choices"][0]["message"]["content"] == "Hi!"
     assert answer.reply.delay == 0.0
 
 
-async def test_a_whole_answer_that_waits_when_the_server_stops_says_when_to_come_back() -> None:
-    step = says("Hi!")
+async def test_delayed_answer_at_shutdown_is_a_503_with_retry_after() -> None:
+    step = text_step("Hi!")
     step["produce"]["latency_ms"] = 60_000
-    playing = Playing(scenario("s", step))
-    playing.pipeline.drain_at = lambda: 0.0
-    status, headers, body = await playing.ask(chat())
+    harness = Harness(scenario("s", step))
+    harness.pipeline.drain_at = lambda: 0.0
+    status, headers, body = await harness.ask(chat())
     assert (status, headers["retry-after-ms"]) == (503, "1000")
     assert "shutting down" in json.loads(body)["error"]["message"]
 
 
 async def test_the_journal_keeps_the_error_with_which_the_server_ends_a_stream() -> None:
-    step = says("one two three")
+    step = text_step("one two three")
     step["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
-    playing = Playing(scenario("s", step))
-    playing.pipeline.drain_at = lambda: 0.0
-    _, _, body = await playing.ask(chat(stream=True))
-    (entry,) = playing.journal
+    harness = Harness(scenario("s", step))
+    harness.pipeline.drain_at = lambda: 0.0
+    _, _, body = await harness.ask(chat(stream=True))
+    (entry,) = harness.journal
     assert b"shutting down" in body
     assert b"".join(entry.response_body) == body and entry.response_bytes == len(body)

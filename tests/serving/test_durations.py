@@ -1,4 +1,4 @@
-"""How long an answer took is told in the same unit everywhere, and it is the true one."""
+"""Durations of answers have the right unit in the journal, the API, the admin and the metrics."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from django.test import Client
 
 from scenarios_app.journal.live import row_json
 from scenarios_app.models import ServedRequest
-from tests.project.test_metrics import sample
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.project.test_metrics import read_metric
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.support.live_server import Live
 from tests.support.scripted_wait import WAIT_MS, assert_milliseconds, assert_seconds
 
@@ -20,7 +20,7 @@ PACED: dict[str, Any] = {"text": "one two", "pacing": {"first_ms": WAIT_MS, "wor
 
 
 def ask(live: Live, model: str, *, stream: bool = False) -> ServedRequest:
-    """The journal's row of a request that was answered."""
+    """Send a request and return its journal row."""
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "stream": stream}
     headers = {"authorization": f"Bearer {live.key}"}
     url = f"{live.openai_base_url}/chat/completions"
@@ -29,8 +29,8 @@ def ask(live: Live, model: str, *, stream: bool = False) -> ServedRequest:
 
 
 @pytest.fixture
-def slow(live: Live) -> Live:
-    """Answers that wait: `later` before its head, `paced` between head and text."""
+def slow_server(live: Live) -> Live:
+    """A server with delayed answers: `later` before the head, `paced` between head and text."""
     for name, produce in (("later", LATER), ("paced", PACED)):
         step = {"match": {"model": name}, "consume": False, "produce": produce}
         live.load(scenario(name, step))
@@ -38,8 +38,8 @@ def slow(live: Live) -> Live:
 
 
 @pytest.mark.parametrize(("model", "stream"), [("later", False), ("later", True), ("paced", True)])
-def test_the_journal_tells_milliseconds(slow: Live, model: str, stream: bool) -> None:
-    row = ask(slow, model, stream=stream)
+def test_journal_durations_are_milliseconds(slow_server: Live, model: str, stream: bool) -> None:
+    row = ask(slow_server, model, stream=stream)
     assert_milliseconds(row.duration_ms)
     assert_milliseconds(row_json(row)["duration_ms"])
     if model == "later":
@@ -47,68 +47,78 @@ def test_the_journal_tells_milliseconds(slow: Live, model: str, stream: bool) ->
     assert 0 <= row.timings["chosen_ms"] <= row.duration_ms
 
 
-def test_the_control_api_tells_milliseconds(slow: Live) -> None:
-    row = ask(slow, "later")
-    with httpx2.Client(base_url=slow.base_url, trust_env=False) as client:
-        (listed,) = client.get("/control/requests", params={"session": slow.key}).json()["requests"]
-        one = client.get(f"/control/requests/{row.uid}").json()
-    for told in (listed, one):
-        assert_milliseconds(told["duration_ms"])
-    assert_milliseconds(one["response"]["timings"]["head_ms"])
+def test_control_api_durations_are_milliseconds(slow_server: Live) -> None:
+    row = ask(slow_server, "later")
+    with httpx2.Client(base_url=slow_server.base_url, trust_env=False) as client:
+        (list_entry,) = client.get("/control/requests", params={"session": slow_server.key}).json()[
+            "requests"
+        ]
+        entry = client.get(f"/control/requests/{row.uid}").json()
+    for api_entry in (list_entry, entry):
+        assert_milliseconds(api_entry["duration_ms"])
+    assert_milliseconds(entry["response"]["timings"]["head_ms"])
 
 
-def test_the_admin_tells_milliseconds(slow: Live, admin_client: Client) -> None:
-    row = ask(slow, "later")
+def test_admin_durations_are_milliseconds(slow_server: Live, admin_client: Client) -> None:
+    row = ask(slow_server, "later")
     for path in ("", f"{row.pk}/change/"):
         html = admin_client.get(f"/admin/scenarios_app/servedrequest/{path}").content.decode()
-        found = [float(ms.replace(",", "")) for ms in re.findall(r">\s*([\d,.]+)\sms\s*<", html)]
-        assert found, path
-        assert_milliseconds(max(found))
+        durations = [
+            float(ms.replace(",", "")) for ms in re.findall(r">\s*([\d,.]+)\sms\s*<", html)
+        ]
+        assert durations, path
+        assert_milliseconds(max(durations))
 
 
-def test_metrics_tell_seconds(slow: Live) -> None:
-    def grown() -> list[float]:
-        text = httpx2.get(f"{slow.base_url}/metrics", trust_env=False).raise_for_status().text
+def test_metrics_durations_are_seconds(slow_server: Live) -> None:
+    def read_metrics() -> list[float]:
+        text = (
+            httpx2.get(f"{slow_server.base_url}/metrics", trust_env=False).raise_for_status().text
+        )
         answers = {"provider": "openai", "stream": "false"}
         return [
-            sample(text, "mockllm_answer_seconds_sum", **answers),
-            sample(text, "mockllm_answer_seconds_bucket", le="0.1", **answers),
-            sample(text, "mockllm_first_byte_seconds_sum", provider="openai"),
-            sample(text, "mockllm_first_byte_seconds_bucket", le="0.1", provider="openai"),
+            read_metric(text, "mockllm_answer_seconds_sum", **answers),
+            read_metric(text, "mockllm_answer_seconds_bucket", le="0.1", **answers),
+            read_metric(text, "mockllm_first_byte_seconds_sum", provider="openai"),
+            read_metric(text, "mockllm_first_byte_seconds_bucket", le="0.1", provider="openai"),
         ]
 
-    before = grown()
-    ask(slow, "later")
-    answer, soon, head, soon_begun = (now - then for now, then in zip(grown(), before, strict=True))
+    before = read_metrics()
+    ask(slow_server, "later")
+    answer, answers_within, head, heads_within = (
+        after - earlier for after, earlier in zip(read_metrics(), before, strict=True)
+    )
     assert_seconds(answer)
     assert_seconds(head)
-    assert (soon, soon_begun) == (0, 0)
+    assert (answers_within, heads_within) == (0, 0)
 
 
-def test_explain_tells_milliseconds(slow: Live) -> None:
-    def explained(model: str, stream: bool) -> tuple[float, float]:
+def test_explain_durations_are_milliseconds(slow_server: Live) -> None:
+    def explain(model: str, stream: bool) -> tuple[float, float]:
         body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
-        asked = {
+        request = {
             "path": "/v1/chat/completions",
-            "headers": {"authorization": f"Bearer {slow.key}"},
+            "headers": {"authorization": f"Bearer {slow_server.key}"},
             "body": {**body, "stream": stream},
         }
-        told = httpx2.post(f"{slow.base_url}/control/explain", json=asked, trust_env=False).json()
-        return told["sent"]["delay_ms"], told["sent"]["duration_ms"]
+        explanation = httpx2.post(
+            f"{slow_server.base_url}/control/explain", json=request, trust_env=False
+        ).json()
+        return explanation["sent"]["delay_ms"], explanation["sent"]["duration_ms"]
 
-    assert explained("later", stream=False) == (WAIT_MS, 0.0)
-    assert explained("paced", stream=True) == (0.0, WAIT_MS)
+    assert explain("later", stream=False) == (WAIT_MS, 0.0)
+    assert explain("paced", stream=True) == (0.0, WAIT_MS)
 
 
 async def test_times_of_answers_follow_a_clock_that_jumps_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also those that were prepared for a second that comes again."""
-    playing = Playing(scenario("one", says("Hello.", consume=False)), clock=None)
+    """Answers from a template follow it too, if a second is repeated."""
+    harness = Harness(scenario("one", text_step("Hello.", consume=False)), clock=None)
     now = [2_000.0]
     monkeypatch.setattr("scenarios_app.serving.pipeline.time.time", lambda: now[0])
-    told = []
+    created_times = []
     for now[0] in (2_000.5, 2_000.6, 2_000.7, 1_000.5, 1_000.6, 2_000.8, 9e9, 1.0):
-        _, _, body = await playing.ask(chat())
-        told.append(json.loads(body)["created"])
-    assert told == [2_000, 2_000, 2_000, 1_000, 1_000, 2_000, 9_000_000_000, 1]
+        _, _, body = await harness.ask(chat())
+        created_times.append(json.loads(body)["created"])
+    assert created_times == [2_000, 2_000, 2_000, 1_000, 1_000, 2_000, 9_000_000_000, 1]

@@ -1,4 +1,4 @@
-"""Explaining a call: the same choice and the same bytes, with nothing moved."""
+"""Explaining a call gives the same choice and bytes and changes no state."""
 
 import json
 from typing import Any
@@ -8,85 +8,92 @@ import pytest
 from scenarios_app.engine.state import key_session, put_scenario
 from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import KEY, Documents, Playing, chat, says, scenario
+from tests.serving.pipelines import KEY, DocumentCatalog, Harness, chat, scenario, text_step
 
 SESSION = {"x-mockllm-session": "s"}
 
 
-async def explained(playing: Playing, call: Call, **keys: int) -> Explanation:
-    return await playing.explain(call, **keys)
+async def explain_call(harness: Harness, call: Call, **keys: int) -> Explanation:
+    return await harness.explain(call, **keys)
 
 
-def told(explanation: Explanation) -> dict[str, bool]:
+def winning_steps(explanation: Explanation) -> dict[str, bool]:
     return {f"{step.scenario}/{step.step}": step.wins for step in explanation.steps}
 
 
-async def test_the_bytes_are_those_that_the_call_gets_next() -> None:
-    playing = Playing(scenario("s", says("Hi {{ request.model }}!")))
-    await playing.ask(chat(headers=SESSION))
+async def test_explained_bytes_are_those_of_the_next_answer() -> None:
+    harness = Harness(scenario("s", text_step("Hi {{ request.model }}!")))
+    await harness.ask(chat(headers=SESSION))
     for stream in (False, True):
         call = chat(headers=SESSION, stream=stream)
-        explanation = await explained(playing, call)
+        explanation = await explain_call(harness, call)
         assert explanation.streamed and explanation.whole
-        either = explanation.streamed if stream else explanation.whole
-        _, _, body = await playing.ask(call)
-        assert body == explanation.reply.body == either.body
+        expected_form = explanation.streamed if stream else explanation.whole
+        _, _, body = await harness.ask(call)
+        assert body == explanation.reply.body == expected_form.body
 
 
-async def test_nothing_moves() -> None:
+async def test_explaining_changes_no_state() -> None:
     step = {
         "produce": {"text": "once"},
         "failures": {"times": 1},
         "side_effects": {"counter": "c", "assert": [{"model": "no"}]},
     }
-    playing = Playing(scenario("s", step))
-    before = await playing.state.read("s")
-    first = await explained(playing, chat(headers=SESSION))
+    harness = Harness(scenario("s", step))
+    before = await harness.state.read("s")
+    first = await explain_call(harness, chat(headers=SESSION))
     assert first.reply.status == 500 and first.decision and first.decision.kind == "failure"
-    await explained(playing, chat(headers=SESSION, temperature=1))
-    assert await playing.state.read("s") == before
-    assert playing.journal == []
+    await explain_call(harness, chat(headers=SESSION, temperature=1))
+    assert await harness.state.read("s") == before
+    assert harness.journal == []
 
 
-async def test_failures_are_over_as_soon_as_they_were_counted() -> None:
-    playing = Playing(scenario("s", says("fine", failures={"times": 1})))
-    await playing.ask(chat(headers=SESSION))
-    assert (await explained(playing, chat(headers=SESSION))).reply.status == 200
+async def test_step_succeeds_after_its_counted_failures() -> None:
+    harness = Harness(scenario("s", text_step("fine", failures={"times": 1})))
+    await harness.ask(chat(headers=SESSION))
+    assert (await explain_call(harness, chat(headers=SESSION))).reply.status == 200
 
 
-async def test_a_served_step_does_not_win_again_and_says_so() -> None:
-    playing = Playing(scenario("s", {"produce": {"text": "once"}}, says("again")))
-    assert told(await explained(playing, chat(headers=SESSION))) == {"s/1": True, "s/2": False}
-    await playing.ask(chat(headers=SESSION))
-    explanation = await explained(playing, chat(headers=SESSION))
-    assert told(explanation) == {"s/1": False, "s/2": True}
+async def test_served_step_does_not_win_again_and_has_the_failed_condition() -> None:
+    harness = Harness(scenario("s", {"produce": {"text": "once"}}, text_step("again")))
+    assert winning_steps(await explain_call(harness, chat(headers=SESSION))) == {
+        "s/1": True,
+        "s/2": False,
+    }
+    await harness.ask(chat(headers=SESSION))
+    explanation = await explain_call(harness, chat(headers=SESSION))
+    assert winning_steps(explanation) == {"s/1": False, "s/2": True}
     (consume,) = explanation.steps[0].conditions
     assert (consume.field, consume.actual, consume.ok) == ("consume", "served", False)
 
 
-async def test_every_condition_is_told_with_what_it_wanted_and_got() -> None:
+async def test_each_condition_has_its_expected_and_actual_value() -> None:
     match = {"model": "other", "messages": [{"contains": "Hello"}]}
-    playing = Playing(scenario("near", says("no", match=match)), scenario("far", says("yes")))
-    explanation = await explained(playing, chat(headers=SESSION))
+    harness = Harness(
+        scenario("near", text_step("no", match=match)), scenario("far", text_step("yes"))
+    )
+    explanation = await explain_call(harness, chat(headers=SESSION))
     near = next(step for step in explanation.steps if step.scenario == "near")
     fields = {condition.field: condition.ok for condition in near.conditions}
     assert fields == {"match.model": False, "match.messages[0]": True}
     assert near.conditions[0].actual == '"gpt-4o"'
 
 
-async def test_a_step_chosen_by_id_tells_of_the_name() -> None:
+async def test_step_chosen_by_id_has_a_condition_on_the_name() -> None:
     step = {"turn": 1, "produce": {"text": "first"}}
-    playing = Playing(scenario("by id", step, select="first_user_message"))
-    explanation = await explained(playing, chat("Hello", headers=SESSION))
+    harness = Harness(scenario("by id", step, select="first_user_message"))
+    explanation = await explain_call(harness, chat("Hello", headers=SESSION))
     select, turn = explanation.steps[0].conditions
     assert (select.expected, select.actual, select.ok) == ("by id", "Hello", False)
     assert (turn.field, turn.ok) == ("turn", True)
     assert explanation.reply.status == 404
-    assert told(await explained(playing, chat("by id", headers=SESSION))) == {"by id/1": True}
+    assert winning_steps(await explain_call(harness, chat("by id", headers=SESSION))) == {
+        "by id/1": True
+    }
 
 
-def kept_from(explanation: Explanation) -> dict[str, list[tuple[str, str]]]:
-    """Of each step that does not answer, the conditions that do not hold, with what they got."""
+def failed_conditions_of(explanation: Explanation) -> dict[str, list[tuple[str, str]]]:
+    """Return the failed conditions of each other step with their actual values."""
     return {
         f"{step.scenario}/{step.step}": [(c.field, c.actual) for c in step.conditions if not c.ok]
         for step in explanation.steps
@@ -95,18 +102,20 @@ def kept_from(explanation: Explanation) -> dict[str, list[tuple[str, str]]]:
 
 
 RIVALS = [
-    scenario("urgent", says("used", consume=True), says("win"), says("third"), priority=5),
-    scenario("common", says("x", match={"messages": [{"contains": "Hello"}]})),
-    scenario("vague", says("x"), priority=5),
-    scenario("openai", says("x", match={"provider": "openai"}), priority=-5),
+    scenario(
+        "urgent", text_step("used", consume=True), text_step("win"), text_step("third"), priority=5
+    ),
+    scenario("common", text_step("x", match={"messages": [{"contains": "Hello"}]})),
+    scenario("vague", text_step("x"), priority=5),
+    scenario("openai", text_step("x", match={"provider": "openai"}), priority=-5),
 ]
 
 
-async def test_explain_says_why_a_matching_step_does_not_answer() -> None:
-    playing = Playing(*RIVALS)
-    await playing.ask(chat(headers=SESSION))
-    explanation = await explained(playing, chat(headers=SESSION))
-    assert kept_from(explanation) == {
+async def test_explanation_shows_why_a_matching_step_does_not_answer() -> None:
+    harness = Harness(*RIVALS)
+    await harness.ask(chat(headers=SESSION))
+    explanation = await explain_call(harness, chat(headers=SESSION))
+    assert failed_conditions_of(explanation) == {
         "urgent/1": [("consume", "served")],
         "urgent/3": [("order", "step “2” is that step")],
         "common/1": [("priority", "step “2” of “urgent” of priority 5")],
@@ -115,12 +124,12 @@ async def test_explain_says_why_a_matching_step_does_not_answer() -> None:
     }
 
 
-async def test_a_more_particular_offer_is_told() -> None:
-    playing = Playing(
-        scenario("a", says("x"), says("y", match={"model": "gpt-4o"})),
-        scenario("b", says("x", match={"provider": "openai"})),
+async def test_explanation_shows_a_more_particular_step() -> None:
+    harness = Harness(
+        scenario("a", text_step("x"), text_step("y", match={"model": "gpt-4o"})),
+        scenario("b", text_step("x", match={"provider": "openai"})),
     )
-    assert kept_from(await explained(playing, chat())) == {
+    assert failed_conditions_of(await explain_call(harness, chat())) == {
         "a/1": [("particularity", "step “1” of “b”, which holds nothing but provider or path")],
         "a/2": [("order", "step “1” is that step")],
     }
@@ -138,7 +147,7 @@ EMBEDDINGS = Call(
 
 
 @pytest.mark.parametrize(
-    ("call", "kept"),
+    ("call", "failed_conditions"),
     [
         (chat("by id"), {"match/1": [("select", "“by id”, asked for by id")]}),
         (
@@ -180,68 +189,75 @@ EMBEDDINGS = Call(
         ),
     ],
 )
-async def test_the_way_that_a_request_takes_is_told(
-    call: Call, kept: dict[str, list[tuple[str, str]]]
+async def test_explanation_shows_why_other_steps_are_skipped(
+    call: Call, failed_conditions: dict[str, list[tuple[str, str]]]
 ) -> None:
-    explanation = await explained(Playing(BY_ID, scenario("match", says("x"))), call)
-    assert kept_from(explanation) == kept
+    explanation = await explain_call(Harness(BY_ID, scenario("match", text_step("x"))), call)
+    assert failed_conditions_of(explanation) == failed_conditions
     for step in explanation.steps:
         assert step.wins is all(condition.ok for condition in step.conditions)
 
 
 async def test_a_step_that_names_a_helpers_path_answers_it() -> None:
-    named = says("x", match={"path": "/v1/embeddings"}, produce={"raw": {"body": "{}"}})
-    playing = Playing(scenario("a", says("x"), named, named), scenario("b", named))
-    explanation = await explained(playing, EMBEDDINGS)
-    assert told(explanation) == {"a/1": False, "a/2": True, "a/3": False, "b/1": False}
-    assert kept_from(explanation)["a/3"] == [("order", "step “2” is that step")]
-    assert [field for field, _ in kept_from(explanation)["b/1"]] == ["name"]
+    embeddings_step = text_step(
+        "x", match={"path": "/v1/embeddings"}, produce={"raw": {"body": "{}"}}
+    )
+    harness = Harness(
+        scenario("a", text_step("x"), embeddings_step, embeddings_step),
+        scenario("b", embeddings_step),
+    )
+    explanation = await explain_call(harness, EMBEDDINGS)
+    assert winning_steps(explanation) == {"a/1": False, "a/2": True, "a/3": False, "b/1": False}
+    assert failed_conditions_of(explanation)["a/3"] == [("order", "step “2” is that step")]
+    assert [field for field, _ in failed_conditions_of(explanation)["b/1"]] == ["name"]
 
 
 @pytest.mark.parametrize("produce", [{"text": "Hi"}, {"generate": {"kind": "auto"}}])
 async def test_step_whose_answer_its_endpoint_cannot_send_is_named(produce: Any) -> None:
-    step = says("x", name="vectors", match={"path": "/v1/embeddings"}, produce=produce)
-    playing = Playing(scenario("s", step))
-    explanation = await explained(playing, EMBEDDINGS)
-    status, _, body = await playing.ask(EMBEDDINGS)
+    step = text_step("x", name="vectors", match={"path": "/v1/embeddings"}, produce=produce)
+    harness = Harness(scenario("s", step))
+    explanation = await explain_call(harness, EMBEDDINGS)
+    status, _, body = await harness.ask(EMBEDDINGS)
     assert (status, body) == (500, explanation.reply.body)
     assert json.loads(body)["error"]["message"] == (
         "Step “vectors” of scenario “s” answers this request with a message, which POST "
         "/v1/embeddings cannot send. Give the step a `raw` answer."
     )
-    assert told(explanation) == {"s/vectors": True}
+    assert winning_steps(explanation) == {"s/vectors": True}
 
 
-async def test_failures_that_are_counted_stay_so_under_another_name_of_the_step() -> None:
+async def test_counted_failures_remain_after_the_step_is_renamed() -> None:
     failures = {"times": 1, "fault": {"kind": "rate_limit"}}
-    playing = Playing(scenario("s", says("x", name="one", failures=failures)))
-    assert (await playing.ask(chat()))[0] == 429
-    renamed = Documents(scenario("s", says("x", name="two", failures=failures)))
-    state = StateSnapshot(await playing.state.read(key_session(KEY)), (0, {}), {})
-    explanation = await explain(chat(), catalog=renamed, state=state, options=playing.options)
+    harness = Harness(scenario("s", text_step("x", name="one", failures=failures)))
+    assert (await harness.ask(chat()))[0] == 429
+    renamed_catalog = DocumentCatalog(scenario("s", text_step("x", name="two", failures=failures)))
+    state = StateSnapshot(await harness.state.read(key_session(KEY)), (0, {}), {})
+    explanation = await explain(
+        chat(), catalog=renamed_catalog, state=state, options=harness.options
+    )
     assert explanation.reply.status == 200
 
 
-async def test_a_refused_call_gets_its_refusal() -> None:
-    playing = Playing(scenario("s", says("Hi!")))
-    explanation = await explained(playing, Call("POST", "/v1/chat/completions", {}, {}, b"{}"))
+async def test_refused_call_is_explained_by_its_error() -> None:
+    harness = Harness(scenario("s", text_step("Hi!")))
+    explanation = await explain_call(harness, Call("POST", "/v1/chat/completions", {}, {}, b"{}"))
     assert explanation.reply.status == 401
     assert (explanation.decision, explanation.whole, explanation.steps) == (None, None, ())
 
 
 async def test_a_computed_answer_is_explained_too() -> None:
     call = Call("GET", "/v1/models", {}, {"authorization": "Bearer k"}, b"")
-    explanation = await explained(Playing(), call)
+    explanation = await explain_call(Harness(), call)
     assert json.loads(explanation.reply.body)["object"] == "list"
     assert explanation.decision is None
 
 
-async def test_only_so_many_steps_are_explained() -> None:
-    playing = Playing(scenario("s", *[says(str(i)) for i in range(5)]))
-    assert len((await explained(playing, chat(), most=3)).steps) == 3
+async def test_number_of_explained_steps_is_limited() -> None:
+    harness = Harness(scenario("s", *[text_step(str(i)) for i in range(5)]))
+    assert len((await explain_call(harness, chat(), most=3)).steps) == 3
 
 
 async def test_a_sessions_own_scenarios_are_explained() -> None:
-    playing = Playing()
-    await put_scenario(playing.state, "s", "own", scenario("own", says("mine")))
-    assert told(await explained(playing, chat(headers=SESSION))) == {"own/1": True}
+    harness = Harness()
+    await put_scenario(harness.state, "s", "own", scenario("own", text_step("mine")))
+    assert winning_steps(await explain_call(harness, chat(headers=SESSION))) == {"own/1": True}

@@ -1,4 +1,4 @@
-"""Whatever the bytes: an answer in an envelope, never a failure of ours."""
+"""Random requests get an answer or an error in the provider's envelope, never an internal error."""
 
 import asyncio
 import json
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target
 from tests.serving.dialects import DIALECTS
-from tests.serving.pipelines import Playing, says, scenario
+from tests.serving.pipelines import Harness, scenario, text_step
 from tests.wire.envelopes import envelope_complaint
 
-playing = Playing(
-    scenario("any", says("Hi {{ request.last_user_text }}!")), max_text_bytes=10_000_000
+harness = Harness(
+    scenario("any", text_step("Hi {{ request.last_user_text }}!")), max_text_bytes=10_000_000
 )
 
-odd = st.recursive(
+odd_values = st.recursive(
     st.one_of(
         st.none(),
         st.booleans(),
@@ -57,31 +57,31 @@ EVERY_WIRE = pytest.mark.parametrize(
 
 
 async def assert_answered(call: Call) -> None:
-    target, before = find_target(call), len(playing.journal)
-    status, headers, body = await playing.ask(call)
+    target, entries_before = find_target(call), len(harness.journal)
+    status, headers, body = await harness.ask(call)
     assert status < 500, body
-    assert len(playing.journal) == before + 1
+    assert len(harness.journal) == entries_before + 1
     if status >= 400:
         error = json.loads(body)
         if target is None:
             # A path that looks like a provider's gets the provider's envelope.
             error.pop("message", None)
         providers = [target.wire.provider] if target else PROVIDERS
-        assert "" in {envelope_complaint(one, error) for one in providers}, body
+        assert "" in {envelope_complaint(provider, error) for provider in providers}, body
         assert headers["content-length"] == str(len(body))
 
 
 @EVERY_WIRE
 @given(body=st.binary(max_size=200))
-def test_bytes_of_any_kind(call: Call, body: bytes) -> None:
-    asyncio.run(assert_answered(_with(call, body=body)))
+def test_random_bytes_are_answered(call: Call, body: bytes) -> None:
+    asyncio.run(assert_answered(_with_body(call, body=body)))
 
 
 @EVERY_WIRE
-@given(change=st.dictionaries(st.sampled_from(FIELDS), odd, min_size=1, max_size=4))
-def test_fields_of_any_kind(call: Call, change: dict[str, Any]) -> None:
+@given(change=st.dictionaries(st.sampled_from(FIELDS), odd_values, min_size=1, max_size=4))
+def test_random_fields_are_answered(call: Call, change: dict[str, Any]) -> None:
     body = json.dumps({**json.loads(call.body), **change}).encode()
-    asyncio.run(assert_answered(_with(call, body=body)))
+    asyncio.run(assert_answered(_with_body(call, body=body)))
 
 
 @given(
@@ -98,14 +98,16 @@ def test_fields_of_any_kind(call: Call, change: dict[str, Any]) -> None:
         st.text(max_size=20),
     ),
 )
-def test_calls_of_any_kind(method: str, path: str, headers: dict[str, str]) -> None:
+def test_random_methods_paths_and_headers_are_answered(
+    method: str, path: str, headers: dict[str, str]
+) -> None:
     call = Call(method, path, {}, headers, b"")
     if method == "HEAD":
-        status, _, body = asyncio.run(playing.ask(call))
+        status, _, body = asyncio.run(harness.ask(call))
         assert status < 500 and body == b""
     else:
         asyncio.run(assert_answered(call))
 
 
-def _with(call: Call, *, body: bytes) -> Call:
+def _with_body(call: Call, *, body: bytes) -> Call:
     return Call(call.method, call.path, call.query, call.headers, body)

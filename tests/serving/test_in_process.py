@@ -1,4 +1,4 @@
-"""The public transports answer in a plain process that knows nothing of Django."""
+"""The public transports answer in a plain process that does not set up Django."""
 
 import os
 import subprocess
@@ -11,19 +11,19 @@ from mockllm import SyncMockTransport
 
 http = httpx2.Client(transport=SyncMockTransport(SCENARIO))
 client = openai.OpenAI(api_key="k", http_client=http)
-asked = [{"role": "user", "content": ASKED}]
-print(client.chat.completions.create(model="gpt-4o", messages=asked).choices[0].message.content)
+messages = [{"role": "user", "content": TEXT}]
+print(client.chat.completions.create(model="gpt-4o", messages=messages).choices[0].message.content)
 """
 ASYNC = """
 import asyncio, anthropic, httpx2
 from mockllm import MockTransport
 
 async def main():
-    # Made while the loop runs, where Django uses no database.
+    # Created while the loop runs, where Django refuses database access.
     http = httpx2.AsyncClient(transport=MockTransport(SCENARIO))
     client = anthropic.AsyncAnthropic(api_key="k", http_client=http)
-    asked = [{"role": "user", "content": ASKED}]
-    answer = await client.messages.create(model="m", max_tokens=50, messages=asked)
+    messages = [{"role": "user", "content": TEXT}]
+    answer = await client.messages.create(model="m", max_tokens=50, messages=messages)
     print(answer.content[0].text)
 
 asyncio.run(main())
@@ -40,10 +40,10 @@ SCENARIO = {
 }
 
 
-def printed(program: str, folder: Path, *, scenario: object = (), asked: str = "hello") -> str:
-    """What a program prints that runs in an empty folder with an empty environment."""
-    names = f"SCENARIO, ASKED = {scenario!r}, {asked!r}\n"
-    done = subprocess.run(
+def run_program(program: str, folder: Path, *, scenario: object = (), text: str = "hello") -> str:
+    """Run a program in an empty folder and environment; return its output."""
+    names = f"SCENARIO, TEXT = {scenario!r}, {text!r}\n"
+    process = subprocess.run(
         [sys.executable, "-c", names + program],
         cwd=folder,
         env={"PATH": os.environ["PATH"]},
@@ -52,20 +52,20 @@ def printed(program: str, folder: Path, *, scenario: object = (), asked: str = "
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 def test_sync_client_is_answered_from_its_scenario(tmp_path: Path) -> None:
-    assert printed(SYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
+    assert run_program(SYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
 
 
 def test_async_client_is_answered_from_its_scenario(tmp_path: Path) -> None:
-    assert printed(ASYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
+    assert run_program(ASYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
 
 
 def test_client_without_a_scenario_is_answered_by_test_mode(tmp_path: Path) -> None:
-    text = printed(SYNC, tmp_path, asked="Hello")
+    text = run_program(SYNC, tmp_path, text="Hello")
     # Lorem of 29 words, then the message itself (requirement 000).
     assert len(text.split()) == 29 + 1 and text.endswith("Hello")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Inside a Django TestCase every door sees the rows of the test's own transaction."""
+"""Inside a Django TestCase every transport sees the rows of the test's transaction."""
 
 import json
 import sys
@@ -21,16 +21,16 @@ from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
 from scenarios_app.store.documents import load
-from tests.serving.pipelines import chat, says, scenario
+from tests.serving.pipelines import chat, scenario, text_step
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 
 
 class InTestCase(TestCase):
     def store(self, text: str) -> None:
-        load(load_documents(scenario("own rows", says(text))))
+        load(load_documents(scenario("own rows", text_step(text))))
 
-    def asked_by_client(self) -> str:
+    def ask_test_client(self) -> str:
         call = chat()
         headers = dict(call.headers)
         answer = self.client.post(
@@ -39,7 +39,7 @@ class InTestCase(TestCase):
         assert answer.status_code == 200, answer.content
         return str(json.loads(answer.content)["choices"][0]["message"]["content"])
 
-    def asked_by_sdk(self) -> str | None:
+    def ask_sdk(self) -> str | None:
         http = httpx2.Client(transport=SyncMockTransport())
         with openai.OpenAI(
             base_url="http://mock/v1", api_key="k", http_client=http, max_retries=0
@@ -49,17 +49,17 @@ class InTestCase(TestCase):
 
     def test_the_test_client_and_the_transport_see_what_was_just_saved(self) -> None:
         self.store("first")
-        assert self.asked_by_client() == self.asked_by_sdk() == "first"
+        assert self.ask_test_client() == self.ask_sdk() == "first"
         self.store("second")
-        assert self.asked_by_client() == self.asked_by_sdk() == "second"
+        assert self.ask_test_client() == self.ask_sdk() == "second"
 
-    def test_the_journal_is_the_tests_own_too(self) -> None:
+    def test_journal_rows_are_in_the_transaction(self) -> None:
         self.store("journalled")
-        self.asked_by_sdk()
+        self.ask_sdk()
         assert journal.flush()
         assert ServedRequest.objects.filter(scenario="own rows").count() == 1
 
-    def test_nothing_of_another_test_is_here(self) -> None:
+    def test_rows_of_other_tests_are_not_visible(self) -> None:
         assert not Scenario.objects.exists()
         call = chat()
         headers = dict(call.headers)
@@ -68,7 +68,7 @@ class InTestCase(TestCase):
         )
         assert answer.status_code == 404
 
-    async def test_an_async_test_sees_them_too(self) -> None:
+    async def test_async_test_sees_its_rows(self) -> None:
         await sync_to_async(self.store)("async")
         http = httpx2.AsyncClient(transport=MockTransport())
         async with openai.AsyncOpenAI(
@@ -82,7 +82,7 @@ CHAT = {"client_id": "c", "message": "Hello", "conversation_id": None, "profile"
 
 
 class ChatInTestCase(TestCase):
-    def test_chat_fails_at_once_and_names_the_transaction(self) -> None:
+    def test_chat_fails_immediately_and_names_the_transaction(self) -> None:
         started = time.monotonic()
         answer = self.client.post(
             "/api/get_chat_response_stream", CHAT, content_type="application/json"
@@ -92,9 +92,9 @@ class ChatInTestCase(TestCase):
         assert answer.status_code == 503
         assert "transaction=True" in answer.json()["message"]
 
-    def test_conversation_can_be_made_by_the_sync_client(self) -> None:
-        given = {"client_id": "c", "title": "Mine"}
-        answer = self.client.post("/api/new_conversation", given, content_type="application/json")
+    def test_conversation_can_be_created_by_the_sync_client(self) -> None:
+        body = {"client_id": "c", "title": "Mine"}
+        answer = self.client.post("/api/new_conversation", body, content_type="application/json")
         assert answer.status_code == 200
 
 
@@ -107,7 +107,7 @@ class ChatInTestCase(TestCase):
         ("/control/reset", {"session": "a"}),
     ],
 )
-async def test_async_request_in_a_transaction_fails_at_once(
+async def test_async_request_in_a_transaction_fails_immediately(
     async_client: AsyncClient, path: str, body: Any
 ) -> None:
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Long answers are made while they are sent: the same bytes, in pieces, and no more than asked."""
+"""Long answers are encoded while they are sent, in pieces, with the same bytes."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -19,7 +19,7 @@ from scenarios_app.serving.reply import (
     whole_reply,
 )
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, claude, gemini, says, scenario
+from tests.serving.pipelines import Harness, chat, claude, gemini, scenario, text_step
 from tests.serving.test_player import FakeClock
 
 LONG = "word, " * (MAX_PREPARED_CHARS // 3)
@@ -54,19 +54,19 @@ CALLS: dict[str, Callable[[], Call]] = {
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: str(fault and fault["kind"]))
 @pytest.mark.parametrize("pacing", PACINGS, ids=["unpaced", "words", "jitter"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_they_are_the_bytes_and_times_of_answers_made_beforehand(
+async def test_long_answer_has_the_bytes_and_times_of_a_prepared_one(
     monkeypatch: pytest.MonkeyPatch,
     call: Callable[[], Call],
     pacing: dict[str, float],
     fault: dict[str, object] | None,
 ) -> None:
-    produced = {"text": LONG, "pacing": pacing, **({"fault": fault} if fault else {})}
-    document = scenario("one", {"consume": False, "produce": produced})
-    made = []
-    for longest in (MAX_PREPARED_CHARS, 10**9):
-        monkeypatch.setattr(plans, "MAX_PREPARED_CHARS", longest)
-        made.append((await Playing(document).pipeline.answer(call())).reply)
-    long, short = made
+    produce = {"text": LONG, "pacing": pacing, **({"fault": fault} if fault else {})}
+    document = scenario("one", {"consume": False, "produce": produce})
+    replies = []
+    for max_chars in (MAX_PREPARED_CHARS, 10**9):
+        monkeypatch.setattr(plans, "MAX_PREPARED_CHARS", max_chars)
+        replies.append((await Harness(document).pipeline.answer(call())).reply)
+    long, short = replies
     assert isinstance(long.frames, LongFrames) and isinstance(short.frames, tuple)
     assert list(merged(long.frames)) == list(merged(short.frames))
     assert (long.status, long.cut, long.seconds) == (short.status, short.cut, short.seconds)
@@ -75,7 +75,7 @@ async def test_they_are_the_bytes_and_times_of_answers_made_beforehand(
 
 
 def merged(frames: LongFrames | tuple[Frame, ...]) -> Iterator[tuple[float, bytes]]:
-    """What is due at the same time in one piece."""
+    """Yield the joined data of each due time."""
     due, pieces = 0.0, b""
     for frame in frames:
         if frame.at != due:
@@ -85,33 +85,33 @@ def merged(frames: LongFrames | tuple[Frame, ...]) -> Iterator[tuple[float, byte
     yield due, pieces
 
 
-async def test_a_client_that_reads_little_has_little_made_for_it(
+async def test_slow_reader_gets_little_encoded_ahead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = 0
+    encoded_bytes = 0
     encode = respond_module.encode_frames
 
-    def counted(*given: object, **named: object) -> Iterator[Frame]:
-        nonlocal made
-        for frame in encode(*given, **named):  # type: ignore[arg-type]
-            made += len(frame.data)
+    def count_bytes(*arguments: object, **options: object) -> Iterator[Frame]:
+        nonlocal encoded_bytes
+        for frame in encode(*arguments, **options):  # type: ignore[arg-type]
+            encoded_bytes += len(frame.data)
             yield frame
 
-    monkeypatch.setattr(respond_module, "encode_frames", counted)
-    answer = await Playing(scenario("one", says(LONG * 20))).pipeline.answer(chat(stream=True))
+    monkeypatch.setattr(respond_module, "encode_frames", count_bytes)
+    answer = await Harness(scenario("one", text_step(LONG * 20))).pipeline.answer(chat(stream=True))
     pieces = answer.pieces()
-    taken = [await anext(pieces) for _ in range(3)]
-    assert max(map(len, taken)) < 2 * PIECE_BYTES
-    assert sum(map(len, taken)) <= made < sum(map(len, taken)) + 2 * PIECE_BYTES
+    received = [await anext(pieces) for _ in range(3)]
+    assert max(map(len, received)) < 2 * PIECE_BYTES
+    assert sum(map(len, received)) <= encoded_bytes < sum(map(len, received)) + 2 * PIECE_BYTES
     await pieces.aclose()
     # The journal renders the sent part again, and stores its beginning.
-    assert made < 2 * sum(map(len, taken)) + 4 * PIECE_BYTES
+    assert encoded_bytes < 2 * sum(map(len, received)) + 4 * PIECE_BYTES
 
 
-async def test_others_have_their_turn_between_pieces() -> None:
+async def test_event_loop_runs_others_between_pieces() -> None:
     clock = FakeClock()
     reply = (
-        await Playing(scenario("one", says(LONG * 5))).pipeline.answer(chat(stream=True))
+        await Harness(scenario("one", text_step(LONG * 5))).pipeline.answer(chat(stream=True))
     ).reply
     player = Player(reply, clock(), drain_at=never, max_seconds=600)
     pieces = [piece async for piece in play(player, clock=clock, sleep=clock.sleep)]
@@ -119,26 +119,26 @@ async def test_others_have_their_turn_between_pieces() -> None:
     assert clock.slept == [0] * (len(pieces) - 1)
 
 
-async def test_one_that_ends_early_says_how_many_events_went_before() -> None:
-    reply = (await Playing(scenario("one", says(LONG * 5))).pipeline.answer(responses())).reply
-    clock, taken = FakeClock(), []
+async def test_error_of_a_stream_that_ends_early_counts_its_events() -> None:
+    reply = (await Harness(scenario("one", text_step(LONG * 5))).pipeline.answer(responses())).reply
+    clock, received = FakeClock(), []
     player = Player(reply, clock(), drain_at=never, max_seconds=1)
     async for piece in play(player, clock=clock, sleep=clock.sleep):
-        taken.append(piece)
+        received.append(piece)
         clock.now += 0.4
-    sent = b"".join(taken[:-1]).count(b"\n\n")
-    assert 0 < sent < reply.body.count(b"\n\n")
+    event_count = b"".join(received[:-1]).count(b"\n\n")
+    assert 0 < event_count < reply.body.count(b"\n\n")
     message = "The stream was ended: it may last 1 seconds."
-    assert taken[-1] == reply.error_frame(sent, ErrorAnswer(504, message))
-    assert f'"sequence_number":{sent}'.encode() in taken[-1]
+    assert received[-1] == reply.error_frame(event_count, ErrorAnswer(504, message))
+    assert f'"sequence_number":{event_count}'.encode() in received[-1]
 
 
-async def test_a_long_stream_can_be_asked_for_again() -> None:
-    playing = Playing(scenario("one", says(LONG * 3)))
-    _, _, body = await playing.ask(responses())
+async def test_long_stream_can_be_fetched_again() -> None:
+    harness = Harness(scenario("one", text_step(LONG * 3)))
+    _, _, body = await harness.ask(responses())
     name = body.partition(b'"id":"')[2].partition(b'"')[0].decode()
-    again = Call("GET", f"/v1/responses/{name}", {"stream": "true"}, responses().headers, b"")
-    assert (await playing.ask(again))[2] == body
+    fetch_call = Call("GET", f"/v1/responses/{name}", {"stream": "true"}, responses().headers, b"")
+    assert (await harness.ask(fetch_call))[2] == body
 
 
 def test_a_large_body_leaves_in_pieces() -> None:

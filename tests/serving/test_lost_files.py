@@ -1,4 +1,4 @@
-"""A file that a client did not wait for is closed, and not left to the garbage collector."""
+"""The file of a response is closed if its client has left, without the garbage collector."""
 
 import asyncio
 import io
@@ -12,37 +12,37 @@ from django.http.response import HttpResponseBase
 from mockllm_site.kit.lost_streams import close_lost_files, close_lost_streams
 
 
-@pytest.mark.parametrize("found", [True, False])
-async def test_a_file_is_closed_whose_client_left_before_it_was_found(found: bool) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    answered, file = threading.Event(), io.BytesIO(b"a file")
+@pytest.mark.parametrize("is_file", [True, False])
+async def test_file_is_closed_if_its_client_left_before_the_response(is_file: bool) -> None:
+    view_started, may_continue = threading.Event(), threading.Event()
+    view_finished, file = threading.Event(), io.BytesIO(b"a file")
 
-    def give(request: HttpRequest) -> HttpResponseBase:
-        begun.set()
-        go_on.wait(30)
-        return FileResponse(file) if found else HttpResponse("none")
+    def view(request: HttpRequest) -> HttpResponseBase:
+        view_started.set()
+        may_continue.wait(30)
+        return FileResponse(file) if is_file else HttpResponse("none")
 
-    def look(request: HttpRequest) -> HttpResponseBase:
-        response = close_lost_files(give)(request)
-        answered.set()
+    def observed_view(request: HttpRequest) -> HttpResponseBase:
+        response = close_lost_files(view)(request)
+        view_finished.set()
         return response
 
-    asked = asyncio.ensure_future(
-        close_lost_streams(sync_to_async(look, thread_sensitive=False))(HttpRequest())
+    request_task = asyncio.ensure_future(
+        close_lost_streams(sync_to_async(observed_view, thread_sensitive=False))(HttpRequest())
     )
-    await asyncio.to_thread(begun.wait, 30)
-    asked.cancel()
+    await asyncio.to_thread(view_started.wait, 30)
+    request_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
-    go_on.set()
-    await asyncio.to_thread(answered.wait, 30)
-    assert file.closed is found
+        await request_task
+    may_continue.set()
+    await asyncio.to_thread(view_finished.wait, 30)
+    assert file.closed is is_file
 
 
 async def test_the_file_of_a_client_that_waits_stays_open() -> None:
     file = io.BytesIO(b"a file")
-    given = sync_to_async(close_lost_files(lambda request: FileResponse(file)))
-    response = await close_lost_streams(given)(HttpRequest())
+    view = sync_to_async(close_lost_files(lambda request: FileResponse(file)))
+    response = await close_lost_streams(view)(HttpRequest())
     assert not file.closed
     response.close()
     assert file.closed

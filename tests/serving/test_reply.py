@@ -1,4 +1,4 @@
-"""Replies hold the bytes that are sent, when they are due, and how the answer ends."""
+"""Replies hold the bytes to send, their times, and how the answer ends."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from scenarios_app.serving.reply import (
     stream_reply,
     whole_reply,
 )
-from tests.serving.acting import WIRE, FakeEncoder, texts
+from tests.serving.fakes import WIRE, FakeEncoder, split_events
 
 BODY = b"0123456789"
 
@@ -36,7 +36,7 @@ def stream(pacing: Pacing | None = None, fault: Fault | None = None, delay: floa
 
 
 def events(reply: Reply) -> list[str]:
-    return [text for piece in texts([f.data for f in reply.frames]) for text in piece]
+    return [event for frame in split_events([f.data for f in reply.frames]) for event in frame]
 
 
 def test_a_whole_answer_declares_its_type_and_length() -> None:
@@ -50,9 +50,9 @@ def test_a_whole_answer_declares_its_type_and_length() -> None:
     assert not reply.streaming
 
 
-def test_a_given_type_stays_and_a_given_length_does_not() -> None:
-    given = (("Content-Type", "text/plain"), ("Content-Length", "3"), ("Transfer-Encoding", "x"))
-    assert whole_reply(200, BODY, headers=given).headers == (
+def test_scripted_content_type_stays_and_scripted_length_does_not() -> None:
+    headers = (("Content-Type", "text/plain"), ("Content-Length", "3"), ("Transfer-Encoding", "x"))
+    assert whole_reply(200, BODY, headers=headers).headers == (
         ("content-type", "text/plain"),
         ("content-length", "10"),
     )
@@ -91,7 +91,7 @@ def test_an_unpaced_stream_is_one_frame() -> None:
 def test_a_paced_stream_has_a_frame_for_each_time() -> None:
     reply = stream(Pacing(first_ms=500, chunk_ms=1000, words_per_chunk=1))
     assert [frame.at for frame in reply.frames] == [0, 0.5, 1.5, 2.5, 3.5]
-    assert texts([frame.data for frame in reply.frames]) == [
+    assert split_events([frame.data for frame in reply.frames]) == [
         ["open"],
         ["a"],
         [" b"],
@@ -116,17 +116,17 @@ def test_a_fault_inside_ends_the_stream(kind: str, last: list[str], chunk_ms: in
     assert events(reply) == ["open", "a", " b", *last]
 
 
-def test_a_stall_only_puts_off_the_rest() -> None:
+def test_stall_delays_the_rest() -> None:
     reply = stream(fault=Fault("stall", after_chunks=2, hold_ms=7000))
     assert [frame.at for frame in reply.frames] == [0, 7]
-    assert texts([frame.data for frame in reply.frames]) == [
+    assert split_events([frame.data for frame in reply.frames]) == [
         ["open", "a", " b"],
         [" c", "stop", "close"],
     ]
     assert not reply.cut
 
 
-def test_times_without_bytes_are_no_frames() -> None:
+def test_time_without_bytes_makes_no_frame() -> None:
     class Quiet(FakeEncoder):
         def opening(self) -> bytes:
             return b""
@@ -142,10 +142,10 @@ def test_times_without_bytes_are_no_frames() -> None:
     assert [frame.at for frame in encode_frames(WIRE, Quiet(), timed)] == [1]
 
 
-def test_an_early_end_says_how_many_events_went_before() -> None:
+def test_error_frame_counts_the_events_before_it() -> None:
     reply = stream(Pacing(first_ms=1, chunk_ms=1000, words_per_chunk=2))
     error = ErrorAnswer(503, "bye")
-    assert [reply.error_frame(sent, error) for sent in (0, 1, 2, 5)] == [
+    assert [reply.error_frame(events_sent, error) for events_sent in (0, 1, 2, 5)] == [
         b"error 503 after 0: bye\n\n",
         b"error 503 after 1: bye\n\n",
         b"error 503 after 2: bye\n\n",
@@ -157,22 +157,22 @@ def test_a_whole_answer_has_no_early_end() -> None:
     assert whole_reply(200, BODY).error_frame(0, ErrorAnswer(503, "bye")) == b""
 
 
-def test_a_malformed_whole_answer() -> None:
+def test_malformed_whole_answer_has_the_malformed_body() -> None:
     reply = malformed_reply(WIRE, stream=False, headers=(("x-one", "1"),), delay=1)
     assert reply == whole_reply(200, b'{"broken', headers=(("x-one", "1"),), delay=1)
 
 
-def test_a_malformed_stream_is_one_event_nobody_can_read() -> None:
+def test_malformed_stream_is_one_unreadable_event() -> None:
     reply = malformed_reply(WIRE, stream=True, delay=1)
     assert reply.frames == (Frame(0, b'data: {"broken\n\n'),)
     assert ("content-type", "text/event-stream") in reply.headers
     assert (reply.status, reply.delay, reply.cut) == (200, 1, False)
 
 
-@pytest.mark.parametrize(("kind", "held"), [("timeout", 9.5), ("network_error", 2)])
-def test_silence_sends_nothing_and_cuts(kind: str, held: float) -> None:
+@pytest.mark.parametrize(("kind", "delay"), [("timeout", 9.5), ("network_error", 2)])
+def test_silent_reply_sends_nothing_and_cuts(kind: str, delay: float) -> None:
     reply = silent_reply(Fault(kind, hold_ms=7500), delay=2)
-    assert reply == Reply(200, delay=held, cut=True, started=False)
+    assert reply == Reply(200, delay=delay, cut=True, started=False)
 
 
 def test_a_disconnect_sends_half_of_the_length_it_declares() -> None:

@@ -1,61 +1,63 @@
-"""A session that has to leave in the middle of a request breaks nothing: the answer ends as it
-would have, and the next request of that name is the first of a session."""
+"""A session that is evicted during a request: its answer is completed, and the next request of that
+name starts a new session."""
 
 import json
 
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 
-ONCE = scenario("s", {"produce": {"text": "one two three"}}, says("Again."))
+DOCUMENT = scenario("s", {"produce": {"text": "one two three"}}, text_step("Again."))
 
 
-def asking(session: str, **fields: object) -> Call:
+def session_call(session: str, **fields: object) -> Call:
     return chat(headers={"x-mockllm-session": session}, **fields)
 
 
-async def said(playing: Playing, session: str) -> str:
-    _, _, body = await playing.ask(asking(session))
+async def fetch_text(harness: Harness, session: str) -> str:
+    _, _, body = await harness.ask(session_call(session))
     return str(json.loads(body)["choices"][0]["message"]["content"])
 
 
-async def test_a_stream_goes_on_whose_session_leaves() -> None:
-    playing = Playing(ONCE)
-    playing.state.most = 1
-    whole = await playing.ask(asking("a", stream=True))
-    await playing.state.reset(None)
-    answer = await playing.pipeline.answer(asking("a", stream=True))
+async def test_stream_of_an_evicted_session_is_completed() -> None:
+    harness = Harness(DOCUMENT)
+    harness.state.most = 1
+    whole_answer = await harness.ask(session_call("a", stream=True))
+    await harness.state.reset(None)
+    answer = await harness.pipeline.answer(session_call("a", stream=True))
     pieces = answer.pieces()
     first = await anext(pieces)
-    assert await said(playing, "b") == "one two three"
-    assert await playing.state.sessions() == ("b",)
+    assert await fetch_text(harness, "b") == "one two three"
+    assert await harness.state.sessions() == ("b",)
     rest = b"".join([piece async for piece in pieces])
-    assert first + rest == whole[2]
+    assert first + rest == whole_answer[2]
 
 
-async def test_a_step_is_chosen_whose_session_leaves_meanwhile() -> None:
-    """It has its number, and leaves before it consumes the step."""
-    playing = Playing(ONCE)
-    playing.state.most = 1
-    state, consume = playing.state, playing.state.consume
+async def test_step_is_chosen_for_a_session_evicted_meanwhile() -> None:
+    """The session is evicted between its arrival and the consumption of the step."""
+    harness = Harness(DOCUMENT)
+    harness.state.most = 1
+    state, consume = harness.state, harness.state.consume
 
-    async def later(session: str, *args: object) -> bool:
+    async def evict_then_consume(session: str, *args: object) -> bool:
         if session == "a":
             await state.arrive("b")
         return await consume(session, *args)  # type: ignore[arg-type]
 
-    state.consume = later  # type: ignore[method-assign]
-    assert await said(playing, "a") == "one two three"
+    state.consume = evict_then_consume  # type: ignore[method-assign]
+    assert await fetch_text(harness, "a") == "one two three"
     assert (await state.sessions(), state.evicted_count) == (("a",), 2)
-    assert await said(playing, "a") == "Again."
+    assert await fetch_text(harness, "a") == "Again."
 
 
-async def test_the_answers_that_it_had_kept_are_unknown() -> None:
-    playing = Playing(scenario("s", says("Hi.")))
-    playing.state.most = 1
+async def test_stored_responses_of_an_evicted_session_are_unknown() -> None:
+    harness = Harness(scenario("s", text_step("Hi.")))
+    harness.state.most = 1
     headers = {"authorization": "Bearer k", "x-mockllm-session": "a"}
-    made = Call("POST", "/v1/responses", {}, headers, b'{"model": "gpt-4o", "input": "Hello"}')
-    status, _, body = await playing.ask(made)
-    kept = Call("GET", f"/v1/responses/{json.loads(body)['id']}", {}, headers, b"")
-    assert (status, (await playing.ask(kept))[0]) == (200, 200)
-    await playing.ask(asking("b"))
-    assert (await playing.ask(kept))[0] == 404
+    create_call = Call(
+        "POST", "/v1/responses", {}, headers, b'{"model": "gpt-4o", "input": "Hello"}'
+    )
+    status, _, body = await harness.ask(create_call)
+    fetch_call = Call("GET", f"/v1/responses/{json.loads(body)['id']}", {}, headers, b"")
+    assert (status, (await harness.ask(fetch_call))[0]) == (200, 200)
+    await harness.ask(session_call("b"))
+    assert (await harness.ask(fetch_call))[0] == 404

@@ -1,4 +1,4 @@
-"""Large work keeps nobody waiting: it has a thread, or one turn of the event loop each."""
+"""Large work runs in a thread, and medium work takes one turn of the event loop each."""
 
 import asyncio
 import gc
@@ -21,31 +21,31 @@ from scenarios_app.serving.executor import (
     work_for,
 )
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import KEY, Playing, chat, says, scenario
+from tests.serving.pipelines import KEY, Harness, chat, scenario, text_step
 
 
 async def turns_of(work: Any, number: int) -> list[int]:
-    """In which turn of the event loop each of so many things is done."""
-    loop, turn, done = asyncio.get_running_loop(), 0, []
+    """Return the turns of the event loop in which `number` calls run."""
+    loop, turn, call_turns = asyncio.get_running_loop(), 0, []
 
     def count() -> None:
         nonlocal turn
         turn += 1
-        if len(done) < number:
+        if len(call_turns) < number:
             loop.call_soon(count)
 
     loop.call_soon(count)
-    await asyncio.gather(*(work(lambda: done.append(turn)) for _ in range(number)))
-    return done
+    await asyncio.gather(*(work(lambda: call_turns.append(turn)) for _ in range(number)))
+    return call_turns
 
 
 async def test_medium_work_is_done_once_in_a_turn() -> None:
-    done = await turns_of(run_cooperatively, 5)
-    assert len(set(done)) == 5
-    assert sorted(done) == done
+    turns = await turns_of(run_cooperatively, 5)
+    assert len(set(turns)) == 5
+    assert sorted(turns) == turns
 
 
-async def test_small_work_is_done_at_once() -> None:
+async def test_small_work_runs_in_the_same_turn() -> None:
     assert len(set(await turns_of(run_inline, 5))) == 1
 
 
@@ -55,7 +55,7 @@ async def test_failed_cooperative_call_frees_its_loop() -> None:
     assert await run_cooperatively(divmod, 7, 2) == (3, 1)
 
 
-async def test_large_work_is_done_in_another_thread_one_after_another() -> None:
+async def test_large_work_runs_sequentially_in_one_other_thread() -> None:
     threads = await asyncio.gather(*(run_in_thread(threading.current_thread) for _ in range(3)))
     assert len(set(threads)) == 1
     assert threads[0] is not threading.current_thread()
@@ -63,7 +63,7 @@ async def test_large_work_is_done_in_another_thread_one_after_another() -> None:
         await run_in_thread(lambda: 1 / 0)
 
 
-def test_a_forked_child_has_a_thread_of_its_own() -> None:
+def test_forked_child_has_its_own_thread() -> None:
     assert asyncio.run(run_in_thread(divmod, 7, 2)) == (3, 1)
     child = os.fork()
     if not child:
@@ -84,12 +84,12 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
         (0, MANY_TEXTS + 1, run_in_thread),
     ],
 )
-def test_how_work_is_done_is_a_matter_of_size(size: int, texts: int, work: object) -> None:
+def test_executor_is_chosen_by_size(size: int, texts: int, work: object) -> None:
     assert work_for(size=size, texts=texts) is work
 
 
-ECHO = scenario("echo", says("{{ request.last_user_text }}"))
-EMBEDDED = Call(
+ECHO = scenario("echo", text_step("{{ request.last_user_text }}"))
+MANY_EMBEDDINGS = Call(
     "POST",
     "/v1/embeddings",
     {},
@@ -99,7 +99,7 @@ EMBEDDED = Call(
 
 
 @pytest.mark.parametrize(
-    ("call", "stage", "beside"),
+    ("call", "stage", "in_thread"),
     [
         (chat("x" * LARGE_BYTES), "read", True),
         (chat("x" * LARGE_BYTES), "respond", True),
@@ -108,64 +108,66 @@ EMBEDDED = Call(
         (chat("x"), "respond", False),
     ],
 )
-async def test_large_requests_are_worked_on_beside_the_loop(
-    monkeypatch: pytest.MonkeyPatch, call: Call, stage: str, beside: bool
+async def test_large_requests_are_processed_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, call: Call, stage: str, in_thread: bool
 ) -> None:
     threads = []
-    done = getattr(pipelines, stage)
+    original = getattr(pipelines, stage)
 
-    def seen(*given: Any, **more: Any) -> Any:
+    def record_thread(*arguments: Any, **options: Any) -> Any:
         threads.append(threading.current_thread())
-        return done(*given, **more)
+        return original(*arguments, **options)
 
-    monkeypatch.setattr(pipelines, stage, seen)
-    status, _, _ = await Playing(ECHO).ask(call)
+    monkeypatch.setattr(pipelines, stage, record_thread)
+    status, _, _ = await Harness(ECHO).ask(call)
     assert status == 200
-    assert [thread is not threading.current_thread() for thread in threads] == [beside]
+    assert [thread is not threading.current_thread() for thread in threads] == [in_thread]
 
 
-async def test_many_texts_are_computed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_embeddings_of_many_texts_are_computed_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from scenarios_app.wire.openai import models
 
     threads = []
-    made = models.unit_vector
+    original = models.unit_vector
 
-    def seen(*given: Any) -> Any:
+    def record_thread(*arguments: Any) -> Any:
         threads.append(threading.current_thread())
-        return made(*given)
+        return original(*arguments)
 
-    monkeypatch.setattr(models, "unit_vector", seen)
-    status, _, body = await Playing().ask(EMBEDDED)
+    monkeypatch.setattr(models, "unit_vector", record_thread)
+    status, _, body = await Harness().ask(MANY_EMBEDDINGS)
     assert status == 200 and body.count(b'"embedding":[') == MANY_TEXTS + 1
     assert threads and threading.current_thread() not in threads
 
 
-async def test_an_unmatched_large_request_is_told_its_near_misses() -> None:
-    playing = Playing(scenario("one", says("Hi!", match={"messages": ["never"]})))
-    status, _, body = await playing.ask(chat("x" * LARGE_BYTES))
+async def test_unmatched_large_request_has_near_misses() -> None:
+    harness = Harness(scenario("one", text_step("Hi!", match={"messages": ["never"]})))
+    status, _, body = await harness.ask(chat("x" * LARGE_BYTES))
     assert status == 404
     assert "scenario “one”" in body.decode()
 
 
 async def test_the_journal_keeps_no_more_of_a_large_request_than_it_shows() -> None:
-    playing = Playing(ECHO, journal_body_bytes=100)
+    harness = Harness(ECHO, journal_body_bytes=100)
     call = chat("x" * LARGE_BYTES)
-    await playing.ask(call)
-    (entry,) = playing.journal
+    await harness.ask(call)
+    (entry,) = harness.journal
     assert (len(entry.request_body), entry.request_bytes) == (100, len(call.body))
     assert entry.model == "gpt-4o"
 
 
 async def test_error_in_place_of_a_large_answer_has_the_same_ids() -> None:
-    """The body that the ids are made of is given up once the answer stands."""
+    """The ids depend on the body, which is released once the answer is encoded."""
     fault = {"kind": "disconnect", "after_chunks": 1}
     ids = []
-    for most in (100, 10_000_000):
-        playing = Playing(
-            scenario("one", says("Hi!") | {"produce": {"text": "Hi!", "fault": fault}}),
-            journal_body_bytes=most,
+    for body_limit in (100, 10_000_000):
+        harness = Harness(
+            scenario("one", text_step("Hi!") | {"produce": {"text": "Hi!", "fault": fault}}),
+            journal_body_bytes=body_limit,
         )
-        answer = await playing.pipeline.answer(chat("x" * LARGE_BYTES, stream=True))
+        answer = await harness.pipeline.answer(chat("x" * LARGE_BYTES, stream=True))
         answer.replace_cut_with_error()
         assert answer.reply.status == 500
         ids.append(dict(answer.reply.headers)["x-request-id"])
@@ -176,12 +178,12 @@ async def test_error_in_place_of_a_large_answer_has_the_same_ids() -> None:
 @pytest.mark.parametrize(
     "body", [b'{"messages": [' + b"1," * 300_000 + b"1]}", b'{"messages": "' + b"x" * 300_000]
 )
-async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(body: bytes) -> None:
-    here, before = Playing(journal_body_bytes=100), sys.getrefcount(body)
+async def test_refused_body_is_freed_without_the_garbage_collector(body: bytes) -> None:
+    harness, before = Harness(journal_body_bytes=100), sys.getrefcount(body)
     gc.disable()
     try:
         call = Call("POST", "/v1/chat/completions", {}, {"authorization": "Bearer k"}, body)
-        status, _, _ = await here.ask(call)
+        status, _, _ = await harness.ask(call)
         del call
         # The thread releases its last work when it does the next.
         await run_in_thread(int)
@@ -203,13 +205,13 @@ async def test_echoed_body_is_freed_without_the_garbage_collector(
     produce: dict[str, Any], stream: bool
 ) -> None:
     step = {"consume": False, "produce": produce}
-    here = Playing(scenario("echo", step), journal_body_bytes=100)
+    harness = Harness(scenario("echo", step), journal_body_bytes=100)
     call = chat("x" * 300_000, stream=stream)
     body = call.body
     before = sys.getrefcount(body) - 1
     gc.disable()
     try:
-        status, _, _ = await here.ask(call)
+        status, _, _ = await harness.ask(call)
         del call
         # The thread releases its last work when it does the next.
         await run_in_thread(int)
@@ -221,11 +223,11 @@ async def test_echoed_body_is_freed_without_the_garbage_collector(
 
 async def test_long_stream_does_not_hold_more_of_its_request_than_the_journal() -> None:
     step = {"consume": False, "produce": {"text": "{{ request.last_user_text }}"}}
-    here = Playing(scenario("echo", step), journal_body_bytes=100)
+    harness = Harness(scenario("echo", step), journal_body_bytes=100)
     call = chat("x" * 300_000, stream=True)
     body = call.body
     before = sys.getrefcount(body) - 1
-    answer = await here.pipeline.answer(call)
+    answer = await harness.pipeline.answer(call)
     del call
     await run_in_thread(int)
     assert sys.getrefcount(body) == before

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chat_app.models import Message
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.producing.placeholders import fill_placeholders
-from tests.serving.pipelines import Playing, chat
+from tests.serving.pipelines import Harness, chat
 from tests.serving.reading import events_of
 from traces_app.models import ModelCall, Trace
 from traces_app.to_scenario import CannotReplay, RecordedRun, scenario_document
@@ -174,8 +174,8 @@ async def test_braces_in_a_call_are_literal(braces: str, template: str) -> None:
     arguments = template.format(braces)
     call = {"id": f"call_{braces}", "name": f"tool {braces}", "arguments": arguments}
     thinking = {"thinking": f"Hm, {braces}."}
-    playing = Playing(document_of(run_of(call_of([thinking, {"tool_call": call}]))))
-    status, _, body = await playing.ask(chat("hello"))
+    harness = Harness(document_of(run_of(call_of([thinking, {"tool_call": call}]))))
+    status, _, body = await harness.ask(chat("hello"))
     assert status == 200
     message = json.loads(body)["choices"][0]["message"]
     assert message["reasoning"] == f"Hm, {braces}."
@@ -196,6 +196,6 @@ async def test_braces_in_a_call_are_literal(braces: str, template: str) -> None:
 async def test_braces_in_an_error_are_literal(braces: str, code: str, parts: list[Any]) -> None:
     failure = {"code": code, "error": f"overloaded: {braces}"}
     failed_run = run_of(call_of(parts, code=code), status="failed", **failure)
-    _, _, body = await Playing(document_of(failed_run)).ask(chat("hello", stream=bool(parts)))
+    _, _, body = await Harness(document_of(failed_run)).ask(chat("hello", stream=bool(parts)))
     error_body = events_of(body)[-1] if parts else body
     assert json.loads(error_body)["error"]["message"] == failure["error"]

@@ -7,7 +7,7 @@ import pytest
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.verdict.reports import verdict_text
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Harness
 from tests.verdict.simulated_server import SimulatedServer
 
 KEY = {"authorization": "Bearer k"}
@@ -18,10 +18,10 @@ def calls(*methods: str, path: str, **headers: str) -> list[Call]:
 
 
 def outcomes(*sent: Call) -> list[tuple[int, str, str, bool]]:
-    playing = Playing()
+    harness = Harness()
     for call in sent:
-        asyncio.run(playing.ask(call))
-    return [(entry.status, entry.outcome, entry.way, entry.matched) for entry in playing.journal]
+        asyncio.run(harness.ask(call))
+    return [(entry.status, entry.outcome, entry.way, entry.matched) for entry in harness.journal]
 
 
 @pytest.mark.parametrize("path", ["/v1/threads", "/v1beta/files", "/groq/x", "/v2/chat"])
@@ -77,21 +77,21 @@ def test_unknown_model_or_dialect_is_not_unmatched() -> None:
 
 
 def test_refused_upgrade_is_unmatched_also_at_a_known_url() -> None:
-    playing = Playing()
+    harness = Harness()
     (call,) = calls("GET", path="/v1/models")
-    answer = playing.pipeline.refuse(call, ErrorAnswer(426, "Use HTTP."))
+    answer = harness.pipeline.refuse(call, ErrorAnswer(426, "Use HTTP."))
     answer.immediate_body()
     answer.finish()
-    (entry,) = playing.journal
+    (entry,) = harness.journal
     assert (entry.status, entry.outcome, entry.way) == (426, "unmatched", "url")
     assert entry.answered == "Use HTTP."
 
 
 def test_other_refusals_of_a_transport_are_not_unmatched() -> None:
-    playing = Playing()
+    harness = Harness()
     (call,) = calls("POST", path="/v1/none")
     for status in (413, 503):
-        answer = playing.pipeline.refuse(call, ErrorAnswer(status, "no"))
+        answer = harness.pipeline.refuse(call, ErrorAnswer(status, "no"))
         answer.immediate_body()
         answer.finish()
-    assert [entry.outcome for entry in playing.journal] == ["complete", "complete"]
+    assert [entry.outcome for entry in harness.journal] == ["complete", "complete"]

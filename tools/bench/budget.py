@@ -82,13 +82,13 @@ class Layers:
         from scenarios_app.serving.services import services
         from scenarios_app.serving.short_path import PlainAnswer
         from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
-        from tests.serving.pipelines import Playing
+        from tests.serving.pipelines import Harness
         from tools.bench.peers import document
 
         every = list(requests(80, traffic, stream=stream))
         self.data = cycle(every)
-        self.playing = Playing(document(), clock=None)
-        pipeline = self.pipeline = self.playing.pipeline
+        self.harness = Harness(document(), clock=None)
+        pipeline = self.pipeline = self.harness.pipeline
         self.services = services()
         # As in test mode: the journal keeps records in memory and writes none.
         journal.unread = True
@@ -116,7 +116,7 @@ class Layers:
         plain = [call for call in calls if path.answer(head_of_all, call)]
         call_after = cycle(plain).__next__
         parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
-        index = self.playing.catalog.index
+        index = self.harness.catalog.index
         self.records: list[PlainAnswer] = []
         given = [path.answer(head_of_all, call_after()) for _ in range(ROWS)]
         self.records = [answer for answer in given if answer is not None]

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.serving.processes.serve_process import Serving, serving
+from tests.serving.processes.serve_process import ServerProcess, run_server
 from tools.load.attacks import ATTACKS, SCENARIOS
 from tools.load.connections import (
     endless_head,
@@ -35,7 +35,7 @@ DESCRIPTORS = 1_024
 AWAY_SECONDS = 60
 
 
-async def attack(server: Serving, names: list[str]) -> None:
+async def attack(server: ServerProcess, names: list[str]) -> None:
     print(f"{'':<32}{'others wait':>12}{'memory':>10}{'left':>10}{'seconds':>9}  answers")
     for name in names:
         async with noticing(server.port, server.process.pid) as noticed:
@@ -53,7 +53,7 @@ def attacks(names: list[str]) -> None:
         scenarios = Path(folder, "scenarios.json")
         scenarios.write_text(json.dumps({"scenarios": SCENARIOS}))
         variables: dict[str, Any] = {"MOCKLLM_SCENARIOS": str(scenarios)}
-        with serving(Path(folder), descriptors=DESCRIPTORS, **variables) as server:
+        with run_server(Path(folder), descriptors=DESCRIPTORS, **variables) as server:
             asyncio.run(attack(server, names))
 
 

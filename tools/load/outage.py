@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import psycopg
 
-from tests.serving.processes.serve_process import serving, written
+from tests.serving.processes.serve_process import run_server, write_scenarios
 from tests.state.other_process import postgres_database
 from tests.support.database_engine import POSTGRES
 from tools.load.attacks import SCENARIOS
@@ -60,13 +60,13 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
     """Send requests to a server on PostgreSQL, the middle ones while the database is away."""
     with (
         postgres_database() as address,
-        serving(
+        run_server(
             folder,
             "--no-demo",
             warm=warm,
             MOCKLLM_ENV="dev",
             DATABASE_URL=address,
-            MOCKLLM_SCENARIOS=written(folder, *SCENARIOS),
+            MOCKLLM_SCENARIOS=write_scenarios(folder, *SCENARIOS),
             MOCKLLM_ADMIN_PASSWORD="a password of a test",
         ) as server,
         _draining_output(server.process),

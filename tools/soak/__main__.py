@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster import postgres, redis
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tools.soak.hours import QUICK, REQUESTS, hours
 from tools.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
 from tools.soak.once import fight
@@ -39,13 +39,13 @@ def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: 
 def each_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
     """The same of one process without Redis."""
     with folder() as place:
-        file = written(place, once(steps))
+        file = write_scenarios(place, once(steps))
         variables: dict[str, Any] = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": file}
-        with serving(place, "--no-demo", warm=True, **variables) as server, listening(server):
+        with run_server(place, "--no-demo", warm=True, **variables) as server, listening(server):
             return _fights(server, clients, steps, rounds)
 
 
-def _fights(server: Serving, clients: int, steps: int, rounds: int) -> bool:
+def _fights(server: ServerProcess, clients: int, steps: int, rounds: int) -> bool:
     passed = True
     for number in range(rounds):
         result = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tests.serving.processes.serve_process import Serving
+from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.once import Fight
 
 LOOK_SECONDS = 0.02
@@ -33,7 +33,7 @@ class Outages:
     away_seconds: float = 0.5
     recovered: list[float] = field(default_factory=list)
 
-    async def of_workers(self, fight: Fight, *, server: Serving) -> None:
+    async def of_workers(self, fight: Fight, *, server: ServerProcess) -> None:
         """Kill one worker after the other, each time some answers have come since."""
         for _ in range(self.times):
             await self._answers(fight)

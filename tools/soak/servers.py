@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 from tests.cluster.redis import local_redis_url
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.state.other_process import postgres_database
 
 
@@ -27,7 +27,7 @@ def shared(
     postgres: str | None = None,
     warm: bool = True,
     **variables: Any,
-) -> Iterator[Serving]:
+) -> Iterator[ServerProcess]:
     """Start a server with `workers` processes and only these scenarios; not `warm` starts fresh
     processes."""
     with database(postgres) as address:
@@ -35,12 +35,12 @@ def shared(
             "MOCKLLM_ENV": "dev",
             "DATABASE_URL": address,
             "REDIS_URL": local_redis_url() if redis is None else redis,
-            "MOCKLLM_SCENARIOS": written(folder, *scenarios),
+            "MOCKLLM_SCENARIOS": write_scenarios(folder, *scenarios),
             "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
             **variables,
         }
         with (
-            serving(
+            run_server(
                 folder, "--no-demo", "--workers", str(workers), warm=warm, **variables
             ) as server,
             listening(server),
@@ -58,7 +58,7 @@ def database(url: str | None) -> Iterator[str]:
 
 
 @contextmanager
-def listening(server: Serving) -> Iterator[None]:
+def listening(server: ServerProcess) -> Iterator[None]:
     """Drain the output of a server, which would block on a full pipe."""
     error = server.process.stderr
     assert error is not None
@@ -67,7 +67,7 @@ def listening(server: Serving) -> Iterator[None]:
     def read() -> None:
         with os.fdopen(ours, "rb") as stream:
             while piece := stream.read1(65_536):
-                server.said += piece.decode("utf-8", "replace")
+                server.stderr_text += piece.decode("utf-8", "replace")
 
     thread = Thread(target=read, daemon=True)
     thread.start()

@@ -18,38 +18,38 @@ from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import a_scenario
 from tests.admin.trying.tries import TRY
-from tests.serving.pipelines import Playing, says, scenario
+from tests.serving.pipelines import Harness, scenario, text_step
 
 
 async def test_added_provider_answers_its_steps_with_its_own_key() -> None:
-    playing = Playing(
-        scenario("others", says("no", match={"provider": "openai"})),
-        scenario("acmes", says("yes", match={"provider": "acme"})),
+    harness = Harness(
+        scenario("others", text_step("no", match={"provider": "openai"})),
+        scenario("acmes", text_step("yes", match={"provider": "acme"})),
     )
-    _, _, body = await playing.ask(chat("Hello"))
+    _, _, body = await harness.ask(chat("Hello"))
     assert json.loads(body)["choices"][0]["message"]["content"] == "yes"
-    status, _, _ = await playing.ask(replace(chat("Hello"), headers={}))
+    status, _, _ = await harness.ask(replace(chat("Hello"), headers={}))
     assert status == 401
 
 
 async def test_added_provider_lists_its_own_models() -> None:
     call = Call("GET", "/acme/models", {}, {"x-acme": KEY}, b"")
-    _, _, body = await Playing().ask(call)
+    _, _, body = await Harness().ask(call)
     assert [model["id"] for model in json.loads(body)["data"]] == ["acme-1", "acme-2"]
 
 
 async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
-    playing = Playing(scenario("echo", says("{{ request.last_user_text }}")))
-    await playing.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
-    row = row_of(playing.journal[0], body_bytes=10_000)
+    harness = Harness(scenario("echo", text_step("{{ request.last_user_text }}")))
+    await harness.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
+    row = row_of(harness.journal[0], body_bytes=10_000)
     assert row.request_headers["x-acme"].startswith(secrets.MASK)
     assert KEY not in f"{row.request_headers}{row.request_text}{row.response_text}"
 
 
 async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider() -> None:
-    playing = Playing(scenario("any", says("yes")))
-    await playing.ask(chat("Hello"))
-    row = row_of(playing.journal[0], body_bytes=10_000)
+    harness = Harness(scenario("any", text_step("yes")))
+    await harness.ask(chat("Hello"))
+    row = row_of(harness.journal[0], body_bytes=10_000)
     command = curl_of(ServedRequest(**row._asdict()), "http://testserver")
     assert "'x-acme: any'" in command and secrets.MASK not in command
 
@@ -79,5 +79,5 @@ def test_editor_and_builder_offer_an_added_provider() -> None:
 
 def test_lint_accepts_an_added_provider() -> None:
     for name, suspicious in (("acme", False), ("acne", True)):
-        document = scenario("one", says("yes", match={"provider": name}))
+        document = scenario("one", text_step("yes", match={"provider": name}))
         assert bool(suspicions_of(load_documents(document))) == suspicious

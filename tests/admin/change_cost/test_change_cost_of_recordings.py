@@ -14,7 +14,7 @@ from scenarios_app.testing.live import live_drift
 from scenarios_app.testing.variables import base_urls, real_keys, sdk_variables
 from scenarios_app.wire import registry
 from tests.admin.change_cost.acme import BASE_URL, KEY, ROUTING_HEADER, AcmeOnSharedPaths, chat
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Harness
 from tests.testing.conftest import Run, run  # noqa: F401
 
 BODY = {
@@ -52,8 +52,8 @@ def test_recorded_response_of_an_installed_wire_has_editable_text() -> None:
 
 async def test_recording_of_an_installed_wire_is_replayed_byte_for_byte() -> None:
     (document,) = load_documents(recorded_document())
-    playing = Playing(document.model_dump(by_alias=True, exclude_defaults=True))
-    status, _, body = await playing.ask(chat("Hello"))
+    harness = Harness(document.model_dump(by_alias=True, exclude_defaults=True))
+    status, _, body = await harness.ask(chat("Hello"))
     assert (status, body) == (200, json.dumps(BODY).encode())
 
 

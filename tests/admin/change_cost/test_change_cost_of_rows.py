@@ -36,7 +36,7 @@ from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import a_scenario, page_of, save
 from tests.docs.document_tables import faults_table
-from tests.serving.pipelines import Playing, says, scenario
+from tests.serving.pipelines import Harness, scenario, text_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +89,17 @@ def asking_for(tokens: int) -> Call:
     return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
 
 
-SHORT = says("short", match={"answer_limit": 10})
-LONG = says("long", match={"answer_limit": 1000})
+SHORT = text_step("short", match={"answer_limit": 10})
+LONG = text_step("long", match={"answer_limit": 1000})
 
 
 @pytest.mark.usefixtures("length")
 async def test_added_condition_selects_the_step_and_explains_a_miss() -> None:
-    playing = Playing(scenario("lengths", SHORT, LONG))
+    harness = Harness(scenario("lengths", SHORT, LONG))
     for tokens, text in ((5, "short"), (500, "long")):
-        _, _, body = await playing.ask(asking_for(tokens))
+        _, _, body = await harness.ask(asking_for(tokens))
         assert json.loads(body)["choices"][0]["message"]["content"] == text
-    status, _, body = await playing.ask(asking_for(5000))
+    status, _, body = await harness.ask(asking_for(5000))
     assert status == 404
     assert b"match.answer_limit: expected at most 10 tokens, got 5000 tokens" in body
 
@@ -110,7 +110,7 @@ def test_added_condition_is_in_the_schema_and_validated() -> None:
     assert key["description"] == "The longest answer that the request may ask for."
     wrong = "expected a whole number from 0 to 2147483647"
     with pytest.raises(DocumentError, match=f"match.answer_limit: {wrong}"):
-        load_documents(scenario("lengths", says("no", match={"answer_limit": "ten"})))
+        load_documents(scenario("lengths", text_step("no", match={"answer_limit": "ten"})))
 
 
 @pytest.mark.usefixtures("length")
@@ -170,10 +170,10 @@ FAILING = {"consume": False, "produce": {"fault": MAINTAINED}}
 
 @pytest.mark.usefixtures("maintenance")
 async def test_added_fault_is_performed() -> None:
-    playing = Playing(scenario("down", FAILING))
-    status, _, body = await playing.ask(chat("Hello"))
+    harness = Harness(scenario("down", FAILING))
+    status, _, body = await harness.ask(chat("Hello"))
     assert (status, json.loads(body)["error"]["message"]) == (503, "Back soon.")
-    assert playing.journal[0].fault == "maintenance"
+    assert harness.journal[0].fault == "maintenance"
 
 
 @pytest.mark.usefixtures("maintenance")

@@ -19,8 +19,8 @@ from tests.admin.change_cost.acme import (
     chat,
 )
 from tests.admin.change_cost.test_change_cost_of_recordings import BODY
-from tests.serving.pipelines import Playing
-from tests.serving.recorder.upstreams import Recorded, raw_provider, whole
+from tests.serving.pipelines import Harness
+from tests.serving.recorder.upstreams import RecordingHarness, raw_provider, response_bytes
 
 ANSWER = json.dumps(BODY).encode()
 SHARED_PATH = "/v1/chat/completions"
@@ -29,18 +29,18 @@ NAMED = {ROUTING_HEADER.replace("-", "_"): "acme"}
 
 async def record(call: Call, *, name: str = "acme") -> tuple[str, dict[str, Any]]:
     """Return the path that the upstream received, and the document of the recording."""
-    async with raw_provider(whole(ANSWER, b"x-acme-trace: t-1")) as upstream:
-        playing = Recorded(upstream.address, upstreams={name: f"http://{upstream.address}"})
-        status, _, body = await playing.ask(call)
-        assert (status, body) == (200, ANSWER), playing.recording.problems
+    async with raw_provider(response_bytes(ANSWER, b"x-acme-trace: t-1")) as upstream:
+        harness = RecordingHarness(upstream.address, upstreams={name: f"http://{upstream.address}"})
+        status, _, body = await harness.ask(call)
+        assert (status, body) == (200, ANSWER), harness.recording.problems
         assert ROUTING_HEADER not in upstream.headers()
         path = upstream.heads[0].split()[1]
-    interactions = playing.recording.wait_for_result(seconds=0).interactions
+    interactions = harness.recording.wait_for_result(seconds=0).interactions
     return path, to_document("recorded", interactions).document
 
 
 async def replay(document: dict[str, Any], call: Call) -> tuple[int, dict[str, str], bytes]:
-    return await Playing(document).ask(call)
+    return await Harness(document).ask(call)
 
 
 async def test_path_prefix_is_left_out_at_the_upstream_and_kept_in_the_recording() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import ENDLESS, call_tool
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 
 
 @contextmanager
-def open_answer(server: Serving, text: str = "Hello") -> Iterator[Iterator[dict[str, Any]]]:
+def open_answer(server: ServerProcess, text: str = "Hello") -> Iterator[Iterator[dict[str, Any]]]:
     """Send a message and yield the events of its stream."""
     url = f"http://127.0.0.1:{server.port}/api/get_chat_response_stream"
     body = {"client_id": "reader", "message": text, "conversation_id": None, "profile": None}
@@ -38,9 +38,9 @@ def test_run_that_exceeds_the_drain_time_ends_as_interrupted(
     tmp_path: Path, event_type: str
 ) -> None:
     answer = ENDLESS if event_type == "chunk" else call_tool("slow", seconds=600)
-    scenarios = written(tmp_path, scenario(answer))
+    scenarios = write_scenarios(tmp_path, scenario(answer))
     variables = {"MOCKLLM_SCENARIOS": scenarios, "MOCKLLM_DRAIN_SECONDS": "1"}
-    with serving(tmp_path, warm=True, **variables) as server:
+    with run_server(tmp_path, warm=True, **variables) as server:
         with open_answer(server) as events:
             skip_to(events, event_type)
             server.process.send_signal(signal.SIGTERM)
@@ -57,8 +57,8 @@ def test_run_that_exceeds_the_drain_time_ends_as_interrupted(
 
 def test_run_that_finishes_within_the_drain_time_is_complete(tmp_path: Path) -> None:
     paced_answer = {"text": "word " * 20, "pacing": {"chunk_ms": 50, "words_per_chunk": 1}}
-    with serving(
-        tmp_path, warm=True, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced_answer))
+    with run_server(
+        tmp_path, warm=True, MOCKLLM_SCENARIOS=write_scenarios(tmp_path, scenario(paced_answer))
     ) as server:
         with open_answer(server) as events:
             skip_to(events, "chunk")

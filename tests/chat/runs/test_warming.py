@@ -14,7 +14,7 @@ from chat_app.runs import startup as warming
 from mockllm_site.serve import first_start as starting
 from tests.chat.chat_helpers import Chat
 from tests.chat.tools.tool_servers import eventually
-from tests.serving.processes.serve_process import serving
+from tests.serving.processes.serve_process import run_server
 
 
 class RecordingToolbox:
@@ -93,8 +93,8 @@ def test_warm_up_does_not_run_in_test_mode(
 def test_unreachable_mcp_server_does_not_delay_the_start(tmp_path: Path) -> None:
     servers = tmp_path / "servers.json"
     servers.write_text(json.dumps({"demo": {"command": ["/no/such/program"]}}))
-    with serving(tmp_path, warm=True, MOCKLLM_ENV="dev", MCP_SERVERS=str(servers)) as server:
-        server.logged("MCP server demo cannot be reached")
+    with run_server(tmp_path, warm=True, MOCKLLM_ENV="dev", MCP_SERVERS=str(servers)) as server:
+        server.wait_for_log("MCP server demo cannot be reached")
         assert httpx2.get(f"{server.base_url}/healthz").status_code == 200
         code, _, err = server.end()
     assert code == 0

@@ -14,7 +14,7 @@ from chat_app.tools.servers import (
     named_servers,
     read_servers,
 )
-from tests.serving.processes.serve_process import failing, serving
+from tests.serving.processes.serve_process import run_failing_start, run_server
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_remote_http_servers_are_refused_in_test_mode(
 
 def test_serve_refuses_an_invalid_file_with_one_line(tmp_path: Path) -> None:
     path = write_servers(tmp_path / "servers.json", {"files": {"command": "rm -rf"}})
-    code, out, err = failing(tmp_path, warm=True, MCP_SERVERS=path)
+    code, out, err = run_failing_start(tmp_path, warm=True, MCP_SERVERS=path)
     assert (code, out) == (1, "")
     assert err.splitlines()[-1].endswith(
         f"MCP_SERVERS: {path}: files.command: expected a list of a program and its arguments"
@@ -170,7 +170,7 @@ def test_serve_refuses_an_invalid_file_with_one_line(tmp_path: Path) -> None:
 
 def test_serve_starts_no_mcp_server_at_its_start(tmp_path: Path) -> None:
     path = write_servers(tmp_path / "servers.json", {"files": {"command": ["touch", "started"]}})
-    with serving(tmp_path, MCP_SERVERS=path) as server:
+    with run_server(tmp_path, MCP_SERVERS=path) as server:
         code, _, _ = server.end()
     assert code == 0
     assert not (tmp_path / "started").exists()

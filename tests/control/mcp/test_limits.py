@@ -20,8 +20,8 @@ from scenarios_app.testing.control import Control
 from scenarios_app.testing.control_mcp import Proxy
 from scenarios_app.testing.server import RunningServer, running_server
 from tests.control.mcp.agent import http_agent, pipe_agent
-from tests.serving.processes.serve_process import serving as serve
-from tests.serving.processes.servers import serving
+from tests.serving.processes.serve_process import run_server as serve
+from tests.serving.processes.servers import run_asgi_server
 
 pytestmark = pytest.mark.usefixtures("warm")
 CALLS = 1_000
@@ -158,7 +158,7 @@ def test_pipes_that_cannot_start_say_why_in_one_line(arguments: list[str], messa
 
 @pytest.mark.parametrize("other", ["uvicorn", "daphne"])
 async def test_other_asgi_servers_serve_it(other: str) -> None:
-    with serving(other, "mockllm_site.asgi:application") as port:
+    with run_asgi_server(other, "mockllm_site.asgi:application") as port:
         async with http_agent(f"http://127.0.0.1:{port}") as agent:
             assert (await agent.call("check"))["valid"]
             assert "no scenario" in await agent.error("read_scenario", name="no")

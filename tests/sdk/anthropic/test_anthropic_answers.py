@@ -7,7 +7,7 @@ import pytest
 
 from tests.sdk.anthropic.anthropic_client import HELLO, AnthropicClient
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 WEATHER = {"id": "toolu_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
@@ -159,7 +159,7 @@ def test_tokens_are_counted(live: Live, either_claude: AnthropicClient) -> None:
 
 def test_models_are_listed_and_retrieved(live: Live, either_claude: AnthropicClient) -> None:
     model = {"model": "claude-of-mine"}
-    live.load(scenario("named", {**says("Hi!"), "match": model}))
+    live.load(scenario("named", {**text_step("Hi!"), "match": model}))
     names = [model.id for model in either_claude.models()]
     assert "claude-sonnet-5-5" in names and "claude-of-mine" in names
     assert len(set(names)) == len(names)

@@ -12,7 +12,7 @@ from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
 from tests.sdk.gemini.gemini_client import HELLO, GeminiClient
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
-from tests.serving.pipelines import Playing, says, scenario
+from tests.serving.pipelines import Harness, scenario, text_step
 from tests.support.live_server import Live
 
 WEATHER = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris", "days": [1, 2]}}
@@ -153,7 +153,7 @@ def dot_product(first: list[float], second: list[float]) -> float:
 @pytest.mark.parametrize("version", ["v1", "v1beta"])
 def test_models_are_listed_and_retrieved(live: Live, gemini: GeminiClient, version: str) -> None:
     gemini.options["api_version"] = version
-    live.load(scenario("named", {**says("Hi!"), "match": {"model": "gemini-of-mine"}}))
+    live.load(scenario("named", {**text_step("Hi!"), "match": {"model": "gemini-of-mine"}}))
     names = [model.name for model in gemini.models()]
     assert "models/gemini-2.5-flash" in names and "models/gemini-of-mine" in names
     assert [model.name for model in gemini.models(config={"page_size": 5})] == names
@@ -163,14 +163,14 @@ def test_models_are_listed_and_retrieved(live: Live, gemini: GeminiClient, versi
 
 def test_a_tuned_model_is_asked_by_its_name(live: Live, gemini: GeminiClient) -> None:
     match = {"model": "tunedModels/mine", "path": "/v1beta/models/{model}:generateContent"}
-    live.load(scenario("one", {**says("Tuned."), "match": match}))
+    live.load(scenario("one", {**text_step("Tuned."), "match": match}))
     request = {**HELLO, "model": "tunedModels/mine"}
     assert gemini.create(**request).text == gemini.stream(**request).text == "Tuned."
 
 
 async def test_in_process_the_client_needs_no_network() -> None:
     """The client keeps the provider's base URL; no name is resolved and no socket connected."""
-    harness = Playing(scenario("one", says("Hello from here.")))
+    harness = Harness(scenario("one", text_step("Hello from here.")))
     http = httpx2.AsyncClient(transport=MockTransport(harness.running))
     options = types.HttpOptions(httpx_async_client=http)
     client = genai.Client(api_key="k", http_options=options).aio
@@ -182,7 +182,7 @@ async def test_in_process_the_client_needs_no_network() -> None:
 
 
 def test_in_process_the_sync_client_needs_no_network() -> None:
-    harness = Playing(scenario("one", says("Hello from here.")))
+    harness = Harness(scenario("one", text_step("Hello from here.")))
     with httpx2.Client(transport=SyncMockTransport(harness.running)) as http:
         client = genai.Client(api_key="k", http_options=types.HttpOptions(httpx_client=http))
         assert client.models.generate_content(**HELLO).text == "Hello from here."

@@ -6,8 +6,8 @@ from google.genai import types
 from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.gemini.gemini_client import GeminiClient
 from tests.sdk.paris import paris_scenario
-from tests.serving.modes import CATCH_ALL, marked
-from tests.serving.pipelines import says, scenario
+from tests.serving.modes import CATCH_ALL, with_marks
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 MODEL = "gemini-2.5-flash"
@@ -57,7 +57,7 @@ def test_failed_function_response_matches_is_error(live: Live, gemini: GeminiCli
     failed = {"tool_results": [{"name": "get_weather", "is_error": True, "contains": "no net"}]}
     live.load(
         scenario("sorry", {"match": failed, "produce": {"text": "Sorry, no weather."}}),
-        scenario("fine", says("Fine."), priority=-1),
+        scenario("fine", text_step("Fine."), priority=-1),
     )
     call = types.Part.from_function_call(name="get_weather", args={})
     for response, expected in (
@@ -107,7 +107,7 @@ def test_a_chain_of_instruction_blocks(live: Live, gemini: GeminiClient, stream:
             {"messages": [{"text": "It is done."}]},
         ]
     }
-    answers = gemini.converse(marked(chain), "", "", stream=stream, model=MODEL)
+    answers = gemini.converse(with_marks(chain), "", "", stream=stream, model=MODEL)
     first, second, third = answers
     assert (len(first.thinking.split()), first.text) == (3, "Look.")
     kinds = [

@@ -17,7 +17,7 @@ from tests.sdk.matrix.matrix_messages import (
     Usage,
 )
 from tests.sdk.matrix.matrix_rows import WORDS, Feature, response_scenario, text_messages
-from tests.serving.modes import marked
+from tests.serving.modes import with_marks
 
 UNICODE = (
     'Grüße, 你好, नमस्ते, שלום 🙂 e\u0301 “x”\u2028line\u2029para\x85 \\ " / <b> &amp;\ttab\nend'
@@ -155,7 +155,7 @@ def generated_features() -> list[Feature]:
         for part in lorem.parts
         if isinstance(part, ReasoningPart | TextPart)
     )
-    block = marked(
+    block = with_marks(
         {
             "messages": [
                 {"text": "First."},

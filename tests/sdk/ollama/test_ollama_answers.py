@@ -9,7 +9,7 @@ import pytest
 
 from tests.sdk.ollama.ollama_client import HELLO, PROMPT, OllamaClient, calls_of
 from tests.sdk.scripted import PARIS, PARIS_TEXT, City, load
-from tests.serving.pipelines import FROZEN, says, scenario
+from tests.serving.pipelines import FROZEN, scenario, text_step
 from tests.support.live_server import Live
 
 WEATHER = {"name": "get_weather", "arguments": {"city": "Zürich", "days": [1, 2]}}
@@ -86,7 +86,7 @@ def test_thinking_comes_before_the_text(live: Live, llama: OllamaClient) -> None
 
 
 def test_think_satisfies_expected_reasoning(live: Live, llama: OllamaClient) -> None:
-    live.load(scenario("one", says("Hi.", expect={"reasoning": "enabled"})))
+    live.load(scenario("one", text_step("Hi.", expect={"reasoning": "enabled"})))
     assert llama.create(**HELLO, think="low").message.content == "Hi."
     assert live.state().violations == ()
     with pytest.raises(ollama.ResponseError, match="reasoning to remain enabled") as error:
@@ -96,7 +96,7 @@ def test_think_satisfies_expected_reasoning(live: Live, llama: OllamaClient) -> 
 
 
 def test_options_satisfy_expected_settings(live: Live, llama: OllamaClient) -> None:
-    live.load(scenario("one", says("Hi.", expect={"temperature": 0.2, "top_p": 0.9})))
+    live.load(scenario("one", text_step("Hi.", expect={"temperature": 0.2, "top_p": 0.9})))
     llama.create(**HELLO, options={"temperature": 0.2, "top_p": 0.9})
     llama.create(**HELLO, options=ollama.Options(temperature=0.2, top_p=0.9, stop=["a"], seed=1))
     assert live.state().violations == ()
@@ -145,7 +145,7 @@ def test_chunks_arrive_as_they_were_scripted(live: Live, llama: OllamaClient) ->
 def test_request_without_a_prompt_loads_or_unloads_the_model(
     live: Live, llama: OllamaClient, method: str
 ) -> None:
-    live.load(scenario("one", says("Never.")))
+    live.load(scenario("one", text_step("Never.")))
     for keep_alive, reason in ((None, "load"), ("5m", "load"), (0, "unload")):
         response = llama.ask(method, model="llama3.2", keep_alive=keep_alive)
         assert (response.done, response.done_reason) == (True, reason)
@@ -168,7 +168,7 @@ def test_embeddings(live: Live, llama: OllamaClient) -> None:
 
 
 def test_models(live: Live, llama: OllamaClient) -> None:
-    live.load(scenario("named", {**says("Hi!"), "match": {"model": "my-own"}}))
+    live.load(scenario("named", {**text_step("Hi!"), "match": {"model": "my-own"}}))
     models = {model.model: model for model in llama.ask("list").models}
     assert {"llama3.2", "my-own"} <= set(models)
     assert models["llama3.2"].details.family == "llama"

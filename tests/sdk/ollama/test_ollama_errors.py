@@ -7,7 +7,7 @@ import ollama
 import pytest
 
 from tests.sdk.ollama.ollama_client import HELLO, OllamaClient
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 
@@ -72,7 +72,7 @@ def test_unsupported_ollama_endpoint_raises_in_its_client(live: Live, llama: Oll
 
 
 def test_our_headers_and_a_probe(live: Live) -> None:
-    live.load(scenario("greet", says("Hi!", name="hello")))
+    live.load(scenario("greet", text_step("Hi!", name="hello")))
     answer = httpx.post(f"{live.base_url}/api/chat", json=HELLO, headers={"origin": "http://x"})
     assert answer.headers["content-type"] == "application/x-ndjson"
     assert answer.headers["x-mockllm-scenario"] == "greet"

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios_app.wire.embedding import unit_vector
 from tests.sdk.openai.openai_client import OpenAIClient
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 SMALL = "text-embedding-3-small"
@@ -18,7 +18,7 @@ CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello"}]}
 
 def test_a_completion(live: Live, client: OpenAIClient) -> None:
     prompted = {"match": {"messages": [{"role": "user", "equals": "Say hi"}]}}
-    live.load(scenario("one", says("Hi there.", **prompted)))
+    live.load(scenario("one", text_step("Hi there.", **prompted)))
     request: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hi", "n": 2}
     completion = client.ask(lambda c: c.completions.create(**request, echo=True))
     assert [(o.index, o.text, o.finish_reason) for o in completion.choices] == [
@@ -91,7 +91,7 @@ def test_moderations(live: Live, client: OpenAIClient) -> None:
 
 
 def test_models_with_slashes(live: Live, client: OpenAIClient) -> None:
-    live.load(scenario("named", {**says("Hi!"), "match": {"model": "meta/llama 3"}}))
+    live.load(scenario("named", {**text_step("Hi!"), "match": {"model": "meta/llama 3"}}))
     assert client.ask(lambda c: c.models.retrieve("meta/llama 3")).id == "meta/llama 3"
     with pytest.raises(openai.NotFoundError) as raised:
         client.ask(lambda c: c.models.retrieve("meta/none"))
@@ -109,7 +109,7 @@ def test_helpers_are_never_unmatched(live: Live, client: OpenAIClient) -> None:
 
 def test_azure_asks_a_deployment(live: Live, azure: OpenAIClient) -> None:
     match = {"path": "/v1/chat/completions", "model": "my-gpt"}
-    live.load(scenario("one", says("Hello from Azure.", match=match)))
+    live.load(scenario("one", text_step("Hello from Azure.", match=match)))
     completion = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
     assert completion.choices[0].message.content == "Hello from Azure."
     assert completion.model == "my-gpt"
@@ -125,13 +125,13 @@ def test_azure_asks_a_deployment(live: Live, azure: OpenAIClient) -> None:
 
 def test_azures_own_path_is_matched_as_well(live: Live, azure: OpenAIClient) -> None:
     match = {"path": "/openai/deployments/my-gpt/chat/completions"}
-    live.load(scenario("one", says("Here.", match=match)))
+    live.load(scenario("one", text_step("Here.", match=match)))
     completion = azure.ask(lambda c: c.chat.completions.create(model="my-gpt", **CHAT))
     assert completion.choices[0].message.content == "Here."
 
 
 def test_azure_deployment_can_be_an_option_of_the_client(live: Live, azure: OpenAIClient) -> None:
-    live.load(scenario("one", says("Hi.")))
+    live.load(scenario("one", text_step("Hi.")))
     azure.options |= {"azure_deployment": "mine", "_strict_response_validation": False}
     azure.ask(lambda c: c.chat.completions.create(model="x", **CHAT))
     azure.ask(lambda c: c.embeddings.create(model="x", input="x"))
@@ -148,7 +148,7 @@ def test_azure_deployment_can_be_an_option_of_the_client(live: Live, azure: Open
 
 
 def test_plain_client_works_with_the_v1_api_of_azure(live: Live, client: OpenAIClient) -> None:
-    live.load(scenario("one", says("Hi.")))
+    live.load(scenario("one", text_step("Hi.")))
     client.options["base_url"] = f"{live.base_url}/openai/v1"
     assert client.ask(lambda c: c.responses.create(model="mine", input="x")).output_text == "Hi."
     completion = client.ask(lambda c: c.chat.completions.create(model="mine", **CHAT))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.sdk.openai.openai_client import OpenAIClient, StreamItems
 from tests.sdk.scripted import TEXT, load_fault
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 REQUEST: dict[str, Any] = {"model": "gpt-4o", "input": "Hello"}
@@ -26,7 +26,7 @@ def split_text(stream: StreamItems) -> list[str]:
 
 
 def test_successful_response_has_rate_limit_headers(live: Live, client: OpenAIClient) -> None:
-    live.load(scenario("one", says("Hi")))
+    live.load(scenario("one", text_step("Hi")))
     raw = client.ask(lambda c: c.responses.with_raw_response.create(**REQUEST))
     assert int(raw.headers["x-ratelimit-remaining-requests"]) > 0
     assert raw.headers["x-request-id"].startswith("req_")
@@ -35,7 +35,7 @@ def test_successful_response_has_rate_limit_headers(live: Live, client: OpenAICl
 
 def test_client_retries_scripted_failures(live: Live, client: OpenAIClient) -> None:
     step = {"failures": {"times": 2, "fault": {"kind": "rate_limit", "retry_after_ms": 1}}}
-    live.load(scenario("one", says("Hi", **step)))
+    live.load(scenario("one", text_step("Hi", **step)))
     client.options["max_retries"] = 2
     assert create_response(client).output_text == "Hi"
     assert [row.status for row in live.requests()] == [429, 429, 200]

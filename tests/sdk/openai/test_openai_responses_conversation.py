@@ -10,7 +10,7 @@ from tests.engine.turn_scripts import shipped_scripts
 from tests.sdk.openai.openai_client import OpenAIClient
 from tests.sdk.openai.test_openai_responses_answers import TOOLS
 from tests.sdk.scripted import load
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 SCRIPTS = {document["id"]: document for document in shipped_scripts()}
@@ -110,7 +110,7 @@ def test_stored_response_is_retrieved(live: Live, client: OpenAIClient) -> None:
 
 def test_conversation_is_created_extended_and_read(live: Live, client: OpenAIClient) -> None:
     paris = {"match": {"messages": [{"which": "first", "equals": "Paris?"}]}}
-    live.load(scenario("one", {**says("Rome."), **paris}))
+    live.load(scenario("one", {**text_step("Rome."), **paris}))
     items = [{"role": "user", "content": "Paris?"}, {"role": "assistant", "content": "Paris."}]
     conversation = client.ask(lambda c: c.conversations.create(items=items, metadata={"a": "b"}))
     assert client.ask(lambda c: c.conversations.retrieve(conversation.id)) == conversation
@@ -150,7 +150,7 @@ def test_input_tokens_are_counted_and_conversations_compacted(
     live: Live, client: OpenAIClient
 ) -> None:
     remember = {"match": {"messages": [{"which": "first", "equals": "Remember 7."}]}}
-    live.load(scenario("one", {**says("I do."), **remember}))
+    live.load(scenario("one", {**text_step("I do."), **remember}))
     token_count = client.ask(lambda c: c.responses.input_tokens.count(input="12345678"))
     assert token_count.input_tokens == 2
     first = client.ask(lambda c: c.responses.create(input="Remember 7."))

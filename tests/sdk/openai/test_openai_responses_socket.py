@@ -13,7 +13,7 @@ from openai.lib.responses_websocket import (
 )
 
 from tests.sdk.client_factories import strict_options
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support.live_server import Live
 
 # The client uses a deprecated function of its WebSocket package.
@@ -34,19 +34,19 @@ def load(live: Live) -> None:
     live.load(
         scenario(
             "socket",
-            says("Sunny.", match={"tool_results": [{"contains": "24"}]}),
+            text_step("Sunny.", match={"tool_results": [{"contains": "24"}]}),
             {
                 "consume": False,
                 "match": {"messages": [{"role": "user", "contains": "weather"}]},
                 "produce": {"tool_calls": [CALL]},
             },
-            says("Again.", match={"messages": [{"role": "assistant", "contains": "Hi"}]}),
+            text_step("Again.", match={"messages": [{"role": "assistant", "contains": "Hi"}]}),
             {
                 "consume": False,
                 "match": {"messages": ["limit"]},
                 "produce": {"fault": {"kind": "rate_limit"}},
             },
-            says("Hi there.", match={"messages": ["Hello"]}),
+            text_step("Hi there.", match={"messages": ["Hello"]}),
         )
     )
 

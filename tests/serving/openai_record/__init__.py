@@ -1,1 +1,1 @@
-"""Answers of OpenAI and of those who speak its API, beside what providers really said."""
+"""OpenAI's wires and dialects compared with real answers of the providers."""

@@ -1,4 +1,4 @@
-"""Where OpenAI's wires differ from recorded answers, and why: the rows of the table in
+"""The known differences of OpenAI's wires from recorded answers: the rows of the table in
 docs/wires.md."""
 
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ GROWN = "the API has grown since; ours is today's"
 
 @dataclass(frozen=True)
 class Difference:
-    """Paths of an answer that are there on one side alone. `before` is the first day on which they
-    were recorded: of an older answer they can't be asked. Without it the reason holds always."""
+    """Paths that only one of the two answers has, with the reason.
+
+    `before` is the first day on which they were recorded; older answers cannot have them. Without
+    it the reason holds for all answers.
+    """
 
     wire: str
     paths: tuple[str, ...]
@@ -20,11 +23,11 @@ class Difference:
     def excuses(self, wire: str, path: str, day: str) -> bool:
         if wire != self.wire or (self.before and day >= self.before):
             return False
-        return any(fnmatchcase(path, _literally(pattern)) for pattern in self.paths)
+        return any(fnmatchcase(path, _escape_brackets(pattern)) for pattern in self.paths)
 
 
-def _literally(pattern: str) -> str:
-    """With brackets that are part of a path."""
+def _escape_brackets(pattern: str) -> str:
+    """Return a pattern whose brackets match literally."""
     return pattern.replace("[", "[[]")
 
 

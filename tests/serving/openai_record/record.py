@@ -1,4 +1,4 @@
-"""Recorded exchanges with those who speak OpenAI's API: read, scripted, and compared by shape."""
+"""Loads recorded exchanges of OpenAI's API and its dialects, scripts them, and compares shapes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 from scenarios_app.wire.base import Call
 from tests.serving.openai_record.differences import DIFFERENCES
-from tests.serving.pipelines import KEY, Playing, scenario
+from tests.serving.pipelines import KEY, Harness, scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "tests" / "data" / "openai_record.jsonl"
@@ -32,7 +32,7 @@ FREE = frozenset(
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange. The name is the file's, with the line after it."""
+    """One recorded request with its answer; `name` is the file and the line number."""
 
     name: str
     wire: str
@@ -46,33 +46,33 @@ class Exchange:
 
     @property
     def real(self) -> list[dict[str, Any]]:
-        """The chunks or events, or the one body."""
+        """The chunks or events of a stream, or the one body."""
         return list(events(self.answer)) if self.streamed else [self.answer]
 
     @property
     def day(self) -> str:
-        """When it was recorded, today where it does not say."""
-        for said in self.real:
-            within = said.get("response", said)
-            if at := within.get("created_at") or within.get("created"):
-                return datetime.fromtimestamp(at, UTC).date().isoformat()
+        """The day of the recording in ISO format; 9999-12-31 if the answer has no time."""
+        for value in self.real:
+            response = value.get("response", value)
+            if created := response.get("created_at") or response.get("created"):
+                return datetime.fromtimestamp(created, UTC).date().isoformat()
         return "9999-12-31"
 
 
 def exchanges(folder: Path) -> Iterator[Exchange]:
-    """The exchanges that a provider answered with 200, and that name nothing of another one."""
-    for file, (wire, own, ours) in WIRES.items():
+    """Yield the exchanges with status 200 that refer to no earlier response."""
+    for file, (wire, cut_prefix, added_prefix) in WIRES.items():
         path = folder / f"{file}.jsonl"
         for number, line in enumerate(path.read_text().splitlines()):
             row = json.loads(line)
             if row["status"] != 200 or row["request"].get("previous_response_id"):
                 continue
-            where = ours + row["path"].removeprefix(own)
-            yield Exchange(f"{file}:{number}", wire, where, row["request"], row["answer"])
+            request_path = added_prefix + row["path"].removeprefix(cut_prefix)
+            yield Exchange(f"{file}:{number}", wire, request_path, row["request"], row["answer"])
 
 
 def samples() -> list[Exchange]:
-    """The exchanges of this repository, in our own words."""
+    """Return the exchanges of this repository, which are written by hand."""
     rows = map(json.loads, SAMPLES.read_text().splitlines())
     return [Exchange(**row) for row in rows]
 
@@ -83,87 +83,93 @@ def events(text: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line[5:])
 
 
-def scripted(exchange: Exchange) -> dict[str, Any] | None:
-    """The real answer as a step produces it; None where a scenario can't say it."""
+def to_script(exchange: Exchange) -> dict[str, Any] | None:
+    """Return what a step must produce for the real answer, or None if a scenario cannot express
+    it."""
     real = exchange.real
     if exchange.path.endswith("/embeddings"):
         return {}
     if exchange.path.endswith("/responses"):
-        ended = [e["response"] for e in real if e.get("type") == "response.completed"]
-        return _items(ended[0] if exchange.streamed else real[0])
+        completed = [e["response"] for e in real if e.get("type") == "response.completed"]
+        return _items(completed[0] if exchange.streamed else real[0])
     return _message(real, streamed=exchange.streamed)
 
 
 def _message(real: list[dict[str, Any]], *, streamed: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {"text": "", "reasoning": "", "refusal": ""}
+    produce: dict[str, Any] = {"text": "", "reasoning": "", "refusal": ""}
     calls: dict[int, dict[str, str]] = {}
     signature = None
     for choice in (c for chunk in real for c in chunk["choices"][:1]):
         part = choice["delta" if streamed else "message"]
-        said["text"] += part.get("content") or ""
-        said["refusal"] += part.get("refusal") or ""
-        said["reasoning"] += part.get("reasoning") or part.get("reasoning_content") or ""
+        produce["text"] += part.get("content") or ""
+        produce["refusal"] += part.get("refusal") or ""
+        produce["reasoning"] += part.get("reasoning") or part.get("reasoning_content") or ""
         for detail in part.get("reasoning_details") or ():
             signature = detail.get("signature") or detail.get("data") or signature
-        for place, call in enumerate(part.get("tool_calls") or ()):
-            slot = calls.setdefault(call["index"] if streamed else place, {"name": "", "text": ""})
-            slot["name"] += call["function"].get("name") or ""
-            slot["text"] += call["function"].get("arguments") or ""
-    if said["reasoning"]:
-        signed = {"signature": signature} if signature else {}
-        said["reasoning"] = [{"text": said["reasoning"], **signed}]
-    called = [{"name": c["name"], "arguments": json.loads(c["text"])} for c in calls.values()]
-    return {key: value for key, value in (said | {"tool_calls": called}).items() if value}
+        for position, call in enumerate(part.get("tool_calls") or ()):
+            call_parts = calls.setdefault(
+                call["index"] if streamed else position, {"name": "", "text": ""}
+            )
+            call_parts["name"] += call["function"].get("name") or ""
+            call_parts["text"] += call["function"].get("arguments") or ""
+    if produce["reasoning"]:
+        signature_field = {"signature": signature} if signature else {}
+        produce["reasoning"] = [{"text": produce["reasoning"], **signature_field}]
+    tool_calls = [{"name": c["name"], "arguments": json.loads(c["text"])} for c in calls.values()]
+    return {key: value for key, value in (produce | {"tool_calls": tool_calls}).items() if value}
 
 
 def _items(response: dict[str, Any]) -> dict[str, Any] | None:
-    said: dict[str, Any] = {"reasoning": [], "text": "", "tool_calls": []}
+    produce: dict[str, Any] = {"reasoning": [], "text": "", "tool_calls": []}
     for item in response["output"]:
         match item["type"]:
             case "reasoning":
-                said["reasoning"] += [{"text": part["text"]} for part in item["summary"]]
+                produce["reasoning"] += [{"text": part["text"]} for part in item["summary"]]
             case "message":
-                said["text"] += "".join(part["text"] for part in item["content"])
+                produce["text"] += "".join(part["text"] for part in item["content"])
             case "function_call":
                 arguments = json.loads(item["arguments"])
-                said["tool_calls"].append({"name": item["name"], "arguments": arguments})
+                produce["tool_calls"].append({"name": item["name"], "arguments": arguments})
             case _:
                 return None
     if any(
         part.get("annotations") for item in response["output"] for part in item.get("content", [])
     ):
         return None
-    return {key: value for key, value in said.items() if value} or None
+    return {key: value for key, value in produce.items() if value} or None
 
 
-async def answered(exchange: Exchange, produce: dict[str, Any] | None) -> tuple[int, bytes]:
-    """What we say to the same request: as the real one did, if there is a script of it."""
+async def replay_request(exchange: Exchange, produce: dict[str, Any] | None) -> tuple[int, bytes]:
+    """Return status and body of our answer to the same request, scripted with `produce` if
+    given."""
     step = {"produce": produce or {"text": "Something."}}
     body = json.dumps(exchange.request).encode()
     headers = {"authorization": f"Bearer {KEY}", "host": "testserver"}
     call = Call("POST", exchange.path, {}, headers, body)
-    status, _, sent = await Playing(scenario("recorded", step)).ask(call)
-    return status, sent
+    status, _, answer_body = await Harness(scenario("recorded", step)).ask(call)
+    return status, answer_body
 
 
-def differences(exchange: Exchange, sent: bytes) -> set[str]:
-    """The paths that are on one side alone, and those whose types differ; without those that the
-    table tells of. A null may stand for any type."""
-    ours = list(events(sent.decode())) if exchange.streamed else [json.loads(sent)]
-    theirs, said = _shape(exchange.real), _shape(ours)
-    alone = {f"ours alone: {where}" for where in said.keys() - theirs.keys()}
-    alone |= {f"real alone: {where}" for where in theirs.keys() - said.keys()}
-    found = {line for line in alone if not _told(exchange, line.partition(": ")[2])}
-    for where in theirs.keys() & said.keys():
-        kinds = theirs[where] - {"null"}, said[where] - {"null"}
-        if all(kinds) and kinds[0] != kinds[1]:
-            found.add(f"type of {where}: {kinds[0]} and {kinds[1]}")
-    return found
+def differences(exchange: Exchange, response_body: bytes) -> set[str]:
+    """Return the paths that only one side has or whose types differ, without the known
+    differences. Null equals any type."""
+    ours = (
+        list(events(response_body.decode())) if exchange.streamed else [json.loads(response_body)]
+    )
+    their_shape, our_shape = _shape(exchange.real), _shape(ours)
+    one_sided = {f"ours alone: {path}" for path in our_shape.keys() - their_shape.keys()}
+    one_sided |= {f"real alone: {path}" for path in their_shape.keys() - our_shape.keys()}
+    lines = {line for line in one_sided if not _is_excused(exchange, line.partition(": ")[2])}
+    for path in their_shape.keys() & our_shape.keys():
+        types = their_shape[path] - {"null"}, our_shape[path] - {"null"}
+        if all(types) and types[0] != types[1]:
+            lines.add(f"type of {path}: {types[0]} and {types[1]}")
+    return lines
 
 
-def _told(exchange: Exchange, where: str) -> bool:
+def _is_excused(exchange: Exchange, typed_path: str) -> bool:
     # In an event, a response, item or part has the same paths as in a whole answer.
-    path = where.partition(" ")[2]
+    path = typed_path.partition(" ")[2]
     inner = path.removeprefix("response.")
     if path.startswith("item."):
         kinds = ("message", "function_call", "reasoning")
@@ -175,28 +181,28 @@ def _told(exchange: Exchange, where: str) -> bool:
     )
 
 
-def _shape(said: list[dict[str, Any]]) -> dict[str, set[str]]:
-    """The kinds of values by path; of events each behind its type."""
-    found: dict[str, set[str]] = {}
-    for event in said:
+def _shape(values: list[dict[str, Any]]) -> dict[str, set[str]]:
+    """Return the types of the values by path; the paths of an event begin with its type."""
+    types: dict[str, set[str]] = {}
+    for event in values:
         kind = event.get("type", "answer")
-        found.setdefault(f"{kind} ", set()).add("event")
-        for where, value in _walk(event, ""):
-            found.setdefault(f"{kind} {where.removeprefix('.')}", set()).add(_kind(value))
-    return found
+        types.setdefault(f"{kind} ", set()).add("event")
+        for path, value in _walk(event, ""):
+            types.setdefault(f"{kind} {path.removeprefix('.')}", set()).add(_kind(value))
+    return types
 
 
-def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _walk(value: Any, parent: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            where = f"{place}.{key}"
-            yield where, inner
+            path = f"{parent}.{key}"
+            yield path, inner
             if key not in FREE:
-                yield from _walk(inner, where)
+                yield from _walk(inner, path)
     elif isinstance(value, list):
         for inner in value:
             tag = inner.get("type") if isinstance(inner, dict) else None
-            yield from _walk(inner, f"{place}[{tag if isinstance(tag, str) else ''}]")
+            yield from _walk(inner, f"{parent}[{tag if isinstance(tag, str) else ''}]")
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""OpenAI's wires and the dialects of its API say what providers really said, key by key."""
+"""OpenAI's wires and dialects have the keys and types of real answers."""
 
 from pathlib import Path
 
@@ -9,60 +9,62 @@ from tests.serving.openai_record.record import (
     ROOT,
     SHARED,
     Exchange,
-    answered,
     differences,
     exchanges,
+    replay_request,
     samples,
-    scripted,
+    to_script,
 )
 
 SAMPLES = samples()
 # Written by hand in the clients' tests, although named like recordings.
-MADE_UP = {"resp_1234"}
+INVENTED_IDS = {"resp_1234"}
 DOCS = ROOT / "docs" / "wires.md"
 
-recorded = pytest.mark.skipif(
+needs_recordings = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"the record of real answers is not at ../{SHARED.name}"
 )
 
 
-async def differ(exchange: Exchange) -> set[str]:
-    """How our answer to a request differs from the real one, beyond what the docs tell."""
-    produce = scripted(exchange)
-    status, sent = await answered(exchange, produce)
-    assert status == 200, (exchange.name, sent)
-    return set() if produce is None else differences(exchange, sent)
+async def find_differences(exchange: Exchange) -> set[str]:
+    """Return the differences of our answer from the real one that the docs do not list."""
+    produce = to_script(exchange)
+    status, response_body = await replay_request(exchange, produce)
+    assert status == 200, (exchange.name, response_body)
+    return set() if produce is None else differences(exchange, response_body)
 
 
 @pytest.mark.parametrize("exchange", SAMPLES, ids=[each.name for each in SAMPLES])
-async def test_a_sample_is_answered_as_it_was(exchange: Exchange) -> None:
-    assert await differ(exchange) == set()
+async def test_sample_is_answered_with_the_recorded_shape(exchange: Exchange) -> None:
+    assert await find_differences(exchange) == set()
 
 
-def test_samples_are_whole_and_streamed_of_every_wire_that_is_recorded() -> None:
+def test_samples_cover_whole_and_streamed_answers_of_recorded_wires() -> None:
     kinds = {(each.wire, each.streamed) for each in SAMPLES}
     streamed = {wire for wire, stream in kinds if stream}
     assert {wire for wire, stream in kinds if not stream} >= streamed
     assert {"OpenAI chat", "OpenAI Responses", "OpenRouter", "Groq"} <= streamed
 
 
-@recorded
-async def test_every_recorded_answer_is_as_it_was() -> None:
-    found = {}
+@needs_recordings
+async def test_recorded_requests_are_answered_with_the_recorded_shape() -> None:
+    differing_exchanges = {}
     for exchange in exchanges(SHARED):
-        if exchange.real[0].get("id") not in MADE_UP and (found_here := await differ(exchange)):
-            found[exchange.name] = (exchange.day, sorted(found_here))
-    assert found == {}
+        if exchange.real[0].get("id") not in INVENTED_IDS and (
+            exchange_differences := await find_differences(exchange)
+        ):
+            differing_exchanges[exchange.name] = (exchange.day, sorted(exchange_differences))
+    assert differing_exchanges == {}
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_field_that_is_missing_is_found(stream: bool) -> None:
+async def test_missing_field_is_a_difference(stream: bool) -> None:
     exchange = next(e for e in SAMPLES if e.wire == "OpenAI chat" and e.streamed is stream)
-    status, sent = await answered(exchange, scripted(exchange))
+    status, response_body = await replay_request(exchange, to_script(exchange))
     assert status == 200
     for field in (b'"finish_reason"', b'"created"'):
-        told = differences(exchange, sent.replace(field, b'"another"'))
-        assert {line.partition(" ")[0] for line in told} == {"ours", "real"}
+        difference_lines = differences(exchange, response_body.replace(field, b'"another"'))
+        assert {line.partition(" ")[0] for line in difference_lines} == {"ours", "real"}
 
 
 def rows_of_docs() -> list[list[str]]:
@@ -73,8 +75,8 @@ def rows_of_docs() -> list[list[str]]:
 
 def test_the_docs_have_every_difference_and_no_other() -> None:
     wires = {row.wire for row in DIFFERENCES}
-    told = [row for row in rows_of_docs() if row[0] in wires]
-    assert told == [
+    documented_rows = [row for row in rows_of_docs() if row[0] in wires]
+    assert documented_rows == [
         [
             row.wire,
             ", ".join(f"`{path}`" for path in row.paths),
@@ -84,5 +86,5 @@ def test_the_docs_have_every_difference_and_no_other() -> None:
     ]
 
 
-def test_the_record_is_no_part_of_this_repository() -> None:
+def test_recordings_are_outside_this_repository() -> None:
     assert ROOT not in Path(SHARED).parents

@@ -1,1 +1,1 @@
-"""`serve` as a process of its own."""
+"""`serve` in separate processes."""

@@ -1,4 +1,4 @@
-"""`serve` as a user runs it: a process in a directory of its own, with a bare environment."""
+"""Runs `serve` as a user does: in a separate directory and with a minimal environment."""
 
 import contextlib
 import json
@@ -21,13 +21,13 @@ END_SECONDS = 60.0
 
 
 @dataclass
-class Serving:
-    """A server that has said it is ready."""
+class ServerProcess:
+    """A server process that has printed its ready line."""
 
     process: "subprocess.Popen[str]"
     ready_line: str
     # The standard error that was read before the end.
-    said: str = ""
+    stderr_text: str = ""
 
     @property
     def port(self) -> int:
@@ -38,32 +38,33 @@ class Serving:
         return f"http://127.0.0.1:{self.port}"
 
     def children(self) -> set[int]:
-        """The processes that it has started and not reaped."""
-        found: set[int] = set()
+        """Return the ids of the child processes that are not reaped."""
+        child_pids: set[int] = set()
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
             # A thread can end between listing the folder and reading it.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                found |= {int(pid) for pid in (task / "children").read_text().split()}
-        return found
+                child_pids |= {int(pid) for pid in (task / "children").read_text().split()}
+        return child_pids
 
-    def logged(self, text: str) -> str:
-        """What it has said on standard error, once this text is in it."""
+    def wait_for_log(self, text: str) -> str:
+        """Wait until standard error contains a text; return all of it."""
         assert self.process.stderr is not None
-        while text not in self.said:
+        while text not in self.stderr_text:
             # Read without the file's buffer, whose content `wait` would lose.
             piece = os.read(self.process.stderr.fileno(), 65_536)
-            assert piece, self.said
-            self.said += piece.decode("utf-8", "replace")
-        return self.said
+            assert piece, self.stderr_text
+            self.stderr_text += piece.decode("utf-8", "replace")
+        return self.stderr_text
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Exit code, and what else came on standard output and error."""
+        """Send a signal; return the exit code and the rest of standard output and error."""
         self.process.send_signal(number)
         return self.wait()
 
     def wait(self) -> tuple[int, str, str]:
+        """Return the exit code and the rest of standard output and error."""
         out, err = self.process.communicate(timeout=END_SECONDS)
-        return self.process.returncode, out, self.said + err
+        return self.process.returncode, out, self.stderr_text + err
 
 
 def start(
@@ -73,9 +74,11 @@ def start(
     descriptors: int | None = None,
     **variables: str,
 ) -> "subprocess.Popen[str]":
-    """Begin to serve; in test mode unless the variables say otherwise. `warm`: forked from a
-    process that has imported already, for tests that are not about the start. `descriptors` are all
-    that it may have."""
+    """Start `serve`, in test mode unless a variable selects another.
+
+    `warm` forks it from a process with loaded modules, for tests that are not about the start.
+    `descriptors` limits its open files.
+    """
 
     def limit() -> None:
         assert descriptors is not None
@@ -95,15 +98,17 @@ def start(
 
 
 @contextmanager
-def serving(
+def run_server(
     directory: Path,
     *arguments: str,
     warm: bool = False,
     descriptors: int | None = None,
     **variables: str,
-) -> Iterator[Serving]:
-    """A server on a free port; ended by force if the test has not ended it. A warm one finds the
-    tables of its own database made."""
+) -> Iterator[ServerProcess]:
+    """Run a server on a free port and kill it at the end if it still runs.
+
+    A warm one gets a migrated database.
+    """
     own = directory / "mockllm.sqlite3"
     dev = variables.get("MOCKLLM_ENV") == "dev" and "DATABASE_URL" not in variables
     if warm and dev and not own.exists():
@@ -120,7 +125,7 @@ def serving(
         timer.cancel()
         if not line:
             raise AssertionError(process.communicate()[1])
-        yield Serving(process, line)
+        yield ServerProcess(process, line)
     finally:
         timer.cancel()
         if process.poll() is None:
@@ -128,10 +133,10 @@ def serving(
         process.communicate()
 
 
-def failing(
+def run_failing_start(
     directory: Path, *arguments: str, warm: bool = False, **variables: str
 ) -> tuple[int, str, str]:
-    """Exit code, standard output and error of a start that is not to succeed."""
+    """Return exit code, standard output and error of a start that must fail."""
     process = start(directory, *arguments, warm=warm, **variables)
     try:
         out, err = process.communicate(timeout=READY_SECONDS)
@@ -140,8 +145,8 @@ def failing(
     return process.returncode, out, err
 
 
-def written(directory: Path, *documents: Mapping[str, Any]) -> str:
-    """The path of a file with these scenarios."""
+def write_scenarios(directory: Path, *documents: Mapping[str, Any]) -> str:
+    """Write scenarios to a file and return its path."""
     path = directory / "scenarios.json"
     path.write_text(json.dumps({"scenarios": list(documents)}))
     return str(path)

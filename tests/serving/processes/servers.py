@@ -1,4 +1,4 @@
-"""ASGI servers in processes of their own, and a client that sees what comes over the wire."""
+"""Runs ASGI servers in separate processes, and a client that returns raw responses."""
 
 import contextlib
 import http.client
@@ -18,12 +18,12 @@ from tests.serving.cases import Case
 
 ROOT = Path(__file__).resolve().parents[3]
 End: TypeAlias = Literal["complete", "cut", "nothing"]
-STARTED_SECONDS = 90.0
+START_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a client saw of an answer, and how it ended."""
+class ObservedResponse:
+    """A response as a client received it, and how it ended."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -32,8 +32,8 @@ class Seen:
 
 
 @contextmanager
-def serving(server: str, app: str, **variables: str) -> Iterator[int]:
-    """The port on which `uvicorn` or `daphne` serves an application."""
+def run_asgi_server(server: str, app: str, **variables: str) -> Iterator[int]:
+    """Run an application under `uvicorn` or `daphne` and yield its port."""
     variables = variables or {"DJANGO_SETTINGS_MODULE": "tests.settings"}
     inherited = {k: v for k, v in os.environ.items() if k != "DJANGO_SETTINGS_MODULE"}
     with socket.socket() as free:
@@ -53,7 +53,7 @@ def serving(server: str, app: str, **variables: str) -> Iterator[int]:
             stderr=log,
         )
         try:
-            _wait(port, process, log)
+            _wait_for_port(port, process, log)
             yield port
         finally:
             process.terminate()
@@ -64,26 +64,26 @@ def serving(server: str, app: str, **variables: str) -> Iterator[int]:
                 process.wait()
 
 
-def ask(port: int, case: Case) -> Seen:
-    """Send a case as it stands and read all that comes."""
+def send_case(port: int, case: Case) -> ObservedResponse:
+    """Send a case's request unchanged and read the whole response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(connection):
         connection.request(case.method, case.path, case.body, dict(case.headers))
         try:
             response = connection.getresponse()
         except (http.client.RemoteDisconnected, ConnectionResetError):
-            return Seen(0, (), b"", "nothing")
+            return ObservedResponse(0, (), b"", "nothing")
         end: End = "complete"
         try:
             body = response.read()
         except http.client.IncompleteRead as cut:
             body, end = cut.partial, "cut"
         headers = tuple((name.lower(), value) for name, value in response.getheaders())
-        return Seen(response.status, headers, body, end)
+        return ObservedResponse(response.status, headers, body, end)
 
 
-def _wait(port: int, process: "subprocess.Popen[bytes]", log: TextIO) -> None:
-    deadline = time.monotonic() + STARTED_SECONDS
+def _wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: TextIO) -> None:
+    deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             log.seek(0)

@@ -1,4 +1,4 @@
-"""A coding agent's session through `serve`: its requests are read back byte for byte."""
+"""A coding agent's session through `serve`: the journal has its requests byte for byte."""
 
 import html
 import json
@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.state.other_process import postgres_database
 from tests.support.agent_traffic import agent_turns
 
@@ -31,25 +31,25 @@ STEPS = [
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serving]:
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerProcess]:
     variables = {
-        "MOCKLLM_SCENARIOS": written(tmp_path, {"name": "agent", "steps": STEPS}),
+        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, {"name": "agent", "steps": STEPS}),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
         "MOCKLLM_ENV": "test" if request.param == "memory" else "dev",
     }
     if request.param != "postgres":
-        with serving(tmp_path, warm=True, **variables) as running:
-            yield running
+        with run_server(tmp_path, warm=True, **variables) as process:
+            yield process
         return
     with (
         postgres_database() as address,
-        serving(tmp_path, warm=True, DATABASE_URL=address, **variables) as running,
+        run_server(tmp_path, warm=True, DATABASE_URL=address, **variables) as process,
     ):
-        yield running
+        yield process
 
 
 @pytest.fixture
-def client(server: Serving) -> Iterator[httpx2.Client]:
+def client(server: ServerProcess) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
         yield client
 
@@ -60,7 +60,7 @@ def send(client: httpx2.Client, body: bytes) -> httpx2.Response:
     return client.post("/v1/messages", content=body, headers=headers)
 
 
-def kept(client: httpx2.Client, response: httpx2.Response) -> dict[str, Any]:
+def read_entry(client: httpx2.Client, response: httpx2.Response) -> dict[str, Any]:
     uid = response.headers["x-mockllm-request"]
     entry: dict[str, Any] = client.get(f"/control/requests/{uid}").raise_for_status().json()
     return entry
@@ -83,21 +83,21 @@ def journal_pages(client: httpx2.Client, query: str) -> list[str]:
     return sorted(set(re.findall(r"/admin/scenarios_app/servedrequest/\d+/change/", page)))
 
 
-def test_turns_of_an_agent_are_read_back_everywhere(client: httpx2.Client) -> None:
+def test_turns_of_an_agent_are_the_same_in_journal_play_and_verdict(client: httpx2.Client) -> None:
     turns = list(agent_turns())
     responses = [send(client, body) for body in turns]
     for body, response in zip(turns, responses, strict=True):
-        entry = kept(client, response)
+        entry = read_entry(client, response)
         assert entry["request"]["body"].encode() == body
         assert (entry["request"]["bytes"], entry["request"]["cut"]) == (len(body), False)
         assert entry["response"]["body"].encode() == response.content
-    session = kept(client, responses[0])["session"]
+    session = read_entry(client, responses[0])["session"]
     log_in(client)
 
     # Only the last two bodies contain the result of the tool in turn 18.
-    found = journal_pages(client, "Größe 18:")
-    assert len(found) == 1
-    page = html.unescape(client.get(found[0]).text)
+    entry_paths = journal_pages(client, "Größe 18:")
+    assert len(entry_paths) == 1
+    page = html.unescape(client.get(entry_paths[0]).text)
     assert json.dumps(json.loads(turns[-1]), ensure_ascii=False, indent=2) in page
     assert len(journal_pages(client, "größe 17:")) == 2
 
@@ -107,17 +107,17 @@ def test_turns_of_an_agent_are_read_back_everywhere(client: httpx2.Client) -> No
     assert conversation is not None
     form = {"conversation": conversation[1]}
     export = post(client, play, form | {"download": "1"}).json()
-    turns_again = export["conversations"][0]["turns"]
-    assert [turn["request"]["body"] for turn in turns_again] == [*map(json.loads, turns)]
+    exported_turns = export["conversations"][0]["turns"]
+    assert [turn["request"]["body"] for turn in exported_turns] == [*map(json.loads, turns)]
     assert "All turns passed." in post(client, play, form | {"play": "1"}).text
 
-    step_page = client.get(found[0].replace("/change/", "/make-step/"))
+    step_page = client.get(entry_paths[0].replace("/change/", "/make-step/"))
     assert step_page.status_code == 200
     assert "Make a step" in step_page.text
 
     match = {"tools": ["Tool17"]}
-    counted = client.post("/control/verify", json={"session": session, "match": match}).json()
-    assert (counted["count"], counted["unjudged"]) == (20, [])
+    verification = client.post("/control/verify", json={"session": session, "match": match}).json()
+    assert (verification["count"], verification["unjudged"]) == (20, [])
     verdict = client.get("/control/verdict", params={"session": session}).json()
     assert (verdict["passed"], verdict["complete"]) == (True, True)
 
@@ -128,7 +128,7 @@ def test_body_over_a_megabyte_is_cut(client: httpx2.Client) -> None:
         body = json.dumps({"model": "m", "max_tokens": 1, "messages": [{"role": "user"}]})
         body = body.replace('"user"', f'"user", "content": "{text[: len(text) - len(body) - 15]}"')
         assert len(body) == MB + extra
-        entry = kept(client, send(client, body.encode()))["request"]
+        entry = read_entry(client, send(client, body.encode()))["request"]
         assert (entry["bytes"], entry["cut"]) == (len(body), bool(extra))
         assert entry["body"] == body[:MB]
 
@@ -138,24 +138,24 @@ def test_long_response_is_kept_as_it_was_sent(client: httpx2.Client, stream: boo
     body = {"model": "m", "max_tokens": 100_000, "stream": stream}
     body["messages"] = [{"role": "user", "content": "Write it all"}]
     response = send(client, json.dumps(body).encode())
-    entry = kept(client, response)["response"]
+    entry = read_entry(client, response)["response"]
     assert entry["bytes"] == len(response.content) > 100_000
     assert entry["cut"] is (len(response.content) > MB)
     assert entry["body"].encode() == response.content[:MB]
 
 
 def test_server_that_is_killed_leaves_readable_rows(tmp_path: Path) -> None:
-    scenarios = written(tmp_path, {"name": "agent", "steps": STEPS})
+    scenarios = write_scenarios(tmp_path, {"name": "agent", "steps": STEPS})
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_SCENARIOS": scenarios}
     turns = list(agent_turns())
-    with serving(tmp_path, warm=True, **variables) as server:
+    with run_server(tmp_path, warm=True, **variables) as server:
         with httpx2.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
-            before = [kept(client, send(client, body))["id"] for body in turns[:10]]
+            before = [read_entry(client, send(client, body))["id"] for body in turns[:10]]
             for body in turns[10:]:
                 send(client, body)
         server.end(signal.SIGKILL)
     with (
-        serving(tmp_path, warm=True, **variables) as server,
+        run_server(tmp_path, warm=True, **variables) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False, timeout=60) as client,
     ):
         rows = client.get("/control/requests").json()["requests"]
@@ -163,4 +163,4 @@ def test_server_that_is_killed_leaves_readable_rows(tmp_path: Path) -> None:
         for row, body in zip(rows, turns, strict=False):
             entry = client.get(f"/control/requests/{row['id']}").json()
             assert entry["request"]["body"].encode() == body
-        assert kept(client, send(client, turns[0]))["request"]["body"].encode() == turns[0]
+        assert read_entry(client, send(client, turns[0]))["request"]["body"].encode() == turns[0]

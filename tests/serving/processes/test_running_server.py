@@ -1,4 +1,4 @@
-"""`running_server`: a server for a test, driven from outside, gone when the test is."""
+"""`running_server`: a server process for a test, which ends with the test."""
 
 import json
 import os
@@ -18,11 +18,11 @@ from scenarios_app.builder import scenario as build
 from scenarios_app.engine.document.files import NOT_JSON
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 from tests.support import fork_server
 
 
-def say(server: RunningServer, text: str = "Hello") -> str | None:
+def ask_for_text(server: RunningServer, text: str = "Hello") -> str | None:
     client = openai.OpenAI(base_url=server.openai_base_url, api_key=server.api_key, max_retries=0)
     with client:
         answer = client.chat.completions.create(
@@ -33,7 +33,7 @@ def say(server: RunningServer, text: str = "Hello") -> str | None:
 
 @pytest.fixture
 def warm_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server's start is not what the test is about."""
+    """Fork servers from a process with loaded modules, for tests that are not about the start."""
     monkeypatch.setattr(sys, "executable", fork_server.python())
 
 
@@ -55,7 +55,7 @@ def test_server_has_the_chat_only_without_light() -> None:
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenarios_are_pushed_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     # The server must ignore this process's environment.
     monkeypatch.setenv("MOCKLLM_ENV", "prod")
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "of.somebody.else")
@@ -63,17 +63,17 @@ def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -
     first = {"produce": {"text": "first"}, "side_effects": {"counter": "asked"}}
     with running_server(scenarios=[scenario("größe/1", first)]) as server:
         assert server.base_url.startswith("http://127.0.0.1:")
-        assert say(server) == "first"
+        assert ask_for_text(server) == "first"
         with pytest.raises(openai.NotFoundError, match="no_scenario_matched"):
-            say(server)
+            ask_for_text(server)
         server.push({"produce": {"text": "second"}})
-        assert say(server) == "second"
+        assert ask_for_text(server) == "second"
         assert server.counters == {"asked": 1}
         outcomes = [request["outcome"] for request in server.requests]
         assert outcomes == ["complete", "unmatched", "complete"]
         server.reset()
         assert (server.counters, server.requests) == ({}, [])
-        assert say(server) == "first"
+        assert ask_for_text(server) == "first"
 
 
 @pytest.mark.usefixtures("warm_server")
@@ -86,21 +86,21 @@ def test_watched_files_are_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     save("one")
     document = scenario("b", {"match": {"messages": ["Document"]}, "produce": {"text": "b"}})
     with running_server(scenarios=["a.json", document], watch=True) as server:
-        assert (say(server), say(server, "Document")) == ("one", "b")
+        assert (ask_for_text(server), ask_for_text(server, "Document")) == ("one", "b")
         save("two")
-        until = time.monotonic() + 60
-        while say(server) != "two":
-            assert time.monotonic() < until
+        deadline = time.monotonic() + 60
+        while ask_for_text(server) != "two":
+            assert time.monotonic() < deadline
             time.sleep(0.05)
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
+def test_server_takes_builders_and_returns_all_requests() -> None:
     greeting = build("greeting").expect(openai_provider()).with_messages(contains="Hello")
     with running_server([greeting.respond_with_text("Hi!")]) as server:
-        assert say(server) == "Hi!"
+        assert ask_for_text(server) == "Hi!"
         server.push(build("more").respond_with_text("Again!"))
-        assert say(server, "Bye") == "Again!"
+        assert ask_for_text(server, "Bye") == "Again!"
         assert server.state == {
             "session": key_session(server.api_key),
             "consumed": [
@@ -129,36 +129,40 @@ def test_a_server_takes_builders_and_tells_all_that_was_asked() -> None:
 @pytest.mark.usefixtures("warm_server")
 def test_a_server_takes_files_and_directories(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
-    one, two = tmp_path / "one.json", tmp_path / "more" / "two.json"
-    one.write_text(json.dumps({"scenarios": [scenario("one", says("From a file."))]}))
-    two.write_text(json.dumps(scenario("two", says("From a directory.", match={"model": "x"}))))
-    with running_server(scenarios=[str(one), tmp_path / "more"]) as server:
-        assert say(server) == "From a file."
+    file, directory_file = tmp_path / "one.json", tmp_path / "more" / "two.json"
+    file.write_text(json.dumps({"scenarios": [scenario("one", text_step("From a file."))]}))
+    directory_file.write_text(
+        json.dumps(scenario("two", text_step("From a directory.", match={"model": "x"})))
+    )
+    with running_server(scenarios=[str(file), tmp_path / "more"]) as server:
+        assert ask_for_text(server) == "From a file."
         with httpx2.Client(base_url=server.base_url) as client:
             assert client.get("/control/scenarios/two").status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("scenarios", "message"),
     [
         (["none.json"], "none.json: cannot be read: No such file or directory"),
         ("none.json", "none.json: cannot be read: No such file or directory"),
         ([7], "expected a scenario or a path, got 7"),
     ],
 )
-def test_invalid_scenario_is_reported_before_the_server_starts(given: Any, said: str) -> None:
-    with pytest.raises(ServerFailed) as raised, running_server(scenarios=given):
+def test_invalid_scenario_is_reported_before_the_server_starts(
+    scenarios: Any, message: str
+) -> None:
+    with pytest.raises(ServerFailed) as raised, running_server(scenarios=scenarios):
         pass
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 @pytest.mark.usefixtures("warm_server")
 def test_server_message_about_settings_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a")
     settings = {"MOCKLLM_SCENARIO": "x", "MOCKLLM_SCENARIOS": str(tmp_path)}
-    with pytest.warns(UserWarning) as told, running_server(settings=settings):
+    with pytest.warns(UserWarning) as warnings, running_server(settings=settings):
         pass
-    assert [str(one.message) for one in told] == [
+    assert [str(warning.message) for warning in warnings] == [
         "MOCKLLM_SCENARIO: no such setting, did you mean MOCKLLM_SCENARIOS?",
         f"MOCKLLM_SCENARIOS: {tmp_path / 'a.yaml'}: passed over, {NOT_JSON}",
     ]
@@ -188,17 +192,17 @@ def test_a_server_that_is_not_ready_in_time_is_ended() -> None:
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_steps_may_be_pushed_where_there_is_no_scenario_yet() -> None:
+def test_steps_are_pushed_to_a_server_without_scenarios() -> None:
     with running_server() as server:
-        server.push(says("pushed"))
-        assert say(server) == "pushed"
+        server.push(text_step("pushed"))
+        assert ask_for_text(server) == "pushed"
         server.push({"produce": {"text": "elsewhere"}, "match": {"model": "x"}}, scenario="other")
         with pytest.raises(ServerFailed, match="texd"):
             server.push({"produce": {"texd": "typo"}})
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_a_document_with_an_error_fails_at_once_and_names_the_place() -> None:
+def test_document_with_an_error_fails_immediately_and_names_the_place() -> None:
     bad = scenario("bad", {"produce": {"texd": "typo"}})
     with (
         pytest.raises(ServerFailed, match=r"scenarios\[0\]\.steps\[0\]\.produce\.texd"),
@@ -215,11 +219,11 @@ def test_a_server_takes_settings_and_none_from_the_directory(
     (tmp_path / "scenarios_app").mkdir()
     (tmp_path / "scenarios_app" / "__init__.py").write_text("raise RuntimeError('hostile')\n")
     settings = {"MOCKLLM_REQUIRE_AUTH": "false"}
-    with running_server([scenario("s", says("Hi!"))], settings=settings) as server:
-        assert say(server) == "Hi!"
+    with running_server([scenario("s", text_step("Hi!"))], settings=settings) as server:
+        assert ask_for_text(server) == "Hi!"
 
 
-def test_it_is_gone_afterwards_however_the_test_ends() -> None:
+def test_server_has_ended_after_a_failed_test() -> None:
     with pytest.raises(KeyError), running_server() as server:
         pid = server.pid
         assert is_alive(pid)
@@ -227,6 +231,6 @@ def test_it_is_gone_afterwards_however_the_test_ends() -> None:
     assert not is_alive(pid)
 
 
-def test_a_server_that_dies_early_is_no_trouble_at_the_end() -> None:
+def test_killed_server_causes_no_error_at_the_end() -> None:
     with running_server() as server:
         os.kill(server.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`serve`: what it prints, what it loads, how it fails, how it ends."""
+"""`serve`: its output, what it loads, failed starts and its end."""
 
 import asyncio
 import json
@@ -16,8 +16,13 @@ from django.conf import settings
 
 from mockllm_site.management.commands.serve import Command
 from mockllm_site.serve.server import Server, Stop
-from tests.serving.pipelines import chat, says, scenario
-from tests.serving.processes.serve_process import Serving, failing, serving, written
+from tests.serving.pipelines import chat, scenario, text_step
+from tests.serving.processes.serve_process import (
+    ServerProcess,
+    run_failing_start,
+    run_server,
+    write_scenarios,
+)
 
 STREAMS = 6
 
@@ -35,8 +40,8 @@ def test_test_mode_listens_on_5099_of_this_machine() -> None:
 
 
 def test_one_ready_line_and_a_clean_end(tmp_path: Path) -> None:
-    scenarios = written(tmp_path, scenario("s", says("Hi!")))
-    with serving(tmp_path, MOCKLLM_SCENARIOS=scenarios) as server:
+    scenarios = write_scenarios(tmp_path, scenario("s", text_step("Hi!")))
+    with run_server(tmp_path, MOCKLLM_SCENARIOS=scenarios) as server:
         assert server.ready_line == f"mockllm ready on http://127.0.0.1:{server.port}\n"
         assert ask(server.port).json()["choices"][0]["message"]["content"] == "Hi!"
         assert httpx2.get(f"http://127.0.0.1:{server.port}/healthz").status_code == 200
@@ -47,7 +52,7 @@ def test_one_ready_line_and_a_clean_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "says_why"),
+    ("arguments", "variables", "message"),
     [
         (["--workers", "2"], {}, "--workers 2: more than one process needs a shared state"),
         (["--port", "0", "--fixture", "nothing"], {}, "No fixture named 'nothing' found."),
@@ -57,36 +62,36 @@ def test_one_ready_line_and_a_clean_end(tmp_path: Path) -> None:
         (["--host", "a..b"], {}, "cannot listen on a..b:5099: encoding with 'idna' codec failed"),
     ],
 )
-def test_a_start_that_fails_says_why_in_one_line_and_exits_1(
-    tmp_path: Path, arguments: list[str], variables: dict[str, str], says_why: str
+def test_failed_start_prints_one_line_and_exits_with_1(
+    tmp_path: Path, arguments: list[str], variables: dict[str, str], message: str
 ) -> None:
-    code, out, err = failing(tmp_path, *arguments, warm=True, **variables)
+    code, out, err = run_failing_start(tmp_path, *arguments, warm=True, **variables)
     assert (code, out) == (1, "")
-    assert says_why in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 
 def test_a_document_with_an_error_stops_the_start_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
-    scenarios = written(tmp_path, {"name": "bad", "steps": [{"produce": {"texd": "Hi"}}]})
+    scenarios = write_scenarios(tmp_path, {"name": "bad", "steps": [{"produce": {"texd": "Hi"}}]})
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_SCENARIOS": scenarios}
-    code, _, err = failing(tmp_path, "--port", "0", warm=True, **variables)
+    code, _, err = run_failing_start(tmp_path, "--port", "0", warm=True, **variables)
     assert code == 1
     assert "scenarios[0].steps[0].produce.texd" in err
     assert not (tmp_path / "mockllm.sqlite3").exists()
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        code, _, err = failing(tmp_path, "--port", str(port))
+def test_occupied_port_is_an_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        code, _, err = run_failing_start(tmp_path, "--port", str(port))
     assert code == 1
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in err
 
 
-def test_dev_begins_with_the_demo_and_a_user_and_says_the_password_once(tmp_path: Path) -> None:
-    with serving(tmp_path, warm=True, MOCKLLM_ENV="dev") as server:
+def test_dev_starts_with_demo_and_user_and_prints_the_password_once(tmp_path: Path) -> None:
+    with run_server(tmp_path, warm=True, MOCKLLM_ENV="dev") as server:
         _, _, first = server.end()
     assert first.count("created the user admin, password ") == 1
     with sqlite3.connect(tmp_path / "mockllm.sqlite3") as database:
@@ -97,7 +102,7 @@ def test_dev_begins_with_the_demo_and_a_user_and_says_the_password_once(tmp_path
         database.execute("UPDATE scenarios_app_scenario SET name = 'mine ' || id")
     database.close()
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": "other"}
-    with serving(tmp_path, warm=True, **variables) as server:
+    with run_server(tmp_path, warm=True, **variables) as server:
         _, _, second = server.end()
     assert "password" not in second
     with sqlite3.connect(tmp_path / "mockllm.sqlite3") as database:
@@ -106,8 +111,8 @@ def test_dev_begins_with_the_demo_and_a_user_and_says_the_password_once(tmp_path
     assert len(names) == scenarios and all(name.startswith("mine ") for (name,) in names)
 
 
-def rows(directory: Path) -> list[tuple[str, int]]:
-    """Outcome and status of all that the journal holds."""
+def read_outcomes(directory: Path) -> list[tuple[str, int]]:
+    """Return outcome and status of all journal rows."""
     database = sqlite3.connect(directory / "mockllm.sqlite3")
     try:
         return database.execute(
@@ -117,9 +122,9 @@ def rows(directory: Path) -> list[tuple[str, int]]:
         database.close()
 
 
-async def drained(server: Serving) -> tuple[list[str], tuple[int, str, str]]:
-    """Begin streams, tell the server to stop once all have begun, and read them to their end."""
-    begun = asyncio.Semaphore(0)
+async def drain_streams(server: ServerProcess) -> tuple[list[str], tuple[int, str, str]]:
+    """Terminate the server while streams run; return their bodies and the server's exit."""
+    received_chunks = asyncio.Semaphore(0)
 
     async def read(client: httpx2.AsyncClient) -> str:
         call = chat(stream=True)
@@ -129,20 +134,20 @@ async def drained(server: Serving) -> tuple[list[str], tuple[int, str, str]]:
         async with client.stream("POST", url, content=call.body, headers=headers) as response:
             async for piece in response.aiter_raw():
                 body += piece
-                begun.release()
+                received_chunks.release()
         return body.decode()
 
     async with httpx2.AsyncClient(timeout=30) as client:
-        reading = [asyncio.create_task(read(client)) for _ in range(STREAMS)]
+        tasks = [asyncio.create_task(read(client)) for _ in range(STREAMS)]
         for _ in range(STREAMS):
-            await begun.acquire()
+            await received_chunks.acquire()
         server.process.terminate()
-        bodies = await asyncio.gather(*reading)
+        bodies = await asyncio.gather(*tasks)
     return bodies, await asyncio.to_thread(server.wait)
 
 
-def paced(chunk_ms: int, chunks: int) -> dict[str, Any]:
-    step = says("word " * chunks)
+def paced_scenario(chunk_ms: int, chunks: int) -> dict[str, Any]:
+    step = text_step("word " * chunks)
     step["produce"]["pacing"] = {"chunk_ms": chunk_ms, "words_per_chunk": 1}
     return scenario("paced", step)
 
@@ -150,70 +155,70 @@ def paced(chunk_ms: int, chunks: int) -> dict[str, Any]:
 async def test_streams_that_run_at_sigterm_complete_and_are_all_journalled(
     tmp_path: Path,
 ) -> None:
-    scenarios = written(tmp_path, paced(50, 20))
-    with serving(tmp_path, MOCKLLM_ENV="dev", MOCKLLM_SCENARIOS=scenarios) as server:
-        bodies, (code, _, _) = await drained(server)
+    scenarios = write_scenarios(tmp_path, paced_scenario(50, 20))
+    with run_server(tmp_path, MOCKLLM_ENV="dev", MOCKLLM_SCENARIOS=scenarios) as server:
+        bodies, (code, _, _) = await drain_streams(server)
     assert code == 0
     assert all(body.endswith("data: [DONE]\n\n") for body in bodies)
-    assert rows(tmp_path) == [("complete", 200)] * STREAMS
+    assert read_outcomes(tmp_path) == [("complete", 200)] * STREAMS
 
 
 async def test_streams_that_outlive_the_drain_end_with_the_providers_error(
     tmp_path: Path,
 ) -> None:
-    scenarios = written(tmp_path, paced(1_000, 60))
+    scenarios = write_scenarios(tmp_path, paced_scenario(1_000, 60))
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_DRAIN_SECONDS": "0.5"}
-    with serving(tmp_path, warm=True, MOCKLLM_SCENARIOS=scenarios, **variables) as server:
-        bodies, (code, _, err) = await drained(server)
+    with run_server(tmp_path, warm=True, MOCKLLM_SCENARIOS=scenarios, **variables) as server:
+        bodies, (code, _, err) = await drain_streams(server)
     assert code == 0 and "Traceback" not in err
     for body in bodies:
         last = json.loads(body.strip().rpartition("data: ")[2])
         assert last["error"]["message"] == "The server is shutting down."
-    assert rows(tmp_path) == [("fault", 200)] * STREAMS
+    assert read_outcomes(tmp_path) == [("fault", 200)] * STREAMS
 
 
 def test_two_processes_send_the_same_bytes(tmp_path: Path) -> None:
     tool = {"name": "get_weather", "arguments": {"city": "Zürich"}}
-    step = says("one two three four", match={"model": "gpt-4o"})
+    step = text_step("one two three four", match={"model": "gpt-4o"})
     step["produce"] |= {
         "tool_calls": [tool, tool],
         "pacing": {"chunk_ms": 1, "jitter": 0.5, "words_per_chunk": 1},
     }
-    scenarios = written(tmp_path, scenario("s", step))
-    told = []
+    scenarios = write_scenarios(tmp_path, scenario("s", step))
+    runs = []
     for seed in ("1", "2"):
-        with serving(tmp_path, MOCKLLM_SCENARIOS=scenarios, PYTHONHASHSEED=seed) as server:
+        with run_server(tmp_path, MOCKLLM_SCENARIOS=scenarios, PYTHONHASHSEED=seed) as server:
             answers = [ask(server.port, stream=stream) for stream in (False, True, True)]
             answers.append(ask(server.port, text="no such", model="unknown"))
-            told.append([(a.content, _fixed(a)) for a in answers])
-    assert told[0] == told[1]
-    assert len({content for content, _ in told[0]}) == 4
+            runs.append([(a.content, _stable_headers(a)) for a in answers])
+    assert runs[0] == runs[1]
+    assert len({content for content, _ in runs[0]}) == 4
 
 
-def _fixed(answer: httpx2.Response) -> dict[str, str]:
-    """The headers without the clock's and the one that is random by contract."""
-    left_out = {"date", "x-mockllm-request"}
-    return {name: value for name, value in answer.headers.items() if name not in left_out}
+def _stable_headers(answer: httpx2.Response) -> dict[str, str]:
+    """Return the headers that are the same for every answer."""
+    varying = {"date", "x-mockllm-request"}
+    return {name: value for name, value in answer.headers.items() if name not in varying}
 
 
 async def test_200_clients_get_50_steps_exactly_once_each(tmp_path: Path) -> None:
     steps = [{"produce": {"text": f"answer {i}"}} for i in range(50)]
-    scenarios = written(tmp_path, scenario("contended", *steps))
+    scenarios = write_scenarios(tmp_path, scenario("contended", *steps))
     call = chat()
-    with serving(tmp_path, warm=True, MOCKLLM_SCENARIOS=scenarios) as server:
+    with run_server(tmp_path, warm=True, MOCKLLM_SCENARIOS=scenarios) as server:
         url = f"http://127.0.0.1:{server.port}{call.path}"
         limits = httpx2.Limits(max_connections=200)
         async with httpx2.AsyncClient(timeout=60, limits=limits) as client:
-            asking = (
+            requests = (
                 client.post(url, content=call.body, headers=dict(call.headers)) for _ in range(200)
             )
-            answers = await asyncio.gather(*asking)
-        served = [
+            answers = await asyncio.gather(*requests)
+        texts = [
             answer.json()["choices"][0]["message"]["content"]
             for answer in answers
             if answer.status_code == 200
         ]
-        assert sorted(served) == sorted(f"answer {i}" for i in range(50))
+        assert sorted(texts) == sorted(f"answer {i}" for i in range(50))
         assert {a.status_code for a in answers} == {200, 404}
         assert server.end()[0] == 0
 
@@ -221,24 +226,24 @@ async def test_200_clients_get_50_steps_exactly_once_each(tmp_path: Path) -> Non
 @pytest.mark.parametrize("declared", [True, False], ids=["with a length", "chunked"])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/control/scenarios", "/admin/login/"])
 def test_a_client_gets_its_413_while_it_is_still_sending(
-    small: Serving, path: str, declared: bool
+    small_body_server: ServerProcess, path: str, declared: bool
 ) -> None:
     pieces = [b"x" * 100_000] * 100
     headers = {"authorization": "Bearer k"}
     if declared:
         headers["content-length"] = str(sum(map(len, pieces)))
-    url = f"http://127.0.0.1:{small.port}{path}"
+    url = f"http://127.0.0.1:{small_body_server.port}{path}"
     answer = httpx2.post(url, content=iter(pieces), headers=headers, timeout=20)
     assert answer.status_code == 413
     assert "larger than 100000 bytes" in answer.text
-    assert httpx2.get(f"http://127.0.0.1:{small.port}/healthz").status_code == 200
+    assert httpx2.get(f"http://127.0.0.1:{small_body_server.port}/healthz").status_code == 200
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """A server that takes small bodies only."""
+def small_body_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that accepts only small bodies."""
     directory = tmp_path_factory.mktemp("small")
-    with serving(directory, warm=True, MOCKLLM_MAX_BODY_BYTES="100000") as server:
+    with run_server(directory, warm=True, MOCKLLM_MAX_BODY_BYTES="100000") as server:
         yield server
 
 
@@ -246,9 +251,9 @@ def test_a_signal_before_the_server_runs_ends_the_process(monkeypatch: pytest.Mo
     installed: dict[int, Any] = {}
     monkeypatch.setattr(signal, "signal", installed.__setitem__)
     stop = Stop()
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as raised:
         installed[signal.SIGTERM](signal.SIGTERM, None)
-    assert ended.value.code == 0
+    assert raised.value.code == 0
     stop.mark_running()
     installed[signal.SIGINT](signal.SIGINT, None)
     assert stop.requested
@@ -259,9 +264,9 @@ async def test_a_signal_while_the_server_starts_is_not_lost(
 ) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
 
-    async def started(*_: object, **__: object) -> None: ...
+    async def skip_startup(*_: object, **__: object) -> None: ...
 
-    monkeypatch.setattr(uvicorn.Server, "startup", started)
+    monkeypatch.setattr(uvicorn.Server, "startup", skip_startup)
     stop = Stop()
     stop.requested = True
     server = Server(uvicorn.Config("none:app"), ready=lambda: print("ready"), stop=stop)
@@ -271,7 +276,7 @@ async def test_a_signal_while_the_server_starts_is_not_lost(
 
 def test_the_admin_password_may_be_chosen(tmp_path: Path) -> None:
     variables = {"MOCKLLM_ADMIN_PASSWORD": "chosen-password", "MOCKLLM_ENV": "test"}
-    with serving(tmp_path, warm=True, **variables) as server:
+    with run_server(tmp_path, warm=True, **variables) as server:
         origin = f"http://127.0.0.1:{server.port}"
         with httpx2.Client(base_url=origin) as client:
             client.get("/admin/login/")

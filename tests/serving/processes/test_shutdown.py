@@ -1,4 +1,4 @@
-"""The end of `serve` while everything is going on at once, as a process manager brings it about."""
+"""`serve` is ended by signals while a stream, a chat run and a journal socket are open."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.chat.scripts import ENDLESS, call_tool
 from tests.serving.pipelines import chat, scenario
-from tests.serving.processes.serve_process import Serving, serving, written
+from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import migrated_database
 
 PASSWORD = "a-password-of-tests"
@@ -28,18 +28,18 @@ TOOL = {"match": {"model": "gpt-4o"}, "consume": False, "produce": call_tool("sl
 
 
 @dataclass
-class Going:
-    """A server with a stream of a wire, a run whose tool is being called by a process of its own,
-    and somebody who watches the journal."""
+class BusyServer:
+    """A server with an open provider stream, a chat run whose tool runs in a process, and an open
+    journal socket."""
 
-    server: Serving
+    server: ServerProcess
     wire: AsyncIterator[dict[str, Any]]
     run: AsyncIterator[dict[str, Any]]
     journal: ClientConnection
     children: set[int] = field(default_factory=set)
 
-    async def ended(self) -> tuple[dict[str, Any], dict[str, Any], int | None]:
-        """The last that each of the streams says, and the code that the socket is closed with."""
+    async def read_last_events(self) -> tuple[dict[str, Any], dict[str, Any], int | None]:
+        """Return the last event of each stream, and the close code of the socket."""
         wire, run = [event async for event in self.wire], [event async for event in self.run]
         with pytest.raises(ConnectionClosed) as closed:
             while True:
@@ -49,37 +49,37 @@ class Going:
 
 
 @asynccontextmanager
-async def going(directory: Path, *, drain_seconds: str) -> AsyncIterator[Going]:
+async def run_busy_server(directory: Path, *, drain_seconds: str) -> AsyncIterator[BusyServer]:
     variables = {
         "MOCKLLM_ENV": "dev",
-        "MOCKLLM_SCENARIOS": written(directory, scenario("both", WIRE, TOOL)),
+        "MOCKLLM_SCENARIOS": write_scenarios(directory, scenario("both", WIRE, TOOL)),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
         "MOCKLLM_DRAIN_SECONDS": drain_seconds,
     }
     migrated_database.copy_to(directory / "mockllm.sqlite3")
-    async with AsyncExitStack() as held:
-        server = held.enter_context(serving(directory, **variables))
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(run_server(directory, **variables))
         client = httpx2.AsyncClient(base_url=server.base_url, timeout=60)
-        await held.enter_async_context(client)
-        journal = await held.enter_async_context(await watching(client, server))
-        asked = chat(model="wire", stream=True)
-        headers = dict(asked.headers)
-        wire = client.stream("POST", asked.path, content=asked.body, headers=headers)
-        wire_events = events(await held.enter_async_context(wire))
+        await stack.enter_async_context(client)
+        journal = await stack.enter_async_context(await open_journal_socket(client, server))
+        wire_call = chat(model="wire", stream=True)
+        headers = dict(wire_call.headers)
+        wire = client.stream("POST", wire_call.path, content=wire_call.body, headers=headers)
+        wire_events = events(await stack.enter_async_context(wire))
         await anext(wire_events)
         body = {"client_id": "reader", "message": "Go on"}
         run = client.stream("POST", "/api/get_chat_response_stream", json=body)
-        run_events = events(await held.enter_async_context(run))
+        run_events = events(await stack.enter_async_context(run))
         async for event in run_events:
             if event["type"] == "tool_start":
                 break
         children = server.children()
         assert children
-        yield Going(server, wire_events, run_events, journal, children)
+        yield BusyServer(server, wire_events, run_events, journal, children)
 
 
-async def watching(client: httpx2.AsyncClient, server: Serving) -> connect:
-    """The journal's socket, as the admin's user has it."""
+async def open_journal_socket(client: httpx2.AsyncClient, server: ServerProcess) -> connect:
+    """Return the journal's socket for a logged-in admin."""
     await client.get("/admin/login/")
     token = client.cookies["csrftoken"]
     form = {"username": "admin", "password": PASSWORD, "csrfmiddlewaretoken": token}
@@ -99,8 +99,8 @@ async def events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def alive(pid: int) -> bool:
-    """Whether a process is there; one that ended and waits to be reaped is not."""
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs; an ended one that is not reaped does not."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def stored(directory: Path) -> dict[str, Any]:
+def read_database(directory: Path) -> dict[str, Any]:
     with closing(sqlite3.connect(directory / "mockllm.sqlite3")) as database:
 
         def rows(query: str) -> list[Any]:
@@ -129,31 +129,31 @@ def stored(directory: Path) -> dict[str, Any]:
 
 @pytest.fixture(params=["one", "terminated twice", "interrupted twice"])
 def signals(request: pytest.FixtureRequest) -> Iterator[tuple[signal.Signals, ...]]:
-    """SIGTERM, and what comes after it."""
-    again = {"terminated twice": signal.SIGTERM, "interrupted twice": signal.SIGINT}
-    yield (again[request.param],) if request.param in again else ()
+    """The signals after the first SIGTERM."""
+    second_signals = {"terminated twice": signal.SIGTERM, "interrupted twice": signal.SIGINT}
+    yield (second_signals[request.param],) if request.param in second_signals else ()
 
 
-async def test_everything_ends_properly_and_nothing_is_left(
+async def test_streams_runs_and_processes_end_with_the_server(
     tmp_path: Path, signals: tuple[signal.Signals, ...]
 ) -> None:
-    """After the time for draining, or at once when it is said twice."""
+    """The server ends after the drain time, or immediately after a second signal."""
     drain_seconds = "600" if signals else "1"
-    async with going(tmp_path, drain_seconds=drain_seconds) as all_at_once:
-        server = all_at_once.server
+    async with run_busy_server(tmp_path, drain_seconds=drain_seconds) as busy:
+        server = busy.server
         server.process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(server.logged, "Shutting down")
-        for again in signals:
-            server.process.send_signal(again)
-        wire, run, closed = await all_at_once.ended()
+        await asyncio.to_thread(server.wait_for_log, "Shutting down")
+        for number in signals:
+            server.process.send_signal(number)
+        wire, run, close_code = await busy.read_last_events()
         code, _, err = await asyncio.to_thread(server.wait)
     assert wire["error"]["message"] == "The server is shutting down."
     assert (run["type"], run["code"], run["message"]) == INTERRUPTED
-    assert closed == RESTARTING
+    assert close_code == RESTARTING
     assert code == 0
     assert "Traceback" not in err
-    assert not [pid for pid in all_at_once.children if alive(pid)]
-    assert stored(tmp_path) == {
+    assert not [pid for pid in busy.children if is_alive(pid)]
+    assert read_database(tmp_path) == {
         "integrity": [("ok",)],
         "journal": [("gpt-4o", "complete"), ("wire", "fault")],
         "runs": [("failed", "SERVICE_UNAVAILABLE", "interrupted")],
@@ -161,21 +161,21 @@ async def test_everything_ends_properly_and_nothing_is_left(
     }
 
 
-async def test_a_client_that_reads_nothing_does_not_outlast_a_second_signal(
+async def test_client_that_reads_nothing_is_closed_by_a_second_signal(
     tmp_path: Path,
 ) -> None:
     large = {"consume": False, "produce": {"text": "word " * 400_000}}
-    variables = {"MOCKLLM_SCENARIOS": written(tmp_path, scenario("large", large))}
-    with serving(tmp_path, MOCKLLM_DRAIN_SECONDS="600", **variables) as server:
-        asked = chat(stream=True)
-        head = f"POST {asked.path} HTTP/1.1\r\nHost: localhost\r\n"
-        fields = {**asked.headers, "content-length": str(len(asked.body))}
+    variables = {"MOCKLLM_SCENARIOS": write_scenarios(tmp_path, scenario("large", large))}
+    with run_server(tmp_path, MOCKLLM_DRAIN_SECONDS="600", **variables) as server:
+        call = chat(stream=True)
+        head = f"POST {call.path} HTTP/1.1\r\nHost: localhost\r\n"
+        fields = {**call.headers, "content-length": str(len(call.body))}
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + "\r\n"
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=100)
-        writer.write(head.encode() + asked.body)
+        writer.write(head.encode() + call.body)
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         server.process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(server.logged, "Waiting for connections to close")
+        await asyncio.to_thread(server.wait_for_log, "Waiting for connections to close")
         server.process.send_signal(signal.SIGTERM)
         code, _, err = await asyncio.to_thread(server.wait)
         writer.close()

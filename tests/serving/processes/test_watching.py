@@ -1,4 +1,4 @@
-"""`serve --watch`: files that change are live, broken ones are named on the console and in 404s."""
+"""`serve --watch` loads changed files and names broken ones on the console and in 404s."""
 
 import os
 import shutil
@@ -10,51 +10,56 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.serving.pipelines import chat, says, scenario
-from tests.serving.processes.serve_process import Serving, failing, serving, written
+from tests.serving.pipelines import chat, scenario, text_step
+from tests.serving.processes.serve_process import (
+    ServerProcess,
+    run_failing_start,
+    run_server,
+    write_scenarios,
+)
 
 pytestmark = pytest.mark.timeout(300)
 SECONDS = 60.0
 
 
-def say(folder: Path, text: str, *, name: str = "s") -> None:
+def save_scenario(folder: Path, text: str, *, name: str = "s") -> None:
     """Save a scenario that answers everything, as editors save: by renaming a new file."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = scenario(name, {"consume": False, **says(text)})
-    os.replace(written(folder.parent, document), folder / f"{name}.json")
+    document = scenario(name, {"consume": False, **text_step(text)})
+    os.replace(write_scenarios(folder.parent, document), folder / f"{name}.json")
 
 
-def ask(server: Serving) -> Any:
+def ask(server: ServerProcess) -> Any:
     call = chat()
     url = f"{server.base_url}{call.path}"
     body = httpx2.post(url, content=call.body, headers=dict(call.headers), timeout=20).json()
     return body["error"]["message"] if "error" in body else body["choices"][0]["message"]["content"]
 
 
-def eventually(server: Serving, is_expected: Callable[[str], bool]) -> str:
+def wait_for_answer(server: ServerProcess, is_expected: Callable[[str], bool]) -> str:
     """Return the answer once it is the expected one."""
-    until = time.monotonic() + SECONDS
+    deadline = time.monotonic() + SECONDS
     while not is_expected(answer := ask(server)):
-        assert time.monotonic() < until, answer
+        assert time.monotonic() < deadline, answer
         time.sleep(0.05)
     return answer
 
 
 def test_edited_added_and_removed_files_are_live(tmp_path: Path) -> None:
     folder = tmp_path / "scenarios"
-    say(folder, "one")
-    with serving(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
+    save_scenario(folder, "one")
+    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
         assert ask(server) == "one"
-        say(folder, "two")
-        eventually(server, lambda answer: answer == "two")
-        say(folder / "deep" / "er", "new", name="a")
-        eventually(server, lambda answer: answer == "new")
+        save_scenario(folder, "two")
+        wait_for_answer(server, lambda answer: answer == "two")
+        save_scenario(folder / "deep" / "er", "new", name="a")
+        wait_for_answer(server, lambda answer: answer == "new")
         shutil.rmtree(folder / "deep")
-        eventually(server, lambda answer: answer == "two")
+        wait_for_answer(server, lambda answer: answer == "two")
         shutil.rmtree(folder)
-        eventually(server, lambda answer: "no_scenario_matched" in answer)
-        say(folder, "three")
-        eventually(server, lambda answer: answer == "three")
+        wait_for_answer(server, lambda answer: "no_scenario_matched" in answer)
+        save_scenario(folder, "three")
+        wait_for_answer(server, lambda answer: answer == "three")
         code, _, err = server.end()
     assert code == 0 and "Traceback" not in err and "watchfiles" not in err
     assert err.count("mockllm: s: new") == err.count("mockllm: s: removed") == 1
@@ -62,44 +67,44 @@ def test_edited_added_and_removed_files_are_live(tmp_path: Path) -> None:
 
 def test_broken_file_is_named_on_the_console_and_in_the_next_404(tmp_path: Path) -> None:
     folder = tmp_path / "scenarios"
-    say(folder, "one")
-    with serving(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
+    save_scenario(folder, "one")
+    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
         (folder / "s.json").write_text('{"name": "s",\n "steps": [\n  {"produce": {"txt": ""}}]}')
         place = "scenarios/s.json:3:16: steps[0].produce.txt: unknown key"
-        server.logged(f"mockllm: {place}")
+        server.wait_for_log(f"mockllm: {place}")
         assert ask(server) == "one"
         (folder / "s.json").rename(tmp_path / "kept.json")
-        server.logged("all scenario files are valid again")
+        server.wait_for_log("all scenario files are valid again")
         shutil.copy(tmp_path / "kept.json", folder / "s.json")
-        answer = eventually(server, lambda answer: place in answer)
+        answer = wait_for_answer(server, lambda answer: place in answer)
         assert answer.startswith("no_scenario_matched: ")
         assert ". A scenario file has an error, so its changes are not loaded: " in answer
-        say(folder, "two")
-        eventually(server, lambda answer: answer == "two")
+        save_scenario(folder, "two")
+        wait_for_answer(server, lambda answer: answer == "two")
         httpx2.delete(f"{server.base_url}/control/scenarios/s").raise_for_status()
         assert "scenario file" not in ask(server)
 
 
 def test_target_of_a_link_and_a_named_file_are_watched(tmp_path: Path) -> None:
-    say(tmp_path / "elsewhere", "one")
+    save_scenario(tmp_path / "elsewhere", "one")
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "link.json").symlink_to(tmp_path / "elsewhere" / "s.json")
-    say(tmp_path / "named", "named", name="z")
+    save_scenario(tmp_path / "named", "named", name="z")
     paths = os.pathsep.join(["scenarios", "named/z.json"])
-    with serving(tmp_path, "--watch", MOCKLLM_SCENARIOS=paths) as server:
+    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS=paths) as server:
         assert ask(server) == "one"
-        say(tmp_path / "elsewhere", "two")
-        eventually(server, lambda answer: answer == "two")
+        save_scenario(tmp_path / "elsewhere", "two")
+        wait_for_answer(server, lambda answer: answer == "two")
         (tmp_path / "elsewhere" / "s.json").unlink()
-        eventually(server, lambda answer: answer == "two")
+        wait_for_answer(server, lambda answer: answer == "two")
         (tmp_path / "scenarios" / "link.json").unlink()
-        eventually(server, lambda answer: answer == "named")
-        say(tmp_path / "named", "again", name="z")
-        eventually(server, lambda answer: answer == "again")
+        wait_for_answer(server, lambda answer: answer == "named")
+        save_scenario(tmp_path / "named", "again", name="z")
+        wait_for_answer(server, lambda answer: answer == "again")
 
 
 def test_watch_without_files_is_refused(tmp_path: Path) -> None:
-    code, _, err = failing(tmp_path, "--port", "0", "--watch")
+    code, _, err = run_failing_start(tmp_path, "--port", "0", "--watch")
     assert code == 1
     assert err.strip() == (
         "mockllm: --watch: MOCKLLM_SCENARIOS names no file or directory to watch"

@@ -1,1 +1,1 @@
-"""Requests passed on upstream and kept."""
+"""Requests that are forwarded to an upstream and recorded."""

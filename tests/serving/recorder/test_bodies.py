@@ -1,4 +1,4 @@
-"""Bodies are read out of their compression, however they are cut, and no further than they may."""
+"""Compressed bodies are decoded in any pieces, up to a limit of decoded bytes."""
 
 import gzip
 import zlib
@@ -21,7 +21,7 @@ def raw_deflate(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-PACKED = {
+ENCODERS = {
     "": bytes,
     "identity": bytes,
     "gzip": gzip.compress,
@@ -32,18 +32,16 @@ PACKED = {
 
 
 @given(
-    st.sampled_from(sorted(PACKED)),
+    st.sampled_from(sorted(ENCODERS)),
     st.binary(max_size=2_000),
     st.lists(st.integers(0, 2_100), max_size=8),
 )
-def test_a_body_reads_the_same_however_it_is_cut(
-    encoding: str, data: bytes, cuts: list[int]
-) -> None:
-    packed = PACKED[encoding](data)
+def test_body_decodes_the_same_in_any_pieces(encoding: str, data: bytes, cuts: list[int]) -> None:
+    packed = ENCODERS[encoding](data)
     places = [0, *sorted(min(cut, len(packed)) for cut in cuts), len(packed)]
     reader = make_body_reader(encoding, max_bytes=2_000)
-    read = [reader.read(packed[a:b]) for a, b in pairwise(places)]
-    assert b"".join(read) == data
+    decoded = [reader.read(packed[a:b]) for a, b in pairwise(places)]
+    assert b"".join(decoded) == data
 
 
 def test_members_of_gzip_follow_one_another() -> None:
@@ -53,25 +51,25 @@ def test_members_of_gzip_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
-def test_more_than_there_is_room_for_is_not_kept(encoding: str) -> None:
-    """A bomb is a few bytes that read as millions."""
+def test_body_beyond_the_limit_keeps_only_its_beginning(encoding: str) -> None:
+    """A decompression bomb is a few bytes that decode to millions."""
     reader = make_body_reader(encoding, max_bytes=10)
     with pytest.raises(BodyTooLong) as raised:
-        reader.read(PACKED[encoding](b"x" * 5_000_000))
+        reader.read(ENCODERS[encoding](b"x" * 5_000_000))
     assert raised.value.beginning == b"x" * 10
 
 
-def test_just_as_much_as_there_is_room_for_is_kept() -> None:
+def test_body_of_exactly_the_limit_is_decoded() -> None:
     assert make_body_reader("gzip", max_bytes=10).read(gzip.compress(b"x" * 10)) == b"x" * 10
 
 
 def test_body_with_wrong_encoding_header_is_unreadable() -> None:
     with pytest.raises(UnreadableBody):
         make_body_reader("gzip", max_bytes=10).read(b"not gzip at all")
-    broken = make_body_reader("gzip", max_bytes=1_000_000)
+    reader = make_body_reader("gzip", max_bytes=1_000_000)
     packed = gzip.compress(b"x" * 400)
     with pytest.raises(UnreadableBody):
-        broken.read(packed[:-8] + bytes(8))
+        reader.read(packed[:-8] + bytes(8))
 
 
 def test_an_unknown_encoding_is_named() -> None:
@@ -80,7 +78,7 @@ def test_an_unknown_encoding_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accepted", "asked"),
+    ("accepted", "expected"),
     [
         ("", "identity"),
         ("gzip, deflate, br, zstd", "gzip, deflate"),
@@ -90,5 +88,7 @@ def test_an_unknown_encoding_is_named() -> None:
         ("*", "identity"),
     ],
 )
-def test_accepted_encodings_are_readable_here_and_by_the_client(accepted: str, asked: str) -> None:
-    assert readable_encodings(accepted) == asked
+def test_accepted_encodings_are_readable_here_and_by_the_client(
+    accepted: str, expected: str
+) -> None:
+    assert readable_encodings(accepted) == expected

@@ -1,4 +1,5 @@
-"""Requests over a WebSocket pass to the provider's, and replay over a WebSocket and over HTTP."""
+"""Requests over a WebSocket are forwarded to the provider's WebSocket and replayed over both
+WebSocket and HTTP."""
 
 import asyncio
 import json
@@ -17,8 +18,8 @@ from scenarios_app.serving.recorder.proxy import CUT, LEFT
 from scenarios_app.wire.base import Call
 from tests.chat.raw_provider import raw_provider
 from tests.project.guarded import serving
-from tests.serving.pipelines import Playing
-from tests.serving.recorder.upstreams import HEAD, KEY, REAL, Recorded
+from tests.serving.pipelines import Harness
+from tests.serving.recorder.upstreams import HEAD, KEY, REAL, RecordingHarness
 from tests.serving.websocket.connections import SocketClient, connected, socket_server
 
 Handler: TypeAlias = Callable[
@@ -28,7 +29,7 @@ UNKNOWN = {"code": "previous_response_not_found", "message": "Not here."}
 
 
 class Provider:
-    """A provider whose responses only their connection knows. `answer` sends one answer."""
+    """A provider that stores responses per connection. `answer` sends one answer."""
 
     def __init__(self, answer: Handler) -> None:
         self._answer = answer
@@ -39,16 +40,16 @@ class Provider:
     async def __call__(self, connection: ServerConnection) -> None:
         assert connection.request is not None
         self.keys.append(connection.request.headers["authorization"])
-        own: set[str] = set()
+        response_ids: set[str] = set()
         try:
             async for text in connection:
                 request = json.loads(text)
                 self.requests.append(request)
                 previous = request.get("previous_response_id")
-                if previous is not None and previous not in own:
+                if previous is not None and previous not in response_ids:
                     await send(connection, request, type="error", status=400, error=UNKNOWN)
                     continue
-                own.add(f"resp_{len(self.requests)}")
+                response_ids.add(f"resp_{len(self.requests)}")
                 await self._answer(self, connection, request)
         finally:
             self.closed.set()
@@ -71,15 +72,15 @@ async def answer(provider: Provider, connection: ServerConnection, request: dict
 @asynccontextmanager
 async def recorded_server(
     monkeypatch: pytest.MonkeyPatch, handler: Handler = answer
-) -> AsyncIterator[tuple[int, Provider, Recorded]]:
-    """The port of a server that records what it passes on to a provider."""
+) -> AsyncIterator[tuple[int, Provider, RecordingHarness]]:
+    """Run a server that records what it forwards to a provider; yield its port."""
     provider = Provider(handler)
     async with serve(provider, "127.0.0.1", 0) as upstream:
         place = f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}"
-        playing = Recorded(place, keys={"openai": REAL})
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+        harness = RecordingHarness(place, keys={"openai": REAL})
+        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
         async with serving(monkeypatch) as port:
-            yield port, provider, playing
+            yield port, provider, harness
 
 
 async def ask(client: SocketClient, **fields: Any) -> list[dict[str, Any]]:
@@ -87,26 +88,26 @@ async def ask(client: SocketClient, **fields: Any) -> list[dict[str, Any]]:
     return await client.answer()
 
 
-def interactions(playing: Recorded) -> tuple[Interaction, ...]:
-    return playing.recording.wait_for_result(seconds=5).interactions
+def interactions(harness: RecordingHarness) -> tuple[Interaction, ...]:
+    return harness.recording.wait_for_result(seconds=5).interactions
 
 
 async def test_turns_share_the_providers_connection_and_replay_the_same_events(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with recorded_server(monkeypatch) as (port, provider, playing):
+    async with recorded_server(monkeypatch) as (port, provider, harness):
         async with connected(port) as client:
             first = await ask(client, input="One")
             second = await ask(client, input="Two", previous_response_id="resp_1")
-        kept = interactions(playing)
+        recorded = interactions(harness)
     assert provider.keys == [f"Bearer {REAL}"]
     assert [request["type"] for request in provider.requests] == ["response.create"] * 2
     assert "stream" not in provider.requests[0]
-    assert [entry.way for entry in playing.journal] == ["upstream"] * 2
-    assert [at for at, _ in kept[0].response.chunks] == sorted(
-        at for at, _ in kept[0].response.chunks
+    assert [entry.way for entry in harness.journal] == ["upstream"] * 2
+    assert [at for at, _ in recorded[0].response.chunks] == sorted(
+        at for at, _ in recorded[0].response.chunks
     )
-    document = to_document("cassette", kept).document
+    document = to_document("cassette", recorded).document
     assert REAL not in json.dumps(document) and KEY not in json.dumps(document)
     async with socket_server(monkeypatch, document) as (port, replaying):
         async with connected(port) as client:
@@ -116,7 +117,7 @@ async def test_turns_share_the_providers_connection_and_replay_the_same_events(
     body = {"model": "gpt-5", "store": False, "input": "One", "stream": True}
     headers = {"authorization": f"Bearer {KEY}"}
     call = Call("POST", "/v1/responses", {}, headers, json.dumps(body).encode())
-    status, _, data = await Playing(document).ask(call)
+    status, _, data = await Harness(document).ask(call)
     events = [json.loads(line[6:]) for line in data.decode().splitlines() if line[:6] == "data: "]
     assert (status, events) == (200, first)
 
@@ -124,25 +125,31 @@ async def test_turns_share_the_providers_connection_and_replay_the_same_events(
 async def test_answers_of_lanes_at_the_same_time_are_recorded_without_their_lane(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with recorded_server(monkeypatch) as (port, _, playing):
+    async with recorded_server(monkeypatch) as (port, _, harness):
         async with connected(port) as client:
             for lane in "ab":
                 await client.send(model="gpt-5", input=lane, stream_id=lane)
             events = [event for _ in range(2) for event in await client.answer()]
-        kept = interactions(playing)
+        recorded = interactions(harness)
     assert {event["stream_id"] for event in events} == {"a", "b"}
-    assert all(b"stream_id" not in one.response.body + one.request.body for one in kept)
+    assert all(
+        b"stream_id" not in interaction.response.body + interaction.request.body
+        for interaction in recorded
+    )
 
 
 async def test_error_of_the_provider_passes_and_is_recorded_with_its_status(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with recorded_server(monkeypatch) as (port, _, playing):
+    async with recorded_server(monkeypatch) as (port, _, harness):
         async with connected(port) as client:
             (event,) = await ask(client, input="One", previous_response_id="resp_of_another")
-        (one,) = interactions(playing)
+        (interaction,) = interactions(harness)
     assert (event["status"], event["error"]["code"]) == (400, UNKNOWN["code"])
-    assert (one.response.status, json.loads(one.response.body)) == (400, {"error": UNKNOWN})
+    assert (interaction.response.status, json.loads(interaction.response.body)) == (
+        400,
+        {"error": UNKNOWN},
+    )
 
 
 async def test_connection_that_the_provider_ends_in_an_answer_ends_for_the_client(
@@ -154,14 +161,14 @@ async def test_connection_that_the_provider_ends_in_an_answer_ends_for_the_clien
         await send(connection, request, type="response.created", sequence_number=0)
         await connection.close(1011)
 
-    async with recorded_server(monkeypatch, half) as (port, _, playing):
+    async with recorded_server(monkeypatch, half) as (port, _, harness):
         async with connected(port) as client:
             await client.send(model="gpt-5", input="One")
             assert (await client.event())["type"] == "response.created"
             with pytest.raises(ConnectionClosed):
                 await client.event()
-        (one,) = interactions(playing)
-    assert one.response.cut and one.notes == (CUT,)
+        (interaction,) = interactions(harness)
+    assert interaction.response.cut and interaction.notes == (CUT,)
 
 
 async def test_client_that_leaves_in_an_answer_ends_the_providers_connection(
@@ -172,14 +179,14 @@ async def test_client_that_leaves_in_an_answer_ends_the_providers_connection(
     ) -> None:
         await send(connection, request, type="response.created", sequence_number=0)
 
-    async with recorded_server(monkeypatch, slow) as (port, provider, playing):
+    async with recorded_server(monkeypatch, slow) as (port, provider, harness):
         async with connected(port) as client:
             await client.send(model="gpt-5", input="One")
             await client.event()
         await asyncio.wait_for(provider.closed.wait(), 10)
-        (one,) = interactions(playing)
-    assert one.notes == (LEFT,)
-    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
+        (interaction,) = interactions(harness)
+    assert interaction.notes == (LEFT,)
+    assert [entry.outcome for entry in harness.journal] == ["client_gone"]
 
 
 async def test_provider_without_a_websocket_gets_the_request_over_http(
@@ -187,24 +194,24 @@ async def test_provider_without_a_websocket_gets_the_request_over_http(
 ) -> None:
     event = b'data: {"type":"response.completed","response":{"id":"resp_1"}}\n\n'
     head = HEAD + b"content-type: text/event-stream\r\nconnection: close\r\n"
-    whole = head + b"content-length: %d\r\n\r\n" % len(event) + event
-    async with raw_provider(whole) as upstream:
-        playing = Recorded(upstream.address)
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+    response = head + b"content-length: %d\r\n\r\n" % len(event) + event
+    async with raw_provider(response) as upstream:
+        harness = RecordingHarness(upstream.address)
+        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
         async with serving(monkeypatch) as port, connected(port) as client:
             for _ in range(2):
                 (last,) = await ask(client, input="One")
                 assert last["response"] == {"id": "resp_1"}
         methods = [head.split()[0] for head in upstream.heads]
     assert methods == ["GET", "POST", "POST"]
-    assert len(interactions(playing)) == 2
+    assert len(interactions(harness)) == 2
 
 
 async def test_provider_that_cannot_be_reached_is_an_error_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    playing = Recorded("127.0.0.1:1")
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+    harness = RecordingHarness("127.0.0.1:1")
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
     async with serving(monkeypatch) as port, connected(port) as client:
         (event,) = await ask(client, input="One")
     assert (event["status"], event["error"]["code"]) == (502, "upstream_failed")

@@ -1,4 +1,4 @@
-"""The connection to a provider's WebSocket API: one per client, with lanes, errors and ends."""
+"""The connection to a provider's WebSocket API: one per client, with lanes, errors and closes."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from scenarios_app.serving.recorder.upstream_socket import SocketCut, UpstreamSo
 from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 from scenarios_app.wire.sockets import ServerMessage
 from tests.chat.raw_provider import raw_provider
-from tests.serving.recorder.upstreams import whole
+from tests.serving.recorder.upstreams import response_bytes
 
 BODY = b'{"model":"gpt-5","input":"Hi","store":false,"stream":true}'
 DONE = {"type": "response.completed", "response": {"id": "resp_1"}}
@@ -30,7 +30,7 @@ def outgoing(port: int) -> Outgoing:
 
 @asynccontextmanager
 async def connected(provider: Provider) -> AsyncIterator[UpstreamSocket]:
-    """A socket that is open to a provider."""
+    """Yield a socket that is connected to a provider."""
     async with serve(provider, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         socket = UpstreamSocket(ResponsesSocket({}))
@@ -46,21 +46,21 @@ async def messages(
 
 
 async def test_requests_of_a_client_share_one_connection_with_its_key() -> None:
-    seen: list[tuple[ServerConnection, dict[str, Any]]] = []
+    requests: list[tuple[ServerConnection, dict[str, Any]]] = []
 
     async def provider(connection: ServerConnection) -> None:
         async for text in connection:
-            seen.append((connection, json.loads(text)))
+            requests.append((connection, json.loads(text)))
             await connection.send(json.dumps({"type": "response.created"}))
             await connection.send(json.dumps(DONE))
 
     async with connected(provider) as socket:
         first, second = await messages(socket), await messages(socket)
     assert [each.ends for each in first] == [each.ends for each in second] == [False, True]
-    assert seen[0][0] is seen[1][0]
-    request = seen[0][0].request
+    assert requests[0][0] is requests[1][0]
+    request = requests[0][0].request
     assert request is not None and request.headers["authorization"] == "Bearer sk-real"
-    assert seen[0][1] == {
+    assert requests[0][1] == {
         "type": "response.create",
         "model": "gpt-5",
         "input": "Hi",
@@ -76,8 +76,11 @@ async def test_messages_of_lanes_that_alternate_reach_their_lane() -> None:
                 await connection.send(json.dumps({"type": kind, "stream_id": lane}))
 
     async with connected(provider) as socket:
-        both = await asyncio.gather(messages(socket, "a"), messages(socket, "b"))
-    assert [[each.stream_id for each in one] for one in both] == [["a", "a"], ["b", "b"]]
+        messages_by_lane = await asyncio.gather(messages(socket, "a"), messages(socket, "b"))
+    assert [[each.stream_id for each in lane_messages] for lane_messages in messages_by_lane] == [
+        ["a", "a"],
+        ["b", "b"],
+    ]
 
 
 async def test_connection_that_ends_in_an_answer_cuts_it() -> None:
@@ -144,7 +147,7 @@ async def test_large_and_unreadable_messages_and_pings_do_no_harm() -> None:
 
 
 async def test_provider_without_a_websocket_opens_none() -> None:
-    async with raw_provider(whole(b"{}", status=b"426 Upgrade Required")) as upstream:
+    async with raw_provider(response_bytes(b"{}", status=b"426 Upgrade Required")) as upstream:
         port = int(upstream.address.rpartition(":")[2])
         assert not await UpstreamSocket(ResponsesSocket({})).open(outgoing(port), seconds=5)
 

@@ -1,4 +1,4 @@
-"""Pipelines with an upstream: a socket and some bytes, or nobody at all."""
+"""Pipelines with an upstream that sends fixed bytes, or that cannot be reached."""
 
 import gzip
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios_app.serving.recorder.recordings import Mode, Recording
 from tests.chat.raw_provider import RawProvider, raw_provider
-from tests.serving.pipelines import KEY, Playing
+from tests.serving.pipelines import KEY, Harness
 
 JSON = b'{"id": "chatcmpl-1", "choices": [], "object": "chat.completion"}'
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -15,24 +15,24 @@ SESSION = "s"
 REAL = "sk-the-real-one-0123456789"
 
 
-def whole(body: bytes = JSON, *lines: bytes, status: bytes = b"200 OK") -> bytes:
-    """An answer of known length."""
+def response_bytes(body: bytes = JSON, *lines: bytes, status: bytes = b"200 OK") -> bytes:
+    """Return the bytes of a response with a content length."""
     head = (b"HTTP/1.1 " + status, b"content-type: application/json", *lines)
     length = b"content-length: %d" % len(body)
     return b"\r\n".join((*head, length, b"connection: close", b"", body))
 
 
 def chunk(data: bytes) -> bytes:
-    """One piece of an answer whose length nobody knows."""
+    """Return one chunk of a chunked response."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def zipped(body: bytes = JSON) -> bytes:
-    return whole(gzip.compress(body), b"content-encoding: gzip")
+def gzip_response(body: bytes = JSON) -> bytes:
+    return response_bytes(gzip.compress(body), b"content-encoding: gzip")
 
 
-class Recorded(Playing):
-    """A pipeline whose requests are recorded."""
+class RecordingHarness(Harness):
+    """A harness whose pipeline records requests to `place`."""
 
     def __init__(
         self, place: str, *documents: Any, mode: Mode = "all", keys: Any = None, **options: Any
@@ -44,12 +44,12 @@ class Recorded(Playing):
 
 
 @asynccontextmanager
-async def recorded(
-    *pieces: bytes, hold: bool = False, **how: Any
-) -> AsyncIterator[tuple[RawProvider, Recorded]]:
-    """An upstream that answers with these pieces, and a pipeline that passes on to it."""
+async def run_recording(
+    *pieces: bytes, hold: bool = False, **options: Any
+) -> AsyncIterator[tuple[RawProvider, RecordingHarness]]:
+    """Run an upstream that sends these pieces, and a pipeline that forwards to it."""
     async with raw_provider(*pieces, hold=hold) as upstream:
-        yield upstream, Recorded(upstream.address, **how)
+        yield upstream, RecordingHarness(upstream.address, **options)
 
 
 __all__ = ["KEY", "RawProvider"]

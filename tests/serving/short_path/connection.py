@@ -1,4 +1,4 @@
-"""A connection of the server in memory: requests as bytes in, answers as bytes out."""
+"""An in-memory connection of the server that takes requests and returns answers as bytes."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from scenarios_app.serving.short_path import PlainAnswer, ShortPath
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing
-from tests.serving.transports.direct_door import raw
+from tests.serving.pipelines import Harness
+from tests.serving.transports.protocol_server import encode_call
 
 DATE = b"Mon, 23 Nov 2026 09:00:00 GMT"
 
 
 class _Transport(asyncio.Transport):
-    """A client that takes what it gets."""
+    """A transport that collects all written bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,14 +41,14 @@ class _Transport(asyncio.Transport):
 
 
 class Connection:
-    """A connection to the pipeline of `playing`; `short` counts the answers of the short path."""
+    """A connection to the pipeline of a harness; `short` counts the answers of the short path."""
 
-    def __init__(self, playing: Playing) -> None:
+    def __init__(self, harness: Harness) -> None:
         class Protocol(UvicornProtocol):
-            running: ClassVar = (lambda: playing.pipeline,)
+            running: ClassVar = (lambda: harness.pipeline,)
 
         config = Config(
-            ProviderApp(playing.running), log_config=None, lifespan="off", access_log=False
+            ProviderApp(harness.running), log_config=None, lifespan="off", access_log=False
         )
         config.load()
         state = ServerState()
@@ -61,8 +61,8 @@ class Connection:
     async def ask(self, call: Call) -> bytes:
         """Return the bytes of the answer to a call."""
         self._transport.received = b""
-        with counted_answers() as answers:
-            self._protocol.data_received(raw(call))
+        with collect_short_path_answers() as answers:
+            self._protocol.data_received(encode_call(call))
         self.short += len(answers)
         while not self._protocol.is_free():
             await asyncio.sleep(0)
@@ -70,16 +70,16 @@ class Connection:
 
 
 @contextmanager
-def counted_answers() -> Iterator[list[PlainAnswer]]:
-    """Collect the answers of all short paths meanwhile."""
+def collect_short_path_answers() -> Iterator[list[PlainAnswer]]:
+    """Collect the answers of all short paths within the context."""
     answers: list[PlainAnswer] = []
     answer = ShortPath.answer
 
-    def watched(path: ShortPath, head: RequestHead, call: Call) -> PlainAnswer | None:
-        answered = answer(path, head, call)
-        answers.extend([answered] if answered else [])
-        return answered
+    def record_answer(path: ShortPath, head: RequestHead, call: Call) -> PlainAnswer | None:
+        plain_answer = answer(path, head, call)
+        answers.extend([plain_answer] if plain_answer else [])
+        return plain_answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ShortPath, "answer", watched)
+        patch.setattr(ShortPath, "answer", record_answer)
         yield answers

@@ -1,4 +1,4 @@
-"""Records of the short path: counted and in the journal before anybody reads, in order."""
+"""Answers of the short path are counted and journalled in order before metrics are read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from scenarios_app.serving import services as of_services
 from scenarios_app.serving.metrics import Served
 from scenarios_app.serving.services import Services
 from scenarios_app.verdict.metrics import merge_counts
-from tests.serving.pipelines import Playing, chat, record_with, says, scenario
+from tests.serving.pipelines import Harness, chat, replace_record, scenario, text_step
 from tests.serving.short_path.connection import Connection
 
 MATCHED = Served("openai", "complete", 2, "matched", streamed=False, fault="")
@@ -19,24 +19,24 @@ UNMATCHED = Served("openai", "unmatched", 4, "unmatched", streamed=False, fault=
 
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
-    """The services of a process in test mode, with a journal of their own."""
+    """The services of a process in test mode, with a separate journal."""
     journal = Journal()
     journal.unread = True
     monkeypatch.setattr(of_services, "journal", journal)
     yield Services()
 
 
-async def connected(services: Services) -> Connection:
+async def connect_short_path(services: Services) -> Connection:
     """Return a connection to a step that answers from its template."""
-    playing = Playing(scenario("s", says("Hi!", match={"model": "gpt-4o"})))
-    record_with(playing, services._record)
-    connection = Connection(playing)
+    harness = Harness(scenario("s", text_step("Hi!", match={"model": "gpt-4o"})))
+    replace_record(harness, services._record)
+    connection = Connection(harness)
     for _ in range(2):
         await connection.ask(chat())
     return connection
 
 
-def journaled(services: Services) -> list[Any]:
+def read_journal(services: Services) -> list[Any]:
     """Return the entries that wait to be read."""
     services.hand_over_records()
     return [item.record.entry() for item in of_services.journal._unread]
@@ -45,7 +45,7 @@ def journaled(services: Services) -> list[Any]:
 async def test_answers_of_the_short_path_are_counted_before_figures_are_read(
     services: Services,
 ) -> None:
-    connection = await connected(services)
+    connection = await connect_short_path(services)
     for _ in range(5):
         await connection.ask(chat())
     assert connection.short == 5
@@ -56,7 +56,7 @@ async def test_answers_of_the_short_path_are_counted_before_figures_are_read(
 
 
 async def test_reset_of_a_session_includes_the_answers_before_it(services: Services) -> None:
-    connection = await connected(services)
+    connection = await connect_short_path(services)
     await connection.ask(chat(headers={"x-mockllm-session": "one"}))
     await connection.ask(chat(headers={"x-mockllm-session": "one"}))
     services.steps.forget_session("one")
@@ -64,13 +64,13 @@ async def test_reset_of_a_session_includes_the_answers_before_it(services: Servi
 
 
 async def test_journal_has_all_answers_in_their_order(services: Services) -> None:
-    connection = await connected(services)
+    connection = await connect_short_path(services)
     texts = ["a", "b", "unmatched", "c", "d"]
     for text in texts:
         model = "other" if text == "unmatched" else "gpt-4o"
         await connection.ask(chat(text, model=model))
     assert connection.short == 4
-    entries = journaled(services)
+    entries = read_journal(services)
     assert [entry.asked for entry in entries[2:]] == texts
     assert [entry.status for entry in entries[2:]] == [200, 200, 404, 200, 200]
     assert services.tally.served() == {MATCHED: 6, UNMATCHED: 1}
@@ -80,7 +80,7 @@ async def test_many_answers_are_derived_without_a_reader(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_services, "BATCH_ROWS", 3)
-    connection = await connected(services)
+    connection = await connect_short_path(services)
     for _ in range(4):
         await connection.ask(chat())
     assert len(services._answers) == 1
@@ -91,7 +91,7 @@ async def test_stop_hands_the_last_answers_to_the_journal(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_services.journal, "stop", lambda: True)
-    connection = await connected(services)
+    connection = await connect_short_path(services)
     await connection.ask(chat())
     services.stop()
     assert len(of_services.journal._unread) == 3
@@ -99,22 +99,22 @@ async def test_stop_hands_the_last_answers_to_the_journal(
 
 
 async def test_consumed_step_answers_one_request_of_a_session() -> None:
-    once = says("Once.", consume=True, match={"model": "gpt-4o"})
-    playing = Playing(scenario("s", once, says("Ever.", match={"model": "gpt-4o"})))
-    connection = Connection(playing)
+    once_step = text_step("Once.", consume=True, match={"model": "gpt-4o"})
+    harness = Harness(scenario("s", once_step, text_step("Ever.", match={"model": "gpt-4o"})))
+    connection = Connection(harness)
     for name in ("x", "y", "z"):
         call = chat(headers={"x-mockllm-session": name})
         answers = [await connection.ask(call) for _ in range(4)]
         assert [b"Once." in answer for answer in answers] == [True, False, False, False]
     assert connection.short > 4
-    assert [len(state.consumed) for state in playing.state._states.values()] == [1, 1, 1]
+    assert [len(state.consumed) for state in harness.state._states.values()] == [1, 1, 1]
 
 
 async def test_scenario_of_a_session_answers_on_the_short_path() -> None:
-    playing = Playing(scenario("s", says("Common.")))
-    own = {"scenarios": [scenario("s", says("Own."))]}
-    await playing.state.replace_scenarios("one", {"s": own}, revision=0)
-    connection = Connection(playing)
+    harness = Harness(scenario("s", text_step("Common.")))
+    own = {"scenarios": [scenario("s", text_step("Own."))]}
+    await harness.state.replace_scenarios("one", {"s": own}, revision=0)
+    connection = Connection(harness)
     for _ in range(4):
         assert b"Own." in await connection.ask(chat(headers={"x-mockllm-session": "one"}))
         assert b"Common." in await connection.ask(chat())

@@ -1,4 +1,4 @@
-"""Random calls of every wire: repeated ones, different ones, and ones that are slightly wrong."""
+"""Random calls of every wire: repeated, different and slightly invalid ones."""
 
 import json
 from random import Random
@@ -7,8 +7,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import says, scenario
-from tests.serving.templates.test_templates import ASK, EFFECTS, OPTIONS, PRODUCED
+from tests.serving.pipelines import scenario, text_step
+from tests.serving.templates.test_templates import (
+    EFFECTS,
+    OPTIONS,
+    PRODUCE_SAMPLES,
+    REQUEST_BUILDERS,
+)
 
 SESSIONS = ("default", "one", "two")
 _WORDS = ("refund", "order", "Hello", "Zürich", "12", "needle", "\u2028", '"')
@@ -27,7 +32,7 @@ _CONVERSATION = [
 
 
 def documents(draw: Random) -> list[dict[str, Any]]:
-    """Return scenarios with steps of every kind, of which some answer once."""
+    """Return scenarios with steps of every kind; some steps are consumed."""
     return [_scenario(draw, name) for name in ("a", "b", "c")]
 
 
@@ -37,9 +42,9 @@ def _scenario(draw: Random, name: str) -> dict[str, Any]:
 
 
 def _step(draw: Random) -> dict[str, Any]:
-    at_once = [one for one in PRODUCED if not _takes_time(one)]
-    produced = at_once[0] if draw.random() < 0.3 else draw.choice(at_once)
-    step = says("", consume=draw.random() < 0.3, produce=produced)
+    immediate = [produce for produce in PRODUCE_SAMPLES if not _takes_time(produce)]
+    step_produce = immediate[0] if draw.random() < 0.3 else draw.choice(immediate)
+    step = text_step("", consume=draw.random() < 0.3, produce=step_produce)
     if draw.random() < 0.3:
         step["side_effects"] = draw.choice(EFFECTS)
     if draw.random() < 0.1:
@@ -58,16 +63,16 @@ def _step(draw: Random) -> dict[str, Any]:
     return step
 
 
-def _takes_time(produced: dict[str, Any]) -> bool:
-    """Return whether an answer waits or ends its connection."""
-    fault = produced.get("fault", {}).get("kind")
-    return bool({"pacing", "latency_ms"} & produced.keys()) or fault == "truncate"
+def _takes_time(produce: dict[str, Any]) -> bool:
+    """Return whether an answer has a delay or ends its connection."""
+    fault = produce.get("fault", {}).get("kind")
+    return bool({"pacing", "latency_ms"} & produce.keys()) or fault == "truncate"
 
 
 def calls(draw: Random, count: int) -> list[Call]:
-    """Return calls, each of them some times."""
-    few = [_call(draw) for _ in range(max(1, count // 12))]
-    return [draw.choice(few) if draw.random() < 0.85 else _call(draw) for _ in range(count)]
+    """Return calls of which most are repeated."""
+    repeated = [_call(draw) for _ in range(max(1, count // 12))]
+    return [draw.choice(repeated) if draw.random() < 0.85 else _call(draw) for _ in range(count)]
 
 
 def _call(draw: Random) -> Call:
@@ -79,12 +84,12 @@ def _call(draw: Random) -> Call:
     session = draw.choice(SESSIONS)
     if session != "default":
         options["headers"] = {**options.get("headers", {}), "x-mockllm-session": session}
-    call = ASK[wire](**options)
-    return _spoiled(draw, call) if draw.random() < 0.15 else call
+    call = REQUEST_BUILDERS[wire](**options)
+    return _mutate(draw, call) if draw.random() < 0.15 else call
 
 
-def _spoiled(draw: Random, call: Call) -> Call:
-    """Return a call whose body is unusual or wrong at one place."""
+def _mutate(draw: Random, call: Call) -> Call:
+    """Return a call whose body is unusual or invalid at one place."""
     body = json.loads(call.body)
     key = draw.choice(sorted(body))
     match draw.randrange(6):

@@ -1,1 +1,1 @@
-"""What is known of requests that come again, and answers that are made once."""
+"""Answers that are rendered from cached templates."""

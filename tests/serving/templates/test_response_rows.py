@@ -1,49 +1,54 @@
-"""The journal's rows of prepared answers hold no secret either, though nobody looks again."""
+"""Journal rows of answers from templates contain no secret either."""
 
 import pytest
 
 from scenarios_app.journal.entry import row_of
 from scenarios_app.serving.playback import Answer
-from tests.serving.pipelines import Playing, chat, says, scenario
-from tests.serving.templates.test_templates import each_time
+from tests.serving.pipelines import Harness, chat, scenario, text_step
+from tests.serving.templates.test_templates import without_templates
 
-NAMED = '{"api_key": "sk-abcdefghijklmnop"}'
+SECRET_BODY = '{"api_key": "sk-abcdefghijklmnop"}'
 
 
-async def rows(playing: Playing, *, stream: bool) -> list[tuple[str, str]]:
-    """What rows show of five answers to the same request."""
+async def rows(harness: Harness, *, stream: bool) -> list[tuple[str, str]]:
+    """Return the answer texts and bodies in the rows of five equal requests."""
     for _ in range(5):
-        await playing.ask(chat(stream=stream))
-    found = [row_of(entry, body_bytes=65_536) for entry in playing.journal]
-    return [(row.answered, row.response_text) for row in found]
+        await harness.ask(chat(stream=stream))
+    journal_rows = [row_of(entry, body_bytes=65_536) for entry in harness.journal]
+    return [(row.answered, row.response_text) for row in journal_rows]
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("text", ["Hi there!", NAMED, f"See {NAMED}", "The key is a token."])
+@pytest.mark.parametrize(
+    "text", ["Hi there!", SECRET_BODY, f"See {SECRET_BODY}", "The key is a token."]
+)
 async def test_rows_are_those_of_answers_that_are_encoded_each_time(
     text: str, stream: bool
 ) -> None:
-    prepared, fresh = Playing(scenario("s", says(text))), Playing(scenario("s", says(text)))
-    each_time(fresh)
-    assert await rows(prepared, stream=stream) == await rows(fresh, stream=stream)
-    assert [entry.response_plain for entry in fresh.journal] == [False] * 5
-    plain = [False, False, *[NAMED not in text] * 3]
-    assert [entry.response_plain for entry in prepared.journal] == plain
+    with_templates, without = (
+        Harness(scenario("s", text_step(text))),
+        Harness(scenario("s", text_step(text))),
+    )
+    without_templates(without)
+    assert await rows(with_templates, stream=stream) == await rows(without, stream=stream)
+    assert [entry.response_plain for entry in without.journal] == [False] * 5
+    expected_plain = [False, False, *[SECRET_BODY not in text] * 3]
+    assert [entry.response_plain for entry in with_templates.journal] == expected_plain
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_named_secret_is_masked_in_each(stream: bool) -> None:
-    playing = Playing(scenario("s", says(NAMED)))
-    shown = await rows(playing, stream=stream)
-    assert len(shown) == 5
-    assert not any("abcdefghijkl" in body for _, body in shown)
+async def test_secret_under_a_known_name_is_masked_in_each_row(stream: bool) -> None:
+    harness = Harness(scenario("s", text_step(SECRET_BODY)))
+    row_texts = await rows(harness, stream=stream)
+    assert len(row_texts) == 5
+    assert not any("abcdefghijkl" in body for _, body in row_texts)
 
 
-async def test_a_stream_that_was_made_to_end_is_looked_through() -> None:
-    slow = says("a b c")
-    slow["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
-    playing = Playing(scenario("s", slow))
+async def test_stream_that_ended_early_is_checked_for_secrets() -> None:
+    paced_step = text_step("a b c")
+    paced_step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
+    harness = Harness(scenario("s", paced_step))
     for _ in range(4):
-        answer: Answer = await playing.pipeline.answer(chat(stream=True))
+        answer: Answer = await harness.pipeline.answer(chat(stream=True))
         answer.finish(early=True)
-    assert [entry.response_plain for entry in playing.journal] == [False] * 4
+    assert [entry.response_plain for entry in harness.journal] == [False] * 4

@@ -1,4 +1,4 @@
-"""Answers that are encoded once: to the byte those that are encoded each time."""
+"""Answers from templates equal newly encoded ones byte for byte."""
 
 import asyncio
 import json
@@ -16,14 +16,14 @@ from scenarios_app.serving.templates import MAX_RESPONSES, TemplateCache
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires
 from tests.serving.pipelines import (
-    Playing,
+    Harness,
     chat,
     claude,
     gemini,
     llama,
     responses,
-    says,
     scenario,
+    text_step,
 )
 from tests.support.hypothesis_profiles import often
 
@@ -101,7 +101,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "ollama": ({"stream": False}, {"stream": True}, {"think": True, "stream": False}),
 }
-ASK = {
+REQUEST_BUILDERS = {
     "responses": responses,
     "openai": chat,
     "anthropic": claude,
@@ -109,7 +109,7 @@ ASK = {
     "ollama": llama,
 }
 
-PRODUCED: tuple[dict[str, Any], ...] = (
+PRODUCE_SAMPLES: tuple[dict[str, Any], ...] = (
     {"text": "Hi there! " * 9},
     {"text": "Hi, {{ request.last_user_text }}!"},
     {"reasoning": "Let me think.", "text": "Done."},
@@ -144,83 +144,87 @@ EFFECTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def each_time(playing: Playing) -> Playing:
-    """The same pipeline without templates."""
-    playing.pipeline.templates.encode = (  # type: ignore[method-assign]
+def without_templates(harness: Harness) -> Harness:
+    """Make the pipeline encode each answer anew and return its harness."""
+    harness.pipeline.templates.encode = (  # type: ignore[method-assign]
         lambda exchange, decision, request, encode: encode(exchange, decision, request)
     )
-    return playing
+    return harness
 
 
-async def answers(playing: Playing, calls: list[Call]) -> list[Any]:
-    """All that is promised of the answers to these calls, one after the other."""
-    got = []
+async def collect_answers(harness: Harness, calls: list[Call]) -> list[Any]:
+    """Return the comparable parts of the answers to these calls, in order."""
+    parts = []
     for call in calls:
-        answer = await playing.pipeline.answer(call)
+        answer = await harness.pipeline.answer(call)
         reply = answer.reply
         headers = [header for header in reply.headers if header[0] != "x-mockllm-request"]
         frames = [(frame.at, frame.data) for frame in reply.frames]
         body = b"".join([piece async for piece in answer.pieces()])
-        got.append((reply.status, headers, frames, reply.delay, reply.cut, body))
-    return got
+        parts.append((reply.status, headers, frames, reply.delay, reply.cut, body))
+    return parts
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[dict[str, Any], list[Call]]:
     wire = draw(st.sampled_from(sorted(OPTIONS)))
-    produce = draw(st.sampled_from(PRODUCED))
+    produce = draw(st.sampled_from(PRODUCE_SAMPLES))
     step = {"consume": False, "produce": produce, "side_effects": draw(st.sampled_from(EFFECTS))}
-    few = draw(st.lists(st.sampled_from(OPTIONS[wire]), min_size=1, max_size=3))
-    asked = draw(st.lists(st.sampled_from(few), min_size=4, max_size=12))
-    return scenario("s", step), [ASK[wire](**options) for options in asked]
+    repeated_options = draw(st.lists(st.sampled_from(OPTIONS[wire]), min_size=1, max_size=3))
+    call_options = draw(st.lists(st.sampled_from(repeated_options), min_size=4, max_size=12))
+    return scenario("s", step), [REQUEST_BUILDERS[wire](**options) for options in call_options]
 
 
 @settings(max_examples=often(1_000))
 @given(conversations())
-def test_every_answer_is_the_one_that_is_encoded_each_time(given: Any) -> None:
-    document, calls = given
+def test_every_answer_equals_a_newly_encoded_one(conversation: Any) -> None:
+    document, calls = conversation
     options = {"words_per_second": 0}
 
-    async def both() -> tuple[list[Any], list[Any]]:
-        ours = await answers(Playing(document, **options), calls)
-        return ours, await answers(each_time(Playing(document, **options)), calls)
+    async def answer_both() -> tuple[list[Any], list[Any]]:
+        template_answers = await collect_answers(Harness(document, **options), calls)
+        return template_answers, await collect_answers(
+            without_templates(Harness(document, **options)), calls
+        )
 
-    prepared, encoded = asyncio.run(both())
-    assert prepared == encoded
+    from_templates, encoded = asyncio.run(answer_both())
+    assert from_templates == encoded
 
 
-@pytest.mark.parametrize("asked", [chat(), chat(stream=True), claude(), claude(stream=True)])
+@pytest.mark.parametrize("call", [chat(), chat(stream=True), claude(), claude(stream=True)])
 async def test_third_equal_request_is_not_encoded_again(
-    asked: Call, monkeypatch: pytest.MonkeyPatch
+    call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    playing = Playing(scenario("s", says("Hi! " * 20)))
-    made: list[Seed] = []
-    reply = TemplateCache.encode
+    harness = Harness(scenario("s", text_step("Hi! " * 20)))
+    encoded_seeds: list[Seed] = []
+    original_encode = TemplateCache.encode
 
-    def watched(self: Any, exchange: Any, decision: Any, request: Any, make: Any) -> Reply:
-        def counted(exchange: Any, *rest: Any) -> Reply:
-            made.append(exchange.seed)
-            answer: Reply = make(exchange, *rest)
+    def record_encoding(
+        self: Any, exchange: Any, decision: Any, request: Any, encode: Any
+    ) -> Reply:
+        def encode_and_count(exchange: Any, *rest: Any) -> Reply:
+            encoded_seeds.append(exchange.seed)
+            answer: Reply = encode(exchange, *rest)
             return answer
 
-        return reply(self, exchange, decision, request, counted)
+        return original_encode(self, exchange, decision, request, encode_and_count)
 
-    monkeypatch.setattr(TemplateCache, "encode", watched)
+    monkeypatch.setattr(TemplateCache, "encode", record_encoding)
     for _ in range(2):
-        await playing.ask(asked)
-    assert len(made) == 4
+        await harness.ask(call)
+    assert len(encoded_seeds) == 4
     for _ in range(5):
-        await playing.ask(asked)
-    assert len(made) == 4
+        await harness.ask(call)
+    assert len(encoded_seeds) == 4
 
 
 async def test_delayed_frames_are_rendered_when_sent() -> None:
-    step = says("a b c d", match={})
+    step = text_step("a b c d", match={})
     step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
-    playing = Playing(scenario("s", step))
+    harness = Harness(scenario("s", step))
     kinds = []
     for _ in range(3):
-        answer = await playing.pipeline.answer(chat(stream=True))
+        answer = await harness.pipeline.answer(chat(stream=True))
         kinds.append(type(answer.reply.frames))
         assert isinstance(next(iter(answer.reply.frames)), Frame)
     assert kinds == [tuple, tuple, RenderedFrames]
@@ -230,104 +234,104 @@ async def test_delayed_frames_are_rendered_when_sent() -> None:
 async def test_journal_body_of_a_cached_response_holds_no_bytes(
     stream: bool,
 ) -> None:
-    playing = Playing(scenario("s", says("Once upon a time. " * 20)))
-    bodies = [(await playing.ask(chat(stream=stream)))[2] for _ in range(4)]
-    kept = [entry.response_body for entry in playing.journal]
-    assert [held_bytes(body) for body in kept] == [len(bodies[0]), len(bodies[1]), 0, 0]
-    assert [b"".join(body) for body in kept] == bodies
-    rows = [row_of(entry, body_bytes=200) for entry in playing.journal]
+    harness = Harness(scenario("s", text_step("Once upon a time. " * 20)))
+    bodies = [(await harness.ask(chat(stream=stream)))[2] for _ in range(4)]
+    journal_bodies = [entry.response_body for entry in harness.journal]
+    assert [held_bytes(body) for body in journal_bodies] == [len(bodies[0]), len(bodies[1]), 0, 0]
+    assert [b"".join(body) for body in journal_bodies] == bodies
+    rows = [row_of(entry, body_bytes=200) for entry in harness.journal]
     assert [row.response_text for row in rows] == [body[:200].decode() for body in bodies]
     assert [row.response_bytes for row in rows] == list(map(len, bodies))
 
 
-async def test_of_a_filled_answer_that_broke_off_the_journal_has_what_left() -> None:
-    step = says("a b c d", match={})
+async def test_journal_of_a_cut_template_answer_has_the_sent_bytes() -> None:
+    step = text_step("a b c d", match={})
     step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
-    playing = Playing(scenario("s", step))
+    harness = Harness(scenario("s", step))
     for _ in range(2):
-        await playing.ask(chat(stream=True))
-    answer = await playing.pipeline.answer(chat(stream=True))
+        await harness.ask(chat(stream=True))
+    answer = await harness.pipeline.answer(chat(stream=True))
     assert isinstance(answer.reply.frames, RenderedFrames)
-    first = b""
+    sent_bytes = b""
     async with aclosing(answer.pieces()) as pieces:
         async for piece in pieces:
-            first += piece
-            if first:
+            sent_bytes += piece
+            if sent_bytes:
                 break
-    (*_, entry) = playing.journal
-    assert (entry.outcome, b"".join(entry.response_body)) == ("client_gone", first)
+    (*_, entry) = harness.journal
+    assert (entry.outcome, b"".join(entry.response_body)) == ("client_gone", sent_bytes)
 
 
 async def test_an_edited_step_answers_with_its_new_text() -> None:
-    playing = Playing(scenario("s", says("old")))
+    harness = Harness(scenario("s", text_step("old")))
     for _ in range(3):
-        assert b"old" in (await playing.ask(chat()))[2]
-    playing.catalog.index = Playing(scenario("s", says("new"))).catalog.index
+        assert b"old" in (await harness.ask(chat()))[2]
+    harness.catalog.index = Harness(scenario("s", text_step("new"))).catalog.index
     for _ in range(3):
-        assert b"new" in (await playing.ask(chat()))[2]
+        assert b"new" in (await harness.ask(chat()))[2]
 
 
 async def test_template_has_the_time_of_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    playing = Playing(scenario("s", says("Hi!")), clock=None)
+    harness = Harness(scenario("s", text_step("Hi!")), clock=None)
     kinds = []
     for second in range(1_800_000_000, 1_800_000_004):
-        monkeypatch.setattr(playing.pipeline, "new_exchange", _at(playing, second))
-        answer = await playing.pipeline.answer(chat())
+        monkeypatch.setattr(harness.pipeline, "new_exchange", _exchange_at(harness, second))
+        answer = await harness.pipeline.answer(chat())
         kinds.append(type(answer.reply.frames))
         assert b'"created":%d' % second in answer.reply.body
     assert kinds == [tuple, tuple, RenderedFrames, RenderedFrames]
 
 
 async def test_template_counts_the_tokens_of_each_request() -> None:
-    playing = Playing(scenario("s", says("Hi!")))
+    harness = Harness(scenario("s", text_step("Hi!")))
     for length in (4, 40, 400, 4_000, 40_000):
-        _, headers, body = await playing.ask(chat("a" * length))
+        _, headers, body = await harness.ask(chat("a" * length))
         usage = json.loads(body)["usage"]
         assert usage["prompt_tokens"] == length // 4
         assert usage["total_tokens"] == length // 4 + usage["completion_tokens"]
         assert headers["content-length"] == str(len(body))
-    assert len(playing.pipeline.templates._entries) == 1
+    assert len(harness.pipeline.templates._entries) == 1
 
 
-def _at(playing: Playing, now: int) -> Any:
+def _exchange_at(harness: Harness, now: int) -> Any:
     def exchange(call: Call, head: Any) -> Any:
-        made = type(playing.pipeline).new_exchange(playing.pipeline, call, head)
-        made.created = now
-        return made
+        new_exchange = type(harness.pipeline).new_exchange(harness.pipeline, call, head)
+        new_exchange.created = now
+        return new_exchange
 
     return exchange
 
 
-async def test_only_so_many_bytes_of_answers_are_kept() -> None:
-    playing = Playing(scenario("s", says("Hi! " * 500)))
-    cache = playing.pipeline.templates = TemplateCache(max_bytes=10_000)
+async def test_template_cache_is_limited_by_bytes() -> None:
+    harness = Harness(scenario("s", text_step("Hi! " * 500)))
+    cache = harness.pipeline.templates = TemplateCache(max_bytes=10_000)
     for number in range(10):
         for _ in range(4):
-            await playing.ask(chat(model=f"m{number}"))
+            await harness.ask(chat(model=f"m{number}"))
         assert 0 < cache._bytes <= 10_000
         assert cache._bytes == sum(entry.size for entry in cache._entries.values())
 
 
 async def test_long_names_of_models_count_towards_the_bytes() -> None:
-    playing = Playing(scenario("s", says("Hi!")))
-    cache = playing.pipeline.templates = TemplateCache(max_bytes=10_000)
+    harness = Harness(scenario("s", text_step("Hi!")))
+    cache = harness.pipeline.templates = TemplateCache(max_bytes=10_000)
     for number in range(10):
         for _ in range(3):
-            await playing.ask(chat(model=f"{number}" * 4_000))
+            await harness.ask(chat(model=f"{number}" * 4_000))
     assert len(cache._entries) <= 2
 
 
-async def test_only_so_many_answers_are_kept() -> None:
-    playing = Playing(scenario("s", says("Hi!")))
-    playing.pipeline.templates = TemplateCache(max_responses=3)
+async def test_template_cache_is_limited_by_responses() -> None:
+    harness = Harness(scenario("s", text_step("Hi!")))
+    harness.pipeline.templates = TemplateCache(max_responses=3)
     for number in range(10):
         for _ in range(3):
-            await playing.ask(chat(model=f"m{number}"))
-        assert len(playing.pipeline.templates._entries) <= 3
+            await harness.ask(chat(model=f"m{number}"))
+        assert len(harness.pipeline.templates._entries) <= 3
     assert MAX_RESPONSES > 3
 
 
-def test_answers_are_prepared_on_the_wires_that_are_asked_most() -> None:
+def test_most_used_endpoints_have_a_template_cache_key() -> None:
     forms = {
         endpoint.canonical for wire in wires() for endpoint in wire.endpoints if endpoint.cache_key
     }

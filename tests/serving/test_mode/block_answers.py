@@ -1,16 +1,16 @@
-"""Instruction blocks, and what each wire answers to one."""
+"""Sample instruction blocks, and the parsed answers of each wire to one."""
 
 from typing import Any
 
 from scenarios_app.wire.base import Call
-from tests.serving.dialects import DIALECTS, Heard
-from tests.serving.modes import WireName, asking, body_of, in_test_mode, marked
+from tests.serving.dialects import DIALECTS, ParsedAnswer
+from tests.serving.modes import WireName, fetch_body, harness_in_test_mode, sample_call, with_marks
 from tests.serving.reading import (
-    Spoken,
-    anthropic_stream,
-    anthropic_whole,
-    openai_stream,
-    openai_whole,
+    ParsedChoice,
+    parse_anthropic_body,
+    parse_anthropic_stream,
+    parse_openai_body,
+    parse_openai_stream,
 )
 
 CALL = {"name": "get_weather", "args": {"location": "Chicago", "days": [1, 2]}}
@@ -33,30 +33,38 @@ SEARCH: dict[str, Any] = {
 }
 
 
-async def choices(call: Call, *, stream: bool) -> list[Spoken]:
-    body = await body_of(in_test_mode(words_per_second=0), call)
-    return openai_stream(body) if stream else openai_whole(body)
+async def fetch_choices(call: Call, *, stream: bool) -> list[ParsedChoice]:
+    body = await fetch_body(harness_in_test_mode(words_per_second=0), call)
+    return parse_openai_stream(body) if stream else parse_openai_body(body)
 
 
-async def blocks(call: Call, *, stream: bool) -> tuple[list[dict[str, Any]], str | None]:
-    body = await body_of(in_test_mode(words_per_second=0), call)
-    return anthropic_stream(body) if stream else anthropic_whole(body)
+async def fetch_blocks(call: Call, *, stream: bool) -> tuple[list[dict[str, Any]], str | None]:
+    body = await fetch_body(harness_in_test_mode(words_per_second=0), call)
+    return parse_anthropic_stream(body) if stream else parse_anthropic_body(body)
 
 
-async def texts(wire: WireName, block: dict[str, Any], **fields: Any) -> list[str]:
-    """What an answer of texts alone says, message by message where they can be told apart."""
-    return (await hear(wire, asking(wire, marked(block), stream=True, **fields), stream=True)).texts
+async def fetch_texts(wire: WireName, block: dict[str, Any], **fields: Any) -> list[str]:
+    """Return the texts of the answer to a block, one for each message where the wire keeps them
+    apart."""
+    return (
+        await fetch_answer(
+            wire, sample_call(wire, with_marks(block), stream=True, **fields), stream=True
+        )
+    ).texts
 
 
-async def hear(wire: WireName, call: Call, *, stream: bool) -> Heard:
-    return DIALECTS[wire].hear(await body_of(in_test_mode(words_per_second=0), call), stream=stream)
+async def fetch_answer(wire: WireName, call: Call, *, stream: bool) -> ParsedAnswer:
+    return DIALECTS[wire].parse(
+        await fetch_body(harness_in_test_mode(words_per_second=0), call), stream=stream
+    )
 
 
-def apart(wire: WireName, texts: list[str]) -> list[str]:
-    """Texts of several messages, as a wire gives them."""
+def join_messages(wire: WireName, texts: list[str]) -> list[str]:
+    """Return the texts of several messages, joined if the wire has one message."""
     return ["".join(texts)] if DIALECTS[wire].one_message else texts
 
 
-def without_ids(found: tuple[list[dict[str, Any]], str | None]) -> Any:
-    blocks, reason = found
+def without_ids(parsed: tuple[list[dict[str, Any]], str | None]) -> Any:
+    """Return parsed blocks without their ids, with the stop reason."""
+    blocks, reason = parsed
     return [{k: v for k, v in b.items() if k not in ("id", "tool_use_id")} for b in blocks], reason

@@ -1,4 +1,4 @@
-"""Requirement 000, R9: blocks as users write them, through every wire, streamed and whole."""
+"""Requirement 000, R9: blocks as users write them, over every wire, streamed and whole."""
 
 import json
 from typing import Any
@@ -6,18 +6,25 @@ from typing import Any
 import pytest
 
 from scenarios_app.wire.base import Call
-from tests.serving.dialects import DIALECTS, Heard
-from tests.serving.modes import WIRES, WireName, asking, body_of, in_test_mode, marked
+from tests.serving.dialects import DIALECTS, ParsedAnswer
+from tests.serving.modes import (
+    WIRES,
+    WireName,
+    fetch_body,
+    harness_in_test_mode,
+    sample_call,
+    with_marks,
+)
 from tests.serving.reading import (
-    anthropic_stream,
-    anthropic_whole,
-    openai_stream,
-    openai_whole,
+    parse_anthropic_body,
+    parse_anthropic_stream,
+    parse_openai_body,
+    parse_openai_stream,
 )
 from tests.support.requirement_samples import Sample, chain_of, each_block
 
 # Each wire has its own names and places for settings.
-OF_THE_WIRE = {
+WIRE_SPECIFIC = {
     "request_params_echo",
     "request_headers_echo",
     "request_url_echo",
@@ -25,65 +32,73 @@ OF_THE_WIRE = {
 }
 # Without text, unless the block has marks around it.
 EMPTY = {"text_message": {"length": 0}}
-SILENT = {"tool_call", "server_tool_use", "server_tool_result"}
+WITHOUT_TEXT = {"tool_call", "server_tool_use", "server_tool_result"}
 SCHEMA = {"type": "object", "properties": {"location": {"type": "string"}}}
 
 
-def at_turn(wire: WireName, block: Sample, turn: int, *, stream: bool) -> Call:
-    """The request that asks for a chain's answer number `turn` from 0."""
-    turns = [{"role": "user", "content": marked(block)}]
+def turn_request(wire: WireName, block: Sample, turn: int, *, stream: bool) -> Call:
+    """Return the request for answer number `turn` of a chain, counted from 0."""
+    turns = [{"role": "user", "content": with_marks(block)}]
     turns += [{"role": "assistant", "content": "done"}] * turn
     tools = [DIALECTS[wire].tool("get_weather", description="Weather.", schema=SCHEMA)]
-    return asking(wire, stream=stream, messages=turns, tools=tools, max_tokens=50, model="m")
+    return sample_call(wire, stream=stream, messages=turns, tools=tools, max_tokens=50, model="m")
 
 
-async def body_at(wire: WireName, block: Sample, turn: int, *, stream: bool) -> bytes:
-    playing = in_test_mode(words_per_second=0)
-    return await body_of(playing, at_turn(wire, block, turn, stream=stream))
+async def fetch_turn_body(wire: WireName, block: Sample, turn: int, *, stream: bool) -> bytes:
+    harness = harness_in_test_mode(words_per_second=0)
+    return await fetch_body(harness, turn_request(wire, block, turn, stream=stream))
 
 
-def calls_in(one: Sample) -> list[Any]:
-    return [call for message in one["messages"] for call in message.get("tool_call", [])]
+def expected_tool_calls(block: Sample) -> list[Any]:
+    return [call for message in block["messages"] for call in message.get("tool_call", [])]
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
 async def test_openai_has_a_choice_for_each_message(block: Sample, stream: bool) -> None:
-    for turn, one in enumerate(chain_of(block)):
-        body = await body_at("openai", block, turn, stream=stream)
-        spoken = openai_stream(body) if stream else openai_whole(body)
-        for message, choice in zip(one["messages"], spoken, strict=True):
-            sent = [{"name": c["name"], "args": json.loads(c["arguments"])} for c in choice.calls]
-            assert sent == message.get("tool_call", [])
-            assert choice.finish == ("tool_calls" if sent else "stop")
-            speaks = message != EMPTY or "id_message" in one
-            assert bool(choice.text) == (speaks and not SILENT & message.keys())
+    for turn, link in enumerate(chain_of(block)):
+        body = await fetch_turn_body("openai", block, turn, stream=stream)
+        choices = parse_openai_stream(body) if stream else parse_openai_body(body)
+        for message, choice in zip(link["messages"], choices, strict=True):
+            tool_calls = [
+                {"name": c["name"], "args": json.loads(c["arguments"])} for c in choice.calls
+            ]
+            assert tool_calls == message.get("tool_call", [])
+            assert choice.finish == ("tool_calls" if tool_calls else "stop")
+            has_text = message != EMPTY or "id_message" in link
+            assert bool(choice.text) == (has_text and not WITHOUT_TEXT & message.keys())
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
 async def test_anthropic_has_blocks_for_each_message(block: Sample, stream: bool) -> None:
-    for turn, one in enumerate(chain_of(block)):
-        body = await body_at("anthropic", block, turn, stream=stream)
-        found, reason = anthropic_stream(body) if stream else anthropic_whole(body)
-        used = [{"name": b["name"], "args": b["input"]} for b in found if b["type"] == "tool_use"]
-        assert used == calls_in(one)
-        assert reason == ("tool_use" if used else "end_turn")
+    for turn, link in enumerate(chain_of(block)):
+        body = await fetch_turn_body("anthropic", block, turn, stream=stream)
+        content_blocks, reason = (
+            parse_anthropic_stream(body) if stream else parse_anthropic_body(body)
+        )
+        tool_calls = [
+            {"name": b["name"], "args": b["input"]}
+            for b in content_blocks
+            if b["type"] == "tool_use"
+        ]
+        assert tool_calls == expected_tool_calls(link)
+        assert reason == ("tool_use" if tool_calls else "end_turn")
         for kind, type in (("use", "server_tool_use"), ("result", "web_search_tool_result")):
-            wanted = sum(f"server_tool_{kind}" in message for message in one["messages"])
-            assert sum(b["type"] == type for b in found) == wanted
+            expected_count = sum(f"server_tool_{kind}" in message for message in link["messages"])
+            assert sum(b["type"] == type for b in content_blocks) == expected_count
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
-async def test_every_wire_says_and_calls_the_same(block: Sample, stream: bool) -> None:
-    for turn, one in enumerate(chain_of(block)):
-        heard: dict[str, Heard] = {}
+async def test_every_wire_gives_the_same_texts_and_tool_calls(block: Sample, stream: bool) -> None:
+    for turn, link in enumerate(chain_of(block)):
+        answers: dict[str, ParsedAnswer] = {}
         for wire in WIRES:
-            body = await body_at(wire, block, turn, stream=stream)
-            heard[wire] = DIALECTS[wire].hear(body, stream=stream)
-            called = [{"name": name, "args": args} for _, name, args in heard[wire].calls]
-            assert called == calls_in(one), wire
-        if not any(OF_THE_WIRE & message.keys() for message in one["messages"]):
-            assert len({h.text for h in heard.values()}) == 1
-            assert len({h.thinking for h in heard.values()}) == 1
+            body = await fetch_turn_body(wire, block, turn, stream=stream)
+            answers[wire] = DIALECTS[wire].parse(body, stream=stream)
+            tool_calls = [{"name": name, "args": args} for _, name, args in answers[wire].calls]
+            assert tool_calls == expected_tool_calls(link), wire
+        if not any(WIRE_SPECIFIC & message.keys() for message in link["messages"]):
+            assert len({answer.text for answer in answers.values()}) == 1
+            assert len({answer.thinking for answer in answers.values()}) == 1

@@ -1,1 +1,1 @@
-"""The doors of the pipeline."""
+"""The transports of the pipeline."""

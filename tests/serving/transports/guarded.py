@@ -1,4 +1,4 @@
-"""A connection of the guarded protocol in this process, whose client takes what it gets."""
+"""An in-memory connection of the guarded protocol with a client that accepts all data."""
 
 import asyncio
 from collections import OrderedDict
@@ -11,17 +11,17 @@ from uvicorn.server import ServerState
 from mockllm_site.serve.protocol import GuardedProtocol, Limits
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Harness
 
 HEAD_BYTES = 1_000
 
 
 class Client(asyncio.Transport):
-    """Takes what it gets, until it is closed."""
+    """A transport that collects written data until it is closed."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
         self.closed = False
         self.paused = False
         self.unread = 0
@@ -30,10 +30,10 @@ class Client(asyncio.Transport):
         return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
 
     def write(self, data: Any) -> None:
-        self.heard.append(bytes(data))
+        self.received.append(bytes(data))
 
     def write_eof(self) -> None:
-        """Nobody waits for it."""
+        """Do nothing."""
 
     def get_write_buffer_size(self) -> int:
         return self.unread
@@ -54,18 +54,19 @@ class Client(asyncio.Transport):
         self.closed = True
 
 
-async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+async def fail_on_request(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError("it is answered in the protocol")
 
 
-def connection(
-    playing: Playing, monkeypatch: pytest.MonkeyPatch, *, app: App = nothing
+def open_connection(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, app: App = fail_on_request
 ) -> tuple[GuardedProtocol, Client]:
-    """A connection to a server that knows no head yet; `app` answers what is not for providers."""
+    """Return a connection to a server without cached heads; `app` answers other paths than
+    providers'."""
     client = Client()
     monkeypatch.setattr(UvicornProtocol, "_cached_heads", OrderedDict())
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
-    limits = Limits(HEAD_BYTES, 100, nothing)
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
+    limits = Limits(HEAD_BYTES, 100, fail_on_request)
     monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
     config = uvicorn.Config(app, log_config=None, lifespan="off")
     config.load()

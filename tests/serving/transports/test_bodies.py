@@ -1,4 +1,4 @@
-"""Large bodies are read in turn, so that no number of clients fills the memory."""
+"""Large bodies reserve memory before they are read, so clients cannot exhaust it."""
 
 import asyncio
 
@@ -16,8 +16,8 @@ from scenarios_app.serving.transports.body_memory import (
 LARGE = SMALL_BODY + 1
 
 
-async def begun(room: BodyMemory, size: int, done: asyncio.Event) -> None:
-    async with room.reserve(size):
+async def hold_memory(memory: BodyMemory, size: int, done: asyncio.Event) -> None:
+    async with memory.reserve(size):
         await done.wait()
 
 
@@ -26,67 +26,70 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_that_does_not_fit_waits_for_its_turn() -> None:
-    room, done = BodyMemory(3 * LARGE), asyncio.Event()
-    tasks = [asyncio.create_task(begun(room, 2 * LARGE, done)) for _ in range(2)]
+async def test_request_that_does_not_fit_waits_for_its_turn() -> None:
+    memory, done = BodyMemory(3 * LARGE), asyncio.Event()
+    tasks = [asyncio.create_task(hold_memory(memory, 2 * LARGE, done)) for _ in range(2)]
     await settle()
-    late = asyncio.create_task(begun(room, LARGE, asyncio.Event()))
+    late = asyncio.create_task(hold_memory(memory, LARGE, asyncio.Event()))
     await settle()
     # The second request waits, and no later one passes it.
-    assert room._left == LARGE
+    assert memory._left == LARGE
     done.set()
     await asyncio.gather(*tasks)
     await settle()
-    assert room._left == 2 * LARGE
+    assert memory._left == 2 * LARGE
     late.cancel()
     await asyncio.gather(late, return_exceptions=True)
-    assert room._left == 3 * LARGE
+    assert memory._left == 3 * LARGE
 
 
-async def test_small_ones_never_wait() -> None:
-    room = BodyMemory(LARGE)
-    async with room.reserve(LARGE), room.reserve(SMALL_BODY), room.reserve(0):
-        assert room._left == 0 and not room._waiting
+async def test_small_bodies_never_wait() -> None:
+    memory = BodyMemory(LARGE)
+    async with memory.reserve(LARGE), memory.reserve(SMALL_BODY), memory.reserve(0):
+        assert memory._left == 0 and not memory._waiting
 
 
-async def test_one_that_is_larger_than_all_the_room_takes_it_all() -> None:
-    room = BodyMemory(LARGE)
-    async with room.reserve(100 * LARGE):
-        assert room._left == 0
-    assert room._left == LARGE
+async def test_body_larger_than_the_memory_reserves_all_of_it() -> None:
+    memory = BodyMemory(LARGE)
+    async with memory.reserve(100 * LARGE):
+        assert memory._left == 0
+    assert memory._left == LARGE
 
 
 async def test_cancelled_waiter_reserves_no_memory() -> None:
-    room = BodyMemory(LARGE)
-    async with room.reserve(LARGE):
-        waiting = asyncio.create_task(begun(room, LARGE, asyncio.Event()))
+    memory = BodyMemory(LARGE)
+    async with memory.reserve(LARGE):
+        waiting = asyncio.create_task(hold_memory(memory, LARGE, asyncio.Event()))
         await settle()
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-    assert room._left == LARGE and not room._waiting
+    assert memory._left == LARGE and not memory._waiting
 
 
-async def test_a_turn_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wait_for_memory_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body_memory, "MAX_WAIT_SECONDS", 0.0)
-    room = BodyMemory(LARGE)
-    async with room.reserve(LARGE):
+    memory = BodyMemory(LARGE)
+    async with memory.reserve(LARGE):
         with pytest.raises(NoBodyMemory):
-            async with room.reserve(LARGE):
+            async with memory.reserve(LARGE):
                 pass
-    async with room.reserve(LARGE):
-        assert room._left == 0
+    async with memory.reserve(LARGE):
+        assert memory._left == 0
 
 
-async def test_only_so_many_wait() -> None:
-    room, done = BodyMemory(LARGE), asyncio.Event()
-    tasks = [asyncio.create_task(begun(room, LARGE, done)) for _ in range(MAX_WAITING_REQUESTS + 1)]
+async def test_number_of_waiting_requests_is_limited() -> None:
+    memory, done = BodyMemory(LARGE), asyncio.Event()
+    tasks = [
+        asyncio.create_task(hold_memory(memory, LARGE, done))
+        for _ in range(MAX_WAITING_REQUESTS + 1)
+    ]
     await settle()
     with pytest.raises(NoBodyMemory):
-        async with room.reserve(LARGE):
+        async with memory.reserve(LARGE):
             pass
     done.set()
     await asyncio.gather(*tasks)
-    assert room._left == LARGE
+    assert memory._left == LARGE
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ async def test_only_so_many_wait() -> None:
         ([(b"content-length", b"12"), (b"transfer-encoding", b"chunked")], 99),
     ],
 )
-def test_a_length_that_is_not_said_may_be_any(
+def test_chunked_body_announces_the_unknown_length(
     headers: list[tuple[bytes, bytes]], length: int
 ) -> None:
     assert announced_length({"headers": headers}, unknown=99) == length

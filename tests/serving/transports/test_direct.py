@@ -1,5 +1,5 @@
-"""The door inside uvicorn's protocol: the same bytes as through uvicorn's own cycle, and all that a
-connection may ask of a server."""
+"""The transport inside uvicorn's protocol gives the same bytes as uvicorn's own cycle, for every
+use of a connection."""
 
 import asyncio
 import contextlib
@@ -15,20 +15,20 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from scenarios_app.serving.executor import run_eagerly
 from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, claude, gemini, llama, says, scenario
-from tests.serving.transports.direct_door import (
+from tests.serving.pipelines import Harness, chat, claude, gemini, llama, scenario, text_step
+from tests.serving.transports.protocol_server import (
     DOCUMENT,
-    answer_of,
-    answer_of_any_size,
-    bare,
-    direct,
-    raw,
-    serving,
-    until_open,
-    whole,
+    encode_call,
+    exchange_may_be_cut,
+    read_answer,
+    run_direct_server,
+    run_loop_server,
+    skip_streamed_answer,
+    wait_until_reading,
+    without_varying_headers,
 )
 
-ASKED = [
+CALLS = [
     chat(),
     chat(stream=True),
     chat(model="unknown"),
@@ -46,205 +46,215 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=range(len(ASKED)))
-async def test_an_answer_is_the_same_to_the_byte_and_takes_no_task(asked: Call) -> None:
+@pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
+async def test_answer_is_the_same_to_the_byte_and_uses_no_task(call: Call) -> None:
     options = {"origins": ("*",)}
-    async with serving(Playing(DOCUMENT, **options), HttpToolsProtocol) as running:
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(asked))
-        cycled = await answer_of(reader)
-        assert running.taken == ["POST"]
+    async with run_loop_server(Harness(DOCUMENT, **options), HttpToolsProtocol) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(call))
+        cycle_answer = await read_answer(reader)
+        assert server.cycle_methods == ["POST"]
         writer.close()
-    async with direct(**options) as (running, playing):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    async with run_direct_server(**options) as (server, harness):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         for _ in range(3):
-            writer.write(raw(asked))
-            answered = await answer_of(reader)
+            writer.write(encode_call(call))
+            direct_answer = await read_answer(reader)
         writer.close()
-        assert running.taken == []
-        assert [entry.outcome for entry in playing.journal][:1] != ["client_gone"]
-        assert len(playing.journal) == 3
-    async with direct(**options) as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(asked))
-        answered = await answer_of(reader)
+        assert server.cycle_methods == []
+        assert [entry.outcome for entry in harness.journal][:1] != ["client_gone"]
+        assert len(harness.journal) == 3
+    async with run_direct_server(**options) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(call))
+        direct_answer = await read_answer(reader)
         writer.close()
-    assert bare(answered) == bare(cycled)
+    assert without_varying_headers(direct_answer) == without_varying_headers(cycle_answer)
 
 
 @pytest.mark.parametrize("model", ["paced", "late", "cut", "long"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_delayed_and_cut_replies_are_sent_by_the_cycle(model: str, stream: bool) -> None:
-    asked = raw(chat(model=model, stream=stream))
-    async with serving(Playing(DOCUMENT), HttpToolsProtocol) as running:
-        cycled = await whole(running, asked)
-    async with direct() as (running, playing):
-        answered = await whole(running, asked)
-        assert running.taken == []
-        assert len(playing.journal) == 1
-    assert answered == cycled
+    request = encode_call(chat(model=model, stream=stream))
+    async with run_loop_server(Harness(DOCUMENT), HttpToolsProtocol) as server:
+        cycle_answer = await exchange_may_be_cut(server, request)
+    async with run_direct_server() as (server, harness):
+        direct_answer = await exchange_may_be_cut(server, request)
+        assert server.cycle_methods == []
+        assert len(harness.journal) == 1
+    assert direct_answer == cycle_answer
 
 
 async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
-    async with direct() as (running, _):
-        asked = [chat(model=model, stream=True) for model in ("gpt-4o", "paced", "gpt-4o", "late")]
-        last = raw(chat(model="gpt-4o"), close=True)
-        said = await running.say(b"".join(map(raw, asked)) + last)
-    models = re.findall(rb'"model":"([^"]+)"', said)
-    told = [model.decode() for at, model in enumerate(models) if at == 0 or models[at - 1] != model]
-    assert told == ["gpt-4o", "paced", "gpt-4o", "late", "gpt-4o"]
-    assert said.count(b"HTTP/1.1 200 OK") == 5
+    async with run_direct_server() as (server, _):
+        calls = [chat(model=model, stream=True) for model in ("gpt-4o", "paced", "gpt-4o", "late")]
+        last = encode_call(chat(model="gpt-4o"), close=True)
+        received = await server.exchange(b"".join(map(encode_call, calls)) + last)
+    models = re.findall(rb'"model":"([^"]+)"', received)
+    answered_models = [
+        model.decode() for at, model in enumerate(models) if at == 0 or models[at - 1] != model
+    ]
+    assert answered_models == ["gpt-4o", "paced", "gpt-4o", "late", "gpt-4o"]
+    assert received.count(b"HTTP/1.1 200 OK") == 5
 
 
-async def test_a_body_may_come_in_pieces() -> None:
-    asked = raw(chat())
-    async with direct() as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        for at in range(0, len(asked), 40):
-            writer.write(asked[at : at + 40])
+async def test_body_in_pieces_is_answered() -> None:
+    request = encode_call(chat())
+    async with run_direct_server() as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for at in range(0, len(request), 40):
+            writer.write(request[at : at + 40])
             await writer.drain()
             await asyncio.sleep(0.001)
-        assert (await answer_of(reader)).startswith(b"HTTP/1.1 200")
-        assert running.taken == []
+        assert (await read_answer(reader)).startswith(b"HTTP/1.1 200")
+        assert server.cycle_methods == []
         writer.close()
 
 
-CYCLED = {
-    "expects": (raw(chat(), expect="100-continue"), b"HTTP/1.1 100 Continue"),
+CYCLE_REQUESTS = {
+    "expects": (encode_call(chat(), expect="100-continue"), b"HTTP/1.1 100 Continue"),
     "chunked": (
-        raw(chat()).replace(b"content-length", b"x-length").partition(b"\r\n\r\n")[0]
+        encode_call(chat()).replace(b"content-length", b"x-length").partition(b"\r\n\r\n")[0]
         + b"\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
         % (len(chat().body), chat().body),
         b"HTTP/1.1 200 OK",
     ),
-    "old": (raw(chat()).replace(b"HTTP/1.1", b"HTTP/1.0"), b"HTTP/1.1 200 OK"),
-    "absolute": (raw(chat()).replace(b"POST /", b"POST http://a/"), b"HTTP/1.1 200 OK"),
-    "large": (raw(chat("a" * 70_000)), b"HTTP/1.1 200 OK"),
-    "no POST": (raw(Call("GET", "/v1/models", {}, chat().headers, b"")), b"HTTP/1.1 200 OK"),
-    "HEAD": (raw(Call("HEAD", "/v1/models", {}, chat().headers, b"")), b"HTTP/1.1 "),
-    "no length": (raw(chat(), **{"content-length": ""}), b"HTTP/1.1 "),
+    "old": (encode_call(chat()).replace(b"HTTP/1.1", b"HTTP/1.0"), b"HTTP/1.1 200 OK"),
+    "absolute": (encode_call(chat()).replace(b"POST /", b"POST http://a/"), b"HTTP/1.1 200 OK"),
+    "large": (encode_call(chat("a" * 70_000)), b"HTTP/1.1 200 OK"),
+    "no POST": (
+        encode_call(Call("GET", "/v1/models", {}, chat().headers, b"")),
+        b"HTTP/1.1 200 OK",
+    ),
+    "HEAD": (encode_call(Call("HEAD", "/v1/models", {}, chat().headers, b"")), b"HTTP/1.1 "),
+    "no length": (encode_call(chat(), **{"content-length": ""}), b"HTTP/1.1 "),
 }
 
 
-@pytest.mark.parametrize("name", CYCLED)
-async def test_connection_headers_go_through_the_cycle(name: str) -> None:
-    asked, opening = CYCLED[name]
-    async with direct() as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(asked)
-        said = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+@pytest.mark.parametrize("name", CYCLE_REQUESTS)
+async def test_unusual_requests_go_through_the_cycle(name: str) -> None:
+    request, opening = CYCLE_REQUESTS[name]
+    async with run_direct_server() as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(request)
+        received = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         writer.close()
-        assert said.startswith(opening)
-        assert len(running.taken) == (name != "no length")
+        assert received.startswith(opening)
+        assert len(server.cycle_methods) == (name != "no length")
 
 
-@pytest.mark.parametrize("asked", [chat(), chat(stream=True), chat(model="late")])
-async def test_last_request_of_a_connection_is_answered_without_a_task(asked: Call) -> None:
-    data = raw(asked, close=True)
-    async with serving(Playing(DOCUMENT), HttpToolsProtocol) as running:
-        cycled = await running.say(data)
-    async with direct() as (running, playing):
-        assert bare(await running.say(data)) == bare(cycled)
+@pytest.mark.parametrize("call", [chat(), chat(stream=True), chat(model="late")])
+async def test_last_request_of_a_connection_is_answered_without_a_task(call: Call) -> None:
+    data = encode_call(call, close=True)
+    async with run_loop_server(Harness(DOCUMENT), HttpToolsProtocol) as server:
+        cycle_answer = await server.exchange(data)
+    async with run_direct_server() as (server, harness):
+        assert without_varying_headers(await server.exchange(data)) == without_varying_headers(
+            cycle_answer
+        )
         # The second request uses its cached head.
-        again = await running.say(data)
-        assert again.startswith(b"HTTP/1.1 200") and b"\r\nconnection: close\r\n" in again
-        assert running.taken == []
-        assert [entry.outcome for entry in playing.journal] == ["complete"] * 2
+        second_answer = await server.exchange(data)
+        assert (
+            second_answer.startswith(b"HTTP/1.1 200")
+            and b"\r\nconnection: close\r\n" in second_answer
+        )
+        assert server.cycle_methods == []
+        assert [entry.outcome for entry in harness.journal] == ["complete"] * 2
 
 
 async def test_paced_stream_ends_the_connection_of_a_last_request() -> None:
-    async with direct() as (running, playing):
-        said = await running.say(raw(chat(model="paced", stream=True), close=True))
-        assert said.endswith(b"0\r\n\r\n") and b"\r\nconnection: close\r\n" in said
-        assert running.taken == []
-        assert [entry.outcome for entry in playing.journal] == ["complete"]
+    async with run_direct_server() as (server, harness):
+        received = await server.exchange(encode_call(chat(model="paced", stream=True), close=True))
+        assert received.endswith(b"0\r\n\r\n") and b"\r\nconnection: close\r\n" in received
+        assert server.cycle_methods == []
+        assert [entry.outcome for entry in harness.journal] == ["complete"]
 
 
 async def test_request_after_the_last_of_a_connection_is_ignored() -> None:
-    async with direct() as (running, playing):
-        said = await running.say(raw(chat(), close=True) + raw(chat()))
-        assert said.count(b"HTTP/1.1 ") == 1
-        assert len(playing.journal) == 1
+    async with run_direct_server() as (server, harness):
+        received = await server.exchange(encode_call(chat(), close=True) + encode_call(chat()))
+        assert received.count(b"HTTP/1.1 ") == 1
+        assert len(harness.journal) == 1
 
 
 async def test_a_reader_that_never_reads_does_not_fill_the_memory() -> None:
     times = 400
-    async with direct(scenario("s", says("word " * 4_000))) as (running, playing):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port, limit=1024)
-        one = raw(chat(stream=True))
-        writer.write(one * times)
-        (connection,) = running.connections
-        most = 0
+    async with run_direct_server(scenario("s", text_step("word " * 4_000))) as (server, harness):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+        request = encode_call(chat(stream=True))
+        writer.write(request * times)
+        (connection,) = server.connections
+        max_buffered = 0
         for _ in range(200):
             await asyncio.sleep(0.001)
             assert connection.transport is not None
-            most = max(most, connection.transport.get_write_buffer_size())
-        assert len(playing.journal) < times
-        assert most < 2_000_000
+            max_buffered = max(max_buffered, connection.transport.get_write_buffer_size())
+        assert len(harness.journal) < times
+        assert max_buffered < 2_000_000
         for _ in range(times):
-            assert (await answer_of_any_size(reader)).startswith(b"HTTP/1.1 200")
+            assert (await skip_streamed_answer(reader)).startswith(b"HTTP/1.1 200")
         writer.close()
-    assert len(playing.journal) == times
+    assert len(harness.journal) == times
 
 
-async def test_the_wait_for_a_next_request_ends_with_its_coming() -> None:
-    async with direct() as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(chat()) + raw(chat(model="late")))
-        await answer_of(reader)
-        (connection,) = running.connections
+async def test_next_request_ends_the_keep_alive_timeout() -> None:
+    async with run_direct_server() as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat()) + encode_call(chat(model="late")))
+        await read_answer(reader)
+        (connection,) = server.connections
         assert connection.timeout_keep_alive_task is None
-        await answer_of(reader)
+        await read_answer(reader)
         assert connection.timeout_keep_alive_task is not None
         writer.close()
 
 
-async def test_a_client_that_has_said_all_gets_its_answer() -> None:
-    async with direct() as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(chat()))
+async def test_client_that_ends_its_side_gets_its_answer() -> None:
+    async with run_direct_server() as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat()))
         writer.write_eof()
         assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 200")
         writer.close()
 
 
-async def test_a_request_half_read_at_the_end_is_the_last_that_is_answered() -> None:
-    asked = raw(chat())
-    async with direct() as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(asked[:-10])
-        (connection,) = await until_open(running)
+async def test_request_half_read_at_shutdown_is_answered_as_the_last() -> None:
+    request = encode_call(chat())
+    async with run_direct_server() as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(request[:-10])
+        (connection,) = await wait_until_reading(server)
         connection.shutdown()
-        writer.write(asked[-10:])
-        said = await asyncio.wait_for(reader.read(), 60)
-        assert said.startswith(b"HTTP/1.1 200")
-        assert b"\r\nconnection: close\r\n" in said
+        writer.write(request[-10:])
+        received = await asyncio.wait_for(reader.read(), 60)
+        assert received.startswith(b"HTTP/1.1 200")
+        assert b"\r\nconnection: close\r\n" in received
         writer.close()
 
 
 async def test_without_a_pipeline_everything_goes_through_the_cycle() -> None:
-    async with serving(Playing(DOCUMENT), UvicornProtocol) as running:
-        said = await running.say(raw(chat(), close=True))
-        assert said.startswith(b"HTTP/1.1 200")
-        assert running.taken == ["POST"]
+    async with run_loop_server(Harness(DOCUMENT), UvicornProtocol) as server:
+        received = await server.exchange(encode_call(chat(), close=True))
+        assert received.startswith(b"HTTP/1.1 200")
+        assert server.cycle_methods == ["POST"]
 
 
-async def test_a_body_beyond_the_limit_is_refused_as_ever() -> None:
-    async with direct(max_body_bytes=1_000) as (running, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(chat("a" * 2_000)))
-        assert (await answer_of(reader)).startswith(b"HTTP/1.1 413")
-        assert running.taken == ["POST"]
+async def test_body_beyond_the_limit_is_a_413_of_the_cycle() -> None:
+    async with run_direct_server(max_body_bytes=1_000) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat("a" * 2_000)))
+        assert (await read_answer(reader)).startswith(b"HTTP/1.1 413")
+        assert server.cycle_methods == ["POST"]
         writer.close()
 
 
 async def test_an_answer_with_a_broken_header_reaches_no_client() -> None:
-    echo = says("Hi!", side_effects={"headers": {"x-extra": "1"}})
-    async with direct(scenario("s", echo)) as (running, playing):
-        step = playing.catalog.index.by_name["s"].steps[0]
+    echo = text_step("Hi!", side_effects={"headers": {"x-extra": "1"}})
+    async with run_direct_server(scenario("s", echo)) as (server, harness):
+        step = harness.catalog.index.by_name["s"].steps[0]
         force_setattr(step.side_effects, "headers", (("x-extra", "1\r\nx-forged: 2"),))
-        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-        writer.write(raw(chat()))
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat()))
         assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
 
@@ -264,41 +274,41 @@ async def test_eager_coroutine_continues_where_it_waited() -> None:
     assert inspect.isawaitable(rest)
     asyncio.get_running_loop().call_soon(future.set_result, 1)
 
-    async def both() -> Any:
+    async def await_rest() -> Any:
         return await rest
 
-    assert await asyncio.create_task(both()) == 2
+    assert await asyncio.create_task(await_rest()) == 2
 
 
 async def test_waiting_coroutine_can_be_cancelled_and_can_fail() -> None:
-    ended: list[str] = []
+    events: list[str] = []
 
     async def waiting() -> None:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            ended.append("cancelled")
+            events.append("cancelled")
             raise
 
     async def failing() -> None:
         raise LookupError("at once")
 
-    async def both(rest: Any) -> Any:
+    async def await_rest(rest: Any) -> Any:
         return await rest
 
-    task = asyncio.create_task(both(run_eagerly(waiting())))
+    task = asyncio.create_task(await_rest(run_eagerly(waiting())))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert ended == ["cancelled"]
+    assert events == ["cancelled"]
     with pytest.raises(LookupError, match="at once"):
-        await both(run_eagerly(failing()))
+        await await_rest(run_eagerly(failing()))
 
 
 def test_coroutine_that_does_not_wait_returns_its_result() -> None:
-    async def nothing() -> dict[str, Any]:
+    async def decode_json() -> dict[str, Any]:
         answer: dict[str, Any] = json.loads("{}")
         return answer
 
-    assert run_eagerly(nothing()) == {}
+    assert run_eagerly(decode_json()) == {}

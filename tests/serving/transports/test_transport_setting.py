@@ -1,4 +1,4 @@
-"""The settings name the transports that clients inside this process send through."""
+"""The settings name the transports of in-process clients."""
 
 from typing import Any
 
@@ -11,14 +11,16 @@ from django.utils.module_loading import import_string
 
 from scenarios_app.engine.document import load_documents
 from scenarios_app.store.documents import load
-from tests.serving.pipelines import says, scenario
+from tests.serving.pipelines import scenario, text_step
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 
 
 @pytest.mark.django_db(transaction=True)
 async def test_the_transport_that_the_settings_name_answers_without_a_socket() -> None:
-    await sync_to_async(load)(load_documents(scenario("named by a setting", says("In process."))))
+    await sync_to_async(load)(
+        load_documents(scenario("named by a setting", text_step("In process.")))
+    )
     http = httpx2.AsyncClient(transport=import_string(settings.MOCKLLM_TRANSPORT)())
     async with openai.AsyncOpenAI(
         base_url="http://mock.invalid/v1", api_key="k", http_client=http, max_retries=0
@@ -29,7 +31,7 @@ async def test_the_transport_that_the_settings_name_answers_without_a_socket() -
 
 @pytest.mark.django_db(transaction=True)
 def test_sync_transport_setting_names_the_sync_transport() -> None:
-    load(load_documents(scenario("named by a setting", says("In process."))))
+    load(load_documents(scenario("named by a setting", text_step("In process."))))
     http = httpx2.Client(transport=import_string(settings.MOCKLLM_SYNC_TRANSPORT)())
     with openai.OpenAI(
         base_url="http://mock.invalid/v1", api_key="k", http_client=http, max_retries=0

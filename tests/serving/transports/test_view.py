@@ -1,4 +1,4 @@
-"""The door inside Django: for its test clients, and with what Django would say in its place."""
+"""Django's view for provider requests: answers to test clients and errors around the view."""
 
 import asyncio
 import gc
@@ -13,22 +13,22 @@ from django.test import AsyncClient, Client, override_settings
 
 from scenarios_app.engine.state import Arrival
 from scenarios_app.serving.transports import django as view
-from tests.serving.pipelines import KEY, Playing, chat, says, scenario
+from tests.serving.pipelines import KEY, Harness, chat, scenario, text_step
 
 URL = "/v1/chat/completions"
 AUTH = {"authorization": f"Bearer {KEY}"}
 
 
 @pytest.fixture
-def playing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Playing]:
-    step = says("größer")
+def harness(monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
+    step = text_step("größer")
     step["produce"]["pacing"] = {"chunk_ms": 1}
-    cut = says("cut", match={"model": "cut"})
+    cut = text_step("cut", match={"model": "cut"})
     cut["produce"]["fault"] = {"kind": "disconnect"}
-    playing = Playing(scenario("größe", step), scenario("cut", cut))
-    monkeypatch.setattr(view, "running_pipeline", playing.running)
-    monkeypatch.setattr(view, "services", lambda: playing)
-    yield playing
+    harness = Harness(scenario("größe", step), scenario("cut", cut))
+    monkeypatch.setattr(view, "running_pipeline", harness.running)
+    monkeypatch.setattr(view, "services", lambda: harness)
+    yield harness
 
 
 def body_of(response: Any) -> bytes:
@@ -39,16 +39,16 @@ def body_of(response: Any) -> bytes:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_djangos_test_client_gets_answers(playing: Playing, stream: bool) -> None:
+def test_djangos_test_client_gets_answers(harness: Harness, stream: bool) -> None:
     call = chat(stream=stream)
     response = Client().post(URL, call.body, content_type="application/json", headers=AUTH)
     assert response.status_code == 200
     assert "größer".encode() in body_of(response)
     assert response.headers["x-mockllm-scenario"] == "gr%C3%B6%C3%9Fe"
-    assert [entry.outcome for entry in playing.journal] == ["complete"]
+    assert [entry.outcome for entry in harness.journal] == ["complete"]
 
 
-async def test_djangos_async_client_gets_streams_piece_by_piece(playing: Playing) -> None:
+async def test_djangos_async_client_gets_streams_piece_by_piece(harness: Harness) -> None:
     call = chat(stream=True)
     response = await AsyncClient().post(
         URL, call.body, content_type="application/json", headers=AUTH
@@ -56,10 +56,10 @@ async def test_djangos_async_client_gets_streams_piece_by_piece(playing: Playing
     assert isinstance(response, StreamingHttpResponse)
     pieces = [piece async for piece in response]
     assert len(pieces) > 1 and b"".join(pieces).endswith(b"data: [DONE]\n\n")
-    assert [entry.outcome for entry in playing.journal] == ["complete"]
+    assert [entry.outcome for entry in harness.journal] == ["complete"]
 
 
-def test_a_cut_is_an_error_where_there_is_no_connection(playing: Playing) -> None:
+def test_a_cut_is_an_error_where_there_is_no_connection(harness: Harness) -> None:
     call = chat(model="cut")
     response = Client().post(URL, call.body, content_type="application/json", headers=AUTH)
     assert response.status_code == 500
@@ -68,24 +68,24 @@ def test_a_cut_is_an_error_where_there_is_no_connection(playing: Playing) -> Non
 
 @pytest.mark.parametrize("path", ["/v1/", "/v1/nothing", "/v1/chat/completions/"])
 def test_every_unknown_path_below_a_prefix_is_the_providers_404(
-    playing: Playing, path: str
+    harness: Harness, path: str
 ) -> None:
     response = Client().get(path)
     assert response.status_code == 404
     assert set(json.loads(body_of(response))["error"]) == {"message", "type", "param", "code"}
 
 
-def test_any_method_is_the_providers_and_needs_no_csrf_token(playing: Playing) -> None:
+def test_any_method_is_the_providers_and_needs_no_csrf_token(harness: Harness) -> None:
     client = Client(enforce_csrf_checks=True)
     assert client.delete(URL).status_code == 405
     assert client.post(URL, b"{", content_type="application/json").status_code == 401
 
 
-def test_a_body_may_be_as_large_as_the_limit_says(playing: Playing) -> None:
+def test_a_body_may_be_as_large_as_the_limit_says(harness: Harness) -> None:
     call = chat("x" * 3_000_000)
     response = Client().post(URL, call.body, content_type="application/json", headers=AUTH)
     assert response.status_code == 200
-    tiny = Playing(max_body_bytes=10)
+    tiny = Harness(max_body_bytes=10)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(view, "running_pipeline", tiny.running)
         response = Client().post(URL, call.body, content_type="application/json", headers=AUTH)
@@ -94,32 +94,32 @@ def test_a_body_may_be_as_large_as_the_limit_says(playing: Playing) -> None:
 
 
 @override_settings(ALLOWED_HOSTS=["good.example"])
-def test_a_bad_host_is_an_envelope_on_providers_paths_alone(playing: Playing) -> None:
-    wrong = {"host": "bad.example"}
-    response = Client().post(URL, b"{}", content_type="application/json", headers=wrong)
+def test_a_bad_host_is_an_envelope_on_providers_paths_alone(harness: Harness) -> None:
+    bad_host = {"host": "bad.example"}
+    response = Client().post(URL, b"{}", content_type="application/json", headers=bad_host)
     assert response.status_code == 400
     assert json.loads(body_of(response))["error"]["message"] == "The request is malformed."
-    response = Client().get("/control/state", headers=wrong)
+    response = Client().get("/control/state", headers=bad_host)
     assert json.loads(body_of(response))["code"] == "VALIDATION_ERROR"
-    page = Client().get("/", headers=wrong)
+    page = Client().get("/", headers=bad_host)
     assert page.status_code == 400 and b"<!doctype html>" in body_of(page)
-    assert [entry.status for entry in playing.journal] == [400]
+    assert [entry.status for entry in harness.journal] == [400]
 
 
 def test_a_failure_around_the_view_is_an_envelope(
-    playing: Playing, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken() -> None:
+    async def fail() -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(view, "running_pipeline", broken)
+    monkeypatch.setattr(view, "running_pipeline", fail)
     client = Client(raise_request_exception=False)
     response = client.post(URL, b"{}", content_type="application/json")
     assert response.status_code == 500
     assert json.loads(body_of(response))["error"]["type"] == "server_error"
 
 
-def test_our_own_apis_have_their_own_404() -> None:
+def test_unknown_path_of_the_chat_api_is_its_own_404() -> None:
     response = Client().get("/api/nothing")
     assert response.status_code == 404
     assert json.loads(body_of(response)) == {
@@ -129,32 +129,32 @@ def test_our_own_apis_have_their_own_404() -> None:
     }
 
 
-@pytest.mark.parametrize("at", ["in the view", "http.response.start", "http.response.body"])
-async def test_a_client_that_leaves_is_noticed_at_once(
-    playing: Playing, monkeypatch: pytest.MonkeyPatch, at: str
+@pytest.mark.parametrize("stage", ["in the view", "http.response.start", "http.response.body"])
+async def test_client_that_leaves_ends_its_answer_immediately(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    """Also where nobody holds the answer any more, as while middleware has it in a thread: not
-    only once it is collected as garbage."""
-    left, arrive = asyncio.Event(), playing.state.arrive
+    """The answer ends even if no task holds it, as while middleware runs in a thread, without
+    waiting for garbage collection."""
+    has_left, arrive = asyncio.Event(), harness.state.arrive
     body = iter([{"type": "http.request", "body": chat(stream=True).body}])
 
     async def receive() -> dict[str, Any]:
         if message := next(body, None):
             return message
-        await left.wait()
+        await has_left.wait()
         return {"type": "http.disconnect"}
 
-    async def counted(session: str) -> Arrival:
-        if at == "in the view":
-            left.set()
+    async def arrive_and_leave(session: str) -> Arrival:
+        if stage == "in the view":
+            has_left.set()
         return await arrive(session)
 
     async def send(message: Any) -> None:
-        if message["type"] == at:
-            left.set()
+        if message["type"] == stage:
+            has_left.set()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(playing.state, "arrive", counted)
+    monkeypatch.setattr(harness.state, "arrive", arrive_and_leave)
 
     headers = {"host": "testserver", "content-type": "application/json", **AUTH}
     scope = {
@@ -169,9 +169,9 @@ async def test_a_client_that_leaves_is_noticed_at_once(
     try:
         await get_asgi_application()(scope, receive, send)
         async with asyncio.timeout(10):
-            while not playing.journal:
+            while not harness.journal:
                 await asyncio.sleep(0)
     finally:
         gc.enable()
-    assert [entry.outcome for entry in playing.journal] == ["client_gone"]
-    assert playing.pipeline.streams.open == 0
+    assert [entry.outcome for entry in harness.journal] == ["client_gone"]
+    assert harness.pipeline.streams.open == 0

@@ -1,4 +1,4 @@
-"""What requirement 003's scripts answer, in each wire's own terms."""
+"""The answers of requirement 003's scripts in each wire's own format."""
 
 import json
 
@@ -13,17 +13,23 @@ from tests.engine.turn_scripts import (
 )
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
-from tests.serving.pipelines import Playing
-from tests.serving.turn_scripts.turns import called, hear, heard, talk, tokens_of
+from tests.serving.pipelines import Harness
+from tests.serving.turn_scripts.turns import (
+    expected_calls,
+    parse_body,
+    send_turn,
+    tokens_of,
+    turn_request,
+)
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 
 
 @EVERY_WIRE
 async def test_default_usage_is_64_32_96(wire: WireName) -> None:
-    playing = Playing(script(turn(text_response("one")), id="run"))
-    for said in ("run", "nobody"):
-        _, _, body = await playing.ask(talk(wire, said))
+    harness = Harness(script(turn(text_response("one")), id="run"))
+    for user_text in ("run", "nobody"):
+        _, _, body = await harness.ask(turn_request(wire, user_text))
         assert tokens_of(wire, body, stream=False) == (64, 32)
         if wire == "openai":
             assert json.loads(body)["usage"]["total_tokens"] == 96
@@ -38,24 +44,28 @@ async def test_scripted_usage_is_sent_in_each_wires_own_terms() -> None:
         "cacheReadInputTokens": 40,
         "cacheWriteInputTokens": 45,
     }
-    playing = Playing(script(turn(text_response("a", tokenUsage=usage))))
-    _, _, body = await playing.ask(talk("openai", "script"))
-    sent = json.loads(body)["usage"]
-    assert [sent[f"{key}_tokens"] for key in ("prompt", "completion", "total")] == [90, 30, 125]
-    assert sent["prompt_tokens_details"]["cached_tokens"] == 40
-    assert sent["completion_tokens_details"]["reasoning_tokens"] == 7
-    _, _, body = await playing.ask(talk("anthropic", "script"))
-    sent = json.loads(body)["usage"]
-    assert (sent["input_tokens"], sent["output_tokens"]) == (90, 30)
-    assert sent["cache_read_input_tokens"] == 40
-    assert sent["cache_creation_input_tokens"] == 45
+    harness = Harness(script(turn(text_response("a", tokenUsage=usage))))
+    _, _, body = await harness.ask(turn_request("openai", "script"))
+    usage_sent = json.loads(body)["usage"]
+    assert [usage_sent[f"{key}_tokens"] for key in ("prompt", "completion", "total")] == [
+        90,
+        30,
+        125,
+    ]
+    assert usage_sent["prompt_tokens_details"]["cached_tokens"] == 40
+    assert usage_sent["completion_tokens_details"]["reasoning_tokens"] == 7
+    _, _, body = await harness.ask(turn_request("anthropic", "script"))
+    usage_sent = json.loads(body)["usage"]
+    assert (usage_sent["input_tokens"], usage_sent["output_tokens"]) == (90, 30)
+    assert usage_sent["cache_read_input_tokens"] == 40
+    assert usage_sent["cache_creation_input_tokens"] == 45
 
 
 @EVERY_WIRE
 async def test_provider_metadata_preservation(wire: WireName) -> None:
     metadata = {"actualProvider": "router/x", "costs": [0.5], "openai": {"tier": 1}}
-    playing = Playing(script(turn(text_response("a", providerMetadata=metadata))))
-    _, _, body = await playing.ask(talk(wire, "script"))
+    harness = Harness(script(turn(text_response("a", providerMetadata=metadata))))
+    _, _, body = await harness.ask(turn_request(wire, "script"))
     answer = json.loads(body)
     assert (answer["actualProvider"], answer["costs"]) == ("router/x", [0.5])
     assert answer.get("tier") == (1 if wire == "openai" else None)
@@ -65,29 +75,32 @@ async def test_provider_metadata_preservation(wire: WireName) -> None:
 @EVERY_WIRE
 async def test_large_response_handling(wire: WireName, stream: bool) -> None:
     content, argument = "Zeile – 1\n" * 40_000, "x" * 300_000
-    playing = Playing(
+    harness = Harness(
         script(
             turn(final_report_response(content)),
             turn(tool_call_response({"toolName": "f", "arguments": {"a": argument}}), 2),
         )
     )
-    answer = await hear(playing, wire, "script", stream=stream)
+    answer = await send_turn(harness, wire, "script", stream=stream)
     assert answer.report["report_content"] == content
-    answer = await hear(playing, wire, "script", stream=stream, turn=2)
-    assert answer.calls == called(wire, ("call-1", "f", {"a": argument}))
+    answer = await send_turn(harness, wire, "script", stream=stream, turn=2)
+    assert answer.calls == expected_calls(wire, ("call-1", "f", {"a": argument}))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @EVERY_WIRE
-async def test_templates_of_our_own_form_are_plain_text_in_a_script(
+async def test_placeholders_of_mockllm_are_plain_text_in_a_turn_script(
     wire: WireName, stream: bool
 ) -> None:
     text = "{{ request.model }} {{x}} {{ braces }}"
     response = tool_call_response(
         {"toolName": "f", "arguments": {text: [text]}}, assistantText=text
     )
-    answer = await hear(Playing(script(turn(response))), wire, "script", stream=stream)
-    assert (answer.text, answer.calls) == (text, called(wire, ("call-1", "f", {text: [text]})))
+    answer = await send_turn(Harness(script(turn(response))), wire, "script", stream=stream)
+    assert (answer.text, answer.calls) == (
+        text,
+        expected_calls(wire, ("call-1", "f", {text: [text]})),
+    )
 
 
 @EVERY_WIRE
@@ -101,9 +114,9 @@ async def test_stream_conversion_gives_the_whole_answer_in_pieces(wire: WireName
             {"text": "s"},
         ],
     )
-    playing = Playing(script(turn(response)))
-    whole = await hear(playing, wire, "script")
-    _, _, body = await playing.ask(talk(wire, "script", stream=True))
-    streamed = heard(wire, body, stream=True)
-    assert streamed == whole
-    assert len(streamed.pieces) > len(whole.texts) and body.endswith(DIALECTS[wire].end)
+    harness = Harness(script(turn(response)))
+    whole_answer = await send_turn(harness, wire, "script")
+    _, _, body = await harness.ask(turn_request(wire, "script", stream=True))
+    streamed = parse_body(wire, body, stream=True)
+    assert streamed == whole_answer
+    assert len(streamed.pieces) > len(whole_answer.texts) and body.endswith(DIALECTS[wire].end)

@@ -1,4 +1,4 @@
-"""What requirement 003's scripts expect of a request, on every wire, and what comes of it."""
+"""The expectations of requirement 003's scripts on a request, on every wire."""
 
 import logging
 from typing import Any
@@ -8,14 +8,14 @@ import pytest
 from tests.engine.turn_scripts import script, turn
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Harness
 from tests.serving.turn_scripts.turns import (
     ERROR,
     FALLBACK,
     SESSION,
     THINKING,
-    hear,
     is_failure,
+    send_turn,
     violations,
 )
 
@@ -30,11 +30,13 @@ PROMPT = script(turn(), systemPromptMustInclude=["be kind", "be brief"])
     [("", "be kind, be brief"), ("be kind", "be brief"), ("Be Kind. be brief", "be kind")],
 )
 async def test_system_prompt_missing_fragments(wire: WireName, system: str, missing: str) -> None:
-    playing = Playing(PROMPT)
-    answer = await hear(playing, wire, "script", system=system)
+    harness = Harness(PROMPT)
+    answer = await send_turn(harness, wire, "script", system=system)
     assert is_failure(answer, ERROR, f"System prompt missing: {missing}")
-    held = await hear(playing, wire, "script", system="Always be brief and be kind.")
-    assert held.text == "fine"
+    complete_answer = await send_turn(
+        harness, wire, "script", system="Always be brief and be kind."
+    )
+    assert complete_answer.text == "fine"
 
 
 TOOLS = script(turn(expectedTools=["get weather", "agent__batch", "read"]))
@@ -42,19 +44,19 @@ TOOLS = script(turn(expectedTools=["get weather", "agent__batch", "read"]))
 
 @EVERY_WIRE
 async def test_tool_validation(wire: WireName) -> None:
-    playing = Playing(TOOLS)
-    answer = await hear(playing, wire, "script", tools=("get_weather",))
+    harness = Harness(TOOLS)
+    answer = await send_turn(harness, wire, "script", tools=("get_weather",))
     assert is_failure(answer, ERROR, "Expected tools not available: read")
-    answer = await hear(playing, wire, "script")
+    answer = await send_turn(harness, wire, "script")
     assert is_failure(answer, ERROR, "Expected tools not available: get weather, read")
-    answer = await hear(playing, wire, "script", tools=("get_weather<|x|>", "read", "more"))
+    answer = await send_turn(harness, wire, "script", tools=("get_weather<|x|>", "read", "more"))
     assert answer.text == "fine"
 
 
 @EVERY_WIRE
 async def test_allow_missing_tools_skips_tool_validation(wire: WireName) -> None:
-    playing = Playing(script(turn(expectedTools=["read"], allowMissingTools=True)))
-    assert (await hear(playing, wire, "script")).text == "fine"
+    harness = Harness(script(turn(expectedTools=["read"], allowMissingTools=True)))
+    assert (await send_turn(harness, wire, "script")).text == "fine"
 
 
 @EVERY_WIRE
@@ -66,28 +68,28 @@ async def test_temperature_and_top_p_validation(
     wire: WireName, key: str, field: str, name: str
 ) -> None:
     expectation: dict[str, Any] = {key: 0.42}
-    playing = Playing(script(turn(**expectation)))
-    for given, said in (({field: 0.5}, "0.5"), ({field: 1}, "1"), ({}, "undefined")):
-        answer = await hear(playing, wire, "script", **given)
-        assert is_failure(answer, ERROR, f"Expected {name} 0.42 but received {said}")
+    harness = Harness(script(turn(**expectation)))
+    for fields, received in (({field: 0.5}, "0.5"), ({field: 1}, "1"), ({}, "undefined")):
+        answer = await send_turn(harness, wire, "script", **fields)
+        assert is_failure(answer, ERROR, f"Expected {name} 0.42 but received {received}")
     for near in (0.42, 0.4200009, 0.4199991):
-        assert (await hear(playing, wire, "script", **{field: near})).text == "fine"
+        assert (await send_turn(harness, wire, "script", **{field: near})).text == "fine"
 
 
 @EVERY_WIRE
 async def test_reasoning_state_validation(wire: WireName) -> None:
-    playing = Playing(
+    harness = Harness(
         script(turn(expectedReasoning="enabled"), id="on"),
         script(turn(expectedReasoning="disabled"), id="off"),
         script(turn(), id="either"),
     )
     thinking = THINKING[wire]
-    answer = await hear(playing, wire, "on")
+    answer = await send_turn(harness, wire, "on")
     assert is_failure(answer, ERROR, "Expected reasoning to remain enabled")
-    answer = await hear(playing, wire, "off", **thinking)
+    answer = await send_turn(harness, wire, "off", **thinking)
     assert is_failure(answer, ERROR, "Expected reasoning to be disabled")
     for id, fields in (("on", thinking), ("off", {}), ("either", thinking), ("either", {})):
-        assert (await hear(playing, wire, id, **fields)).text == "fine"
+        assert (await send_turn(harness, wire, id, **fields)).text == "fine"
 
 
 OFF: list[tuple[WireName, dict[str, Any]]] = [
@@ -102,11 +104,11 @@ OFF: list[tuple[WireName, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("wire", "fields"), OFF)
-async def test_reasoning_that_is_said_to_be_off_is_disabled(
+async def test_reasoning_switched_off_counts_as_disabled(
     wire: WireName, fields: dict[str, Any]
 ) -> None:
-    playing = Playing(script(turn(expectedReasoning="disabled")))
-    assert (await hear(playing, wire, "script", **fields)).text == "fine"
+    harness = Harness(script(turn(expectedReasoning="disabled")))
+    assert (await send_turn(harness, wire, "script", **fields)).text == "fine"
 
 
 STRICT = script(
@@ -129,51 +131,51 @@ EVERYTHING_WRONG = (
 
 @EVERY_WIRE
 async def test_the_execution_flow_checks_in_the_requirements_order(wire: WireName) -> None:
-    playing = Playing(STRICT)
-    right: list[tuple[str, dict[str, Any]]] = [
+    harness = Harness(STRICT)
+    valid_fields: list[tuple[str, dict[str, Any]]] = [
         ("system", {"system": "harness"}),
         ("tools", {"tools": ("read",)}),
         ("temperature", {"temperature": 0.5}),
         ("top_p", {"top_p": 0.9}),
     ]
     fields: dict[str, Any] = {}
-    for message, (_, more) in zip(EVERYTHING_WRONG, [*right, ("", {})], strict=True):
-        assert is_failure(await hear(playing, wire, "script", **fields), ERROR, message)
-        fields |= more
-    assert (await hear(playing, wire, "script", **fields, **THINKING[wire])).text == "fine"
+    for message, (_, added_fields) in zip(EVERYTHING_WRONG, [*valid_fields, ("", {})], strict=True):
+        assert is_failure(await send_turn(harness, wire, "script", **fields), ERROR, message)
+        fields |= added_fields
+    assert (await send_turn(harness, wire, "script", **fields, **THINKING[wire])).text == "fine"
 
 
 @EVERY_WIRE
 async def test_every_violation_is_in_the_journal_the_state_and_once_in_the_log(
     wire: WireName, caplog: pytest.LogCaptureFixture
 ) -> None:
-    playing = Playing(STRICT)
+    harness = Harness(STRICT)
     with caplog.at_level(logging.WARNING):
-        await hear(playing, wire, "script")
-        await hear(playing, wire, "nobody")
-        await hear(playing, wire, "script", system="harness", turn=2)
+        await send_turn(harness, wire, "script")
+        await send_turn(harness, wire, "nobody")
+        await send_turn(harness, wire, "script", system="harness", turn=2)
     expected = (
         *EVERYTHING_WRONG,
         "Scenario not found: nobody",
         "No turn 2 in scenario script",
     )
-    assert await violations(playing) == expected
-    assert tuple(v for entry in playing.journal for v in entry.violations) == expected
-    logged = [record.getMessage() for record in caplog.records]
+    assert await violations(harness) == expected
+    assert tuple(v for entry in harness.journal for v in entry.violations) == expected
+    log_messages = [record.getMessage() for record in caplog.records]
     assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert [message.rpartition(": ")[2] for message in logged] == [
+    assert [message.rpartition(": ")[2] for message in log_messages] == [
         violation.rpartition(": ")[2] for violation in expected
     ]
-    assert all(line.endswith(text) for line, text in zip(logged, expected, strict=True))
-    assert all(SESSION in line for line in logged)
+    assert all(line.endswith(text) for line, text in zip(log_messages, expected, strict=True))
+    assert all(SESSION in line for line in log_messages)
 
 
 @EVERY_WIRE
 async def test_a_missing_turn_is_checked_for_its_system_prompt_alone(wire: WireName) -> None:
-    playing = Playing(STRICT)
-    answer = await hear(playing, wire, "script", turn=2)
+    harness = Harness(STRICT)
+    answer = await send_turn(harness, wire, "script", turn=2)
     assert is_failure(answer, ERROR, "System prompt missing: harness")
-    answer = await hear(playing, wire, "script", turn=2, system="harness")
+    answer = await send_turn(harness, wire, "script", turn=2, system="harness")
     assert is_failure(answer, FALLBACK, "No turn 2 in scenario script")
 
 
@@ -182,8 +184,8 @@ async def test_a_missing_turn_is_checked_for_its_system_prompt_alone(wire: WireN
 async def test_error_recovery_all_errors_produce_a_final_report(
     wire: WireName, stream: bool
 ) -> None:
-    playing = Playing(PROMPT)
-    answer = await hear(playing, wire, "script", stream=stream)
+    harness = Harness(PROMPT)
+    answer = await send_turn(harness, wire, "script", stream=stream)
     assert is_failure(answer, ERROR, "System prompt missing: be kind, be brief")
     assert answer.finish == DIALECTS[wire].finish["tool-calls"]
-    assert await violations(playing)
+    assert await violations(harness)

@@ -1,5 +1,5 @@
-"""Requirement 003's documents through MOCKLLM_SCENARIOS: a server answers with them, the same in
-every process."""
+"""Requirement 003's documents from MOCKLLM_SCENARIOS: every server process gives the same
+answers."""
 
 import json
 from pathlib import Path
@@ -10,19 +10,19 @@ import pytest
 from scenarios_app.testing.server import RunningServer, running_server
 from tests.engine.turn_scripts import EXAMPLES, script, shipped_scripts, text_response, turn
 from tests.serving.modes import WIRES
-from tests.serving.turn_scripts.turns import talk
+from tests.serving.turn_scripts.turns import turn_request
 
 pytestmark = pytest.mark.usefixtures("warm")
 
 
-def transcript(server: RunningServer) -> list[bytes]:
-    """What is answered to every turn of the shipped scripts, over every wire."""
+def fetch_answers(server: RunningServer) -> list[bytes]:
+    """Return the answers to the first turn of the shipped scripts, over every wire."""
     answers: list[bytes] = []
     with httpx2.Client(base_url=server.base_url, trust_env=False, timeout=30) as client:
         for wire in WIRES:
             for document in shipped_scripts():
                 for stream in (False, True):
-                    call = talk(
+                    call = turn_request(
                         wire,
                         document["id"],
                         stream=stream,
@@ -39,7 +39,7 @@ def test_a_file_of_scripts_is_served_with_the_same_bytes_by_every_process() -> N
     for seed in ("1", "2"):
         settings = {"MOCKLLM_SCENARIOS": str(EXAMPLES), "PYTHONHASHSEED": seed}
         with running_server(settings=settings) as server:
-            transcripts.append(transcript(server))
+            transcripts.append(fetch_answers(server))
     assert transcripts[0] == transcripts[1]
     assert any(b"agent__final_report" in answer for answer in transcripts[0])
 
@@ -53,16 +53,16 @@ def test_a_list_in_one_file_and_a_script_given_to_a_running_server(tmp_path: Pat
         ) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False) as client,
     ):
-        assert ask(client, "given") == "given"
+        assert fetch_text(client, "given") == "given"
     with (
         running_server(settings={"MOCKLLM_SCENARIOS": str(file)}) as server,
         httpx2.Client(base_url=server.base_url, trust_env=False) as client,
     ):
-        assert ask(client, "listed") == "from a list"
+        assert fetch_text(client, "listed") == "from a list"
 
 
-def ask(client: httpx2.Client, id: str) -> str:
-    call = talk("openai", id)
+def fetch_text(client: httpx2.Client, id: str) -> str:
+    call = turn_request("openai", id)
     response = client.post(call.path, content=call.body, headers=call.headers)
     content: str = response.json()["choices"][0]["message"]["content"]
     return content

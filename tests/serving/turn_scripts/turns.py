@@ -1,6 +1,6 @@
-"""Conversations with scripts in turns over every wire, and what the scripts say should be heard.
+"""Requests for the turns of scripts over every wire, and the expected answers.
 
-What is expected is worked out here from the document alone, by nothing of what is tested.
+Expected answers are computed from the document alone, without the code under test.
 """
 
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from typing import Any
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.wire.base import Call
-from tests.serving.dialects import DIALECTS, Heard
-from tests.serving.modes import WireName, asking
-from tests.serving.pipelines import KEY, Playing
+from tests.serving.dialects import DIALECTS, ParsedAnswer
+from tests.serving.modes import WireName, sample_call
+from tests.serving.pipelines import KEY, Harness
 
 SESSION = key_session(KEY)
 MODEL = "test-llm-1"
@@ -20,9 +20,9 @@ THINKING: Mapping[WireName, Mapping[str, Any]] = {
 }
 
 
-def talk(
+def turn_request(
     wire: WireName,
-    said: str,
+    user_text: str,
     *,
     turn: int = 1,
     system: str = "",
@@ -31,8 +31,8 @@ def talk(
     stream: bool = False,
     **fields: Any,
 ) -> Call:
-    """A call for one turn of the conversation that begins with what is said."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
+    """Return a call for one turn of the conversation that begins with this user message."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": user_text}]
     for number in range(1, turn):
         messages.append({"role": "assistant", "content": f"answer {number}"})
         messages.append({"role": "user", "content": "go on"})
@@ -40,25 +40,25 @@ def talk(
     prompt = dialect.system(messages, system) if system else {"messages": messages}
     if tools:
         fields["tools"] = [dialect.tool(name) for name in tools]
-    given = {**prompt, **fields}
-    return asking(wire, said, model=model, stream=stream, **given)
+    request_fields = {**prompt, **fields}
+    return sample_call(wire, user_text, model=model, stream=stream, **request_fields)
 
 
-def heard(wire: WireName, body: bytes, *, stream: bool) -> Heard:
-    return DIALECTS[wire].hear(body, stream=stream)
+def parse_body(wire: WireName, body: bytes, *, stream: bool) -> ParsedAnswer:
+    return DIALECTS[wire].parse(body, stream=stream)
 
 
-def called(wire: WireName, *calls: tuple[str, str, Any]) -> list[tuple[str, str, Any]]:
-    """Calls as they are heard: a wire without ids has none."""
+def expected_calls(wire: WireName, *calls: tuple[str, str, Any]) -> list[tuple[str, str, Any]]:
+    """Return tool calls as the wire's parser gives them, without ids if the wire has none."""
     ids = DIALECTS[wire].ids
     return [(call_id if ids else "", name, arguments) for call_id, name, arguments in calls]
 
 
-def expected(wire: WireName, response: Mapping[str, Any]) -> Heard:
-    """What a turn's response should be heard as, worked out from the document."""
+def expected_answer(wire: WireName, response: Mapping[str, Any]) -> ParsedAnswer:
+    """Return the parsed answer that a turn's response must give."""
     segments = list(response.get("reasoning") or ())
-    more = response.get("reasoningContent") or []
-    segments += more if isinstance(more, list) else [more]
+    more_segments = response.get("reasoningContent") or []
+    segments += more_segments if isinstance(more_segments, list) else [more_segments]
     segments = [{"text": s} if isinstance(s, str) else s for s in segments]
     texts = [response.get("assistantText")]
     calls: list[tuple[str, str, Any]] = []
@@ -78,43 +78,47 @@ def expected(wire: WireName, response: Mapping[str, Any]) -> Heard:
     default = "tool-calls" if calls else "stop"
     dialect = DIALECTS[wire]
     finish = dialect.finish.get(response.get("finishReason", ""), dialect.finish[default])
-    calls = called(wire, *calls)
-    said = [text for text in texts if text]
-    thoughts = [_signed(s) if dialect.signs else s["text"] for s in segments]
+    calls = expected_calls(wire, *calls)
+    spoken_texts = [text for text in texts if text]
+    reasoning = [_reasoning_part(s) if dialect.signs else s["text"] for s in segments]
     if not dialect.folds:
-        return Heard(thoughts, said, calls, finish)
-    joined = ["".join(thoughts)] if any(thoughts) else []
-    return Heard(joined, ["".join(said)] if said else [], calls, finish)
+        return ParsedAnswer(reasoning, spoken_texts, calls, finish)
+    joined_reasoning = ["".join(reasoning)] if any(reasoning) else []
+    return ParsedAnswer(
+        joined_reasoning, ["".join(spoken_texts)] if spoken_texts else [], calls, finish
+    )
 
 
-def _signed(segment: Mapping[str, Any]) -> Any:
-    signed = segment.get("providerMetadata", {}).get("anthropic", {})
-    if hidden := signed.get("redactedData"):
-        return hidden
-    return segment["text"], signed.get("signature", "")
+def _reasoning_part(segment: Mapping[str, Any]) -> Any:
+    metadata = segment.get("providerMetadata", {}).get("anthropic", {})
+    if redacted := metadata.get("redactedData"):
+        return redacted
+    return segment["text"], metadata.get("signature", "")
 
 
 def tokens_of(wire: WireName, body: bytes, *, stream: bool) -> tuple[int, int]:
-    """The tokens of a request and of its answer; some streams have to be asked for them."""
+    """Return input and output tokens; some streams have them only on request."""
     return DIALECTS[wire].tokens(body, stream=stream)
 
 
-async def hear(playing: Playing, wire: WireName, said: str, **asked: Any) -> Heard:
-    """What is heard of a turn that is answered."""
-    stream = asked.get("stream", False)
-    status, _, body = await playing.ask(talk(wire, said, **asked))
+async def send_turn(
+    harness: Harness, wire: WireName, user_text: str, **fields: Any
+) -> ParsedAnswer:
+    """Send a turn's request, assert status 200 and return the parsed answer."""
+    stream = fields.get("stream", False)
+    status, _, body = await harness.ask(turn_request(wire, user_text, **fields))
     assert status == 200, body
-    return heard(wire, body, stream=stream)
+    return parse_body(wire, body, stream=stream)
 
 
-def is_failure(answer: Heard, text: str, message: str) -> bool:
-    """Whether an answer is one of the two that nobody scripts."""
+def is_failure(answer: ParsedAnswer, text: str, message: str) -> bool:
+    """Return whether an answer is the built-in failure report with this text and message."""
     title = "Test Harness Error" if text == ERROR else "Scenario Failure"
     content = f"# {title}\n\n{message}"
     report = {"status": "failure", "report_format": "markdown", "report_content": content}
-    return (answer.texts, answer.report, answer.thoughts) == ([text], report, [])
+    return (answer.texts, answer.report, answer.reasoning) == ([text], report, [])
 
 
-async def violations(playing: Playing) -> tuple[str, ...]:
-    """Those of the session that every call here belongs to."""
-    return (await playing.state.read(SESSION)).violations
+async def violations(harness: Harness) -> tuple[str, ...]:
+    """Return the violations of the session of all calls here."""
+    return (await harness.state.read(SESSION)).violations

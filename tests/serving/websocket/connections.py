@@ -1,4 +1,4 @@
-"""A server with WebSockets in this process, and a client that speaks JSON to it."""
+"""An in-process server with WebSockets, and a client that sends and receives JSON."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from mockllm_site.serve.protocol import GuardedProtocol
 from tests.project.guarded import serving
-from tests.serving.pipelines import KEY, Playing
+from tests.serving.pipelines import KEY, Harness
 
 PATH = "/v1/responses"
 SECONDS = 20.0
@@ -55,21 +55,21 @@ class SocketClient:
 @contextlib.asynccontextmanager
 async def socket_server(
     monkeypatch: pytest.MonkeyPatch, *documents: Any, **options: Any
-) -> AsyncIterator[tuple[int, Playing]]:
-    """The port of a server with these scenarios, as `serve` runs it."""
-    playing = Playing(*documents, **options)
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+) -> AsyncIterator[tuple[int, Harness]]:
+    """Run a server with these scenarios as `serve` does; yield its port and harness."""
+    harness = Harness(*documents, **options)
+    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
     async with serving(monkeypatch) as port:
-        yield port, playing
+        yield port, harness
 
 
 @contextlib.asynccontextmanager
 async def connected(
     port: int, path: str = PATH, *, key: str | None = KEY, **headers: str
 ) -> AsyncIterator[SocketClient]:
-    given = {**({"authorization": f"Bearer {key}"} if key else {}), **headers}
+    all_headers = {**({"authorization": f"Bearer {key}"} if key else {}), **headers}
     url = f"ws://127.0.0.1:{port}{path}"
-    async with connect(url, additional_headers=given, max_size=None) as connection:
+    async with connect(url, additional_headers=all_headers, max_size=None) as connection:
         yield SocketClient(connection)
 
 

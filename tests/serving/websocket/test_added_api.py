@@ -1,4 +1,4 @@
-"""What an API over a WebSocket costs: its rules, and `socket=` at the endpoint that answers."""
+"""An added API over a WebSocket needs only its rules and `socket=` at its endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,13 +12,13 @@ from scenarios_app.wire import registry
 from scenarios_app.wire.sockets import CloseSocket, ServerMessage, SocketAction, StartTurn, Turn
 from tests.admin.change_cost.acme import KEY, Acme
 from tests.project.guarded import serving
-from tests.serving.pipelines import says, scenario
-from tests.serving.recorder.upstreams import Recorded
+from tests.serving.pipelines import scenario, text_step
+from tests.serving.recorder.upstreams import RecordingHarness
 from tests.serving.websocket.connections import connected, socket_server
 
 
 class Questions:
-    """The rules of an API whose messages are questions, and "bye"."""
+    """The rules of an API whose messages are questions or "bye"."""
 
     def __init__(self, query: Mapping[str, str]) -> None:
         self._model = query["model"]
@@ -53,7 +53,7 @@ class Questions:
 
 
 class AcmeWithSocket(Acme):
-    """Acme, which takes questions over a WebSocket too."""
+    """Acme with questions over a WebSocket."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,10 +68,10 @@ def acme() -> Iterator[None]:
 
 
 async def test_added_api_over_a_websocket_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = scenario("s", says("Fine.", match={"messages": ["How are you?"]}))
+    document = scenario("s", text_step("Fine.", match={"messages": ["How are you?"]}))
     path = "/acme/chat?model=acme-1"
     async with (
-        socket_server(monkeypatch, document) as (port, playing),
+        socket_server(monkeypatch, document) as (port, harness),
         connected(port, path, **{"x-acme": KEY}) as client,
     ):
         await client.connection.send("How are you?")
@@ -81,7 +81,7 @@ async def test_added_api_over_a_websocket_is_answered(monkeypatch: pytest.Monkey
         assert await client.connection.recv() == "error 404"
         await client.connection.send("bye")
         assert await client.close_code() == 1000
-    assert [(entry.provider, entry.path) for entry in playing.journal] == [
+    assert [(entry.provider, entry.path) for entry in harness.journal] == [
         ("acme", "/acme/chat")
     ] * 2
 
@@ -93,12 +93,12 @@ async def test_added_api_over_a_websocket_is_recorded(monkeypatch: pytest.Monkey
 
     async with serve(provider, "127.0.0.1", 0) as upstream:
         place = f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}"
-        playing = Recorded(place, upstreams={"acme": f"http://{place}"})
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+        harness = RecordingHarness(place, upstreams={"acme": f"http://{place}"})
+        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
         path = "/acme/chat?model=acme-1"
         async with serving(monkeypatch) as port, connected(port, path, **{"x-acme": KEY}) as client:
             await client.connection.send("Why?")
             assert await client.connection.recv() == "You asked: Why?"
-        (interaction,) = playing.recording.wait_for_result(seconds=5).interactions
+        (interaction,) = harness.recording.wait_for_result(seconds=5).interactions
     assert interaction.response.body == b"You asked: Why?"
     assert msgspec.json.decode(interaction.request.body)["messages"][0]["content"] == "Why?"

@@ -1,4 +1,4 @@
-"""Answers over a WebSocket under `serve` are those of the same request over HTTP."""
+"""Answers over a WebSocket under `serve` equal those of the same request over HTTP."""
 
 import asyncio
 import gc
@@ -9,31 +9,35 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
-from tests.serving.pipelines import Playing, responses, says, scenario
+from tests.serving.pipelines import Harness, responses, scenario, text_step
 from tests.serving.websocket.connections import connected, socket_server, text_of
 
-PACED = says("one two three four", match={"model": "paced"})
+PACED = text_step("one two three four", match={"model": "paced"})
 PACED["produce"]["pacing"] = {"chunk_ms": 10, "words_per_chunk": 1}
 LIMITED = {
     "consume": False,
     "match": {"model": "limited"},
     "produce": {"fault": {"kind": "rate_limit", "retry_after_ms": 2500}},
 }
-CONTINUED = says("Continued.", match={"messages": [{"role": "assistant", "contains": "Hi"}]})
-DOCUMENT = scenario("s", PACED, LIMITED, CONTINUED, says("Hi there.", match={"model": "gpt-4o"}))
+CONTINUED = text_step("Continued.", match={"messages": [{"role": "assistant", "contains": "Hi"}]})
+DOCUMENT = scenario(
+    "s", PACED, LIMITED, CONTINUED, text_step("Hi there.", match={"model": "gpt-4o"})
+)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "paced"])
 async def test_events_are_those_of_the_same_request_over_http(
     monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    over_http = Playing(DOCUMENT)
-    _, _, body = await over_http.ask(responses("Hello", model=model, stream=True))
+    http_harness = Harness(DOCUMENT)
+    _, _, body = await http_harness.ask(responses("Hello", model=model, stream=True))
     data = [line for line in body.decode().splitlines() if line.startswith("data: ")]
     async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
         await client.send(model=model, input="Hello")
         events = await client.answer()
-    assert [event["type"] for event in events] == [json.loads(one[6:])["type"] for one in data]
+    assert [event["type"] for event in events] == [
+        json.loads(event_line[6:])["type"] for event_line in data
+    ]
     assert text_of(events[-1]) == text_of(json.loads(data[-1][6:]))
 
 
@@ -42,7 +46,7 @@ async def test_template_gives_the_events_of_the_first_answers(
     monkeypatch: pytest.MonkeyPatch, stream_id: str | None
 ) -> None:
     lane = {} if stream_id is None else {"stream_id": stream_id}
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness), connected(port) as client:
         answers = []
         for _ in range(6):
             await client.send(model="gpt-4o", input="Hello", **lane)
@@ -50,10 +54,10 @@ async def test_template_gives_the_events_of_the_first_answers(
             ids = events[0]["response"]["id"].removeprefix("resp_")
             assert [event.get("stream_id") for event in events] == [stream_id] * len(events)
             answers.append(json.dumps(events).replace(ids, "ID"))
-        entries = playing.pipeline.templates._entries.values()
+        entries = harness.pipeline.templates._entries.values()
         assert any(getattr(entry.template, "frame_templates", None) for entry in entries)
     assert len(set(answers)) == 1
-    assert len({entry.uid for entry in playing.journal}) == 6
+    assert len({entry.uid for entry in harness.journal}) == 6
 
 
 @pytest.mark.parametrize(
@@ -72,20 +76,20 @@ async def test_short_path_gives_the_messages_of_the_pipeline(
     messages: list[list[str]] = []
     for has_short_path in (True, False):
         async with (
-            socket_server(monkeypatch, document) as (port, playing),
+            socket_server(monkeypatch, document) as (port, harness),
             connected(port) as client,
         ):
             if not has_short_path:
-                monkeypatch.setattr(playing.pipeline, "short_path", None)
+                monkeypatch.setattr(harness.pipeline, "short_path", None)
             answers = []
             for lane in (None, None, None, "a", "b", None):
-                named = {} if lane is None else {"stream_id": lane}
-                await client.send(model="gpt-4o", input="Hello", **named)
+                lane_fields = {} if lane is None else {"stream_id": lane}
+                await client.send(model="gpt-4o", input="Hello", **lane_fields)
                 answers.append(json.dumps(await client.answer()))
             messages.append(answers)
-            templates = [e.template for e in playing.pipeline.templates._entries.values()]
+            templates = [e.template for e in harness.pipeline.templates._entries.values()]
             # Reasoning has no template, also over HTTP.
-            has_template = any(getattr(one, "frame_templates", None) for one in templates)
+            has_template = any(getattr(template, "frame_templates", None) for template in templates)
             assert has_template is (has_short_path and "reasoning" not in produce)
     assert messages[0] == messages[1]
 
@@ -111,9 +115,9 @@ async def test_whole_answer_of_a_step_is_one_message(monkeypatch: pytest.MonkeyP
 async def test_journal_entry_has_request_without_fields_of_the_socket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness), connected(port) as client:
         await client.ask(stream_id="a", generate=True, background=False)
-        entry = playing.journal[-1]
+        entry = harness.journal[-1]
     assert (entry.method, entry.path, entry.status) == ("POST", "/v1/responses", 200)
     assert json.loads(entry.request_body) == {"model": "gpt-4o", "input": "Hello", "stream": True}
     assert entry.request_headers["upgrade"] == "websocket"
@@ -135,10 +139,10 @@ async def test_error_has_status_and_headers_of_http_and_ends_only_its_request(
 async def test_unmatched_request_is_an_error_event_and_counts_as_unmatched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness), connected(port) as client:
         error = await client.ask(model="other")
     assert (error["status"], error["error"]["code"]) == (404, "no_scenario_matched")
-    assert playing.journal[-1].outcome == "unmatched"
+    assert harness.journal[-1].outcome == "unmatched"
 
 
 async def test_response_that_is_not_stored_can_be_continued_on_its_connection_only(
@@ -157,14 +161,14 @@ async def test_response_that_is_not_stored_can_be_continued_on_its_connection_on
 async def test_warm_up_consumes_no_step_and_can_be_continued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    only = scenario("s", {"produce": {"text": "Once."}})
-    async with socket_server(monkeypatch, only) as (port, playing), connected(port) as client:
-        warm = await client.ask("Prepare.", generate=False, store=False)
-        assert (warm["type"], warm["response"]["output"]) == ("response.completed", [])
-        answer = await client.ask("Go.", previous_response_id=warm["response"]["id"])
+    document = scenario("s", {"produce": {"text": "Once."}})
+    async with socket_server(monkeypatch, document) as (port, harness), connected(port) as client:
+        warm_up = await client.ask("Prepare.", generate=False, store=False)
+        assert (warm_up["type"], warm_up["response"]["output"]) == ("response.completed", [])
+        answer = await client.ask("Go.", previous_response_id=warm_up["response"]["id"])
     assert text_of(answer) == "Once."
-    assert [entry.matched for entry in playing.journal] == [True, True]
-    assert answer["response"]["previous_response_id"] == warm["response"]["id"]
+    assert [entry.matched for entry in harness.journal] == [True, True]
+    assert answer["response"]["previous_response_id"] == warm_up["response"]["id"]
 
 
 async def test_lanes_run_at_the_same_time_and_each_in_order(
@@ -183,7 +187,7 @@ async def test_lanes_run_at_the_same_time_and_each_in_order(
 
 
 async def test_steering_of_a_paced_response_continues_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    then = says("Then.", match={"messages": [{"role": "user", "contains": "Stop"}]})
+    then = text_step("Then.", match={"messages": [{"role": "user", "contains": "Stop"}]})
     async with (
         socket_server(monkeypatch, scenario("s", then, PACED)) as (port, _),
         connected(port) as client,
@@ -210,42 +214,42 @@ async def test_model_of_the_url_is_used_without_another(monkeypatch: pytest.Monk
 async def test_upgrade_without_websocket_api_is_426_and_in_the_journal(
     monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        with pytest.raises(InvalidStatus) as refused:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        with pytest.raises(InvalidStatus) as raised:
             async with connected(port, path, key=None):
                 pass
-    assert refused.value.response.status_code == 426
-    assert refused.value.response.headers["Upgrade"] == "websocket"
-    assert "error" in json.loads(refused.value.response.body)
-    (entry,) = playing.journal
+    assert raised.value.response.status_code == 426
+    assert raised.value.response.headers["Upgrade"] == "websocket"
+    assert "error" in json.loads(raised.value.response.body)
+    (entry,) = harness.journal
     assert (entry.method, entry.path, entry.status, entry.matched) == ("GET", path, 426, False)
 
 
 async def test_upgrade_with_a_wrong_base_url_is_426_and_names_the_right_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        with pytest.raises(InvalidStatus) as refused:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        with pytest.raises(InvalidStatus) as raised:
             async with connected(port, "/responses"):
                 pass
-    assert refused.value.response.status_code == 426
-    assert "/v1" in json.loads(refused.value.response.body)["error"]["message"]
-    assert playing.journal[0].path == "/responses"
+    assert raised.value.response.status_code == 426
+    assert "/v1" in json.loads(raised.value.response.body)["error"]["message"]
+    assert harness.journal[0].path == "/responses"
 
 
 async def test_answers_that_wait_for_shared_state_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        state, scenarios_of = playing.state, playing.state.scenarios_of
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        state, scenarios_of = harness.state, harness.state.scenarios_of
 
         async def wait(session: str) -> Any:
             await asyncio.sleep(0)
             return await scenarios_of(session)
 
         monkeypatch.setattr(state, "scenarios_of", wait)
-        monkeypatch.setattr(playing.pipeline, "waits", True)
-        monkeypatch.setattr(playing.pipeline, "short_path", None)
+        monkeypatch.setattr(harness.pipeline, "waits", True)
+        monkeypatch.setattr(harness.pipeline, "short_path", None)
         async with connected(port) as client:
             assert text_of(await client.ask()) == "Hi there."
             assert (await client.ask(model="limited"))["status"] == 429
@@ -254,7 +258,7 @@ async def test_answers_that_wait_for_shared_state_are_the_same(
 async def test_shutdown_ends_answers_first_and_refuses_new_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow = says("one two", match={"model": "slow"})
+    slow = text_step("one two", match={"model": "slow"})
     slow["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
     async with (
         socket_server(monkeypatch, scenario("s", slow)) as (port, _),
@@ -263,9 +267,9 @@ async def test_shutdown_ends_answers_first_and_refuses_new_requests(
     ):
         await client.send(model="slow", input="Hello", stream_id="a")
         await client.event()
-        for one in gc.get_objects():
-            if isinstance(one, WebSocketProtocol):
-                one.shutdown()
+        for protocol in gc.get_objects():
+            if isinstance(protocol, WebSocketProtocol):
+                protocol.shutdown()
         await client.send(model="gpt-4o", input="Hello")
         events = await client.answer()
         assert (events[-1]["type"], events[-1]["status"]) == ("error", 503)
@@ -284,11 +288,11 @@ async def test_shutdown_ends_answers_first_and_refuses_new_requests(
 async def test_handshake_is_refused_as_a_request_over_http(
     monkeypatch: pytest.MonkeyPatch, key: str | None, headers: dict[str, str], status: int
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        with pytest.raises(InvalidStatus) as refused:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        with pytest.raises(InvalidStatus) as raised:
             async with connected(port, key=key, **headers):
                 pass
-    assert refused.value.response.status_code == playing.journal[-1].status == status
+    assert raised.value.response.status_code == harness.journal[-1].status == status
 
 
 async def test_allowed_origin_connects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Clients that break the rules of a WebSocket get an error or a close code, and harm no other."""
+"""Clients that break WebSocket rules get an error or a close code, without harm to others."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from mockllm_site.serve import protocol as serve_protocol
 from scenarios_app.serving.transports import websocket, websocket_protocol
 from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
 from scenarios_app.wire.openai.responses.socket import ResponsesSocket
-from tests.serving.pipelines import KEY, Playing, says, scenario
+from tests.serving.pipelines import KEY, Harness, scenario, text_step
 from tests.serving.websocket.connections import (
     PATH,
     SocketClient,
@@ -27,12 +27,12 @@ from tests.serving.websocket.connections import (
     text_of,
 )
 
-LONG = says("word " * 40_000, match={"model": "long"})
-ENDLESS = says("one two", match={"model": "endless"})
+LONG = text_step("word " * 40_000, match={"model": "long"})
+ENDLESS = text_step("one two", match={"model": "endless"})
 ENDLESS["produce"]["pacing"] = {"chunk_ms": 90_000, "words_per_chunk": 1}
-DOCUMENT = scenario("s", LONG, ENDLESS, says("Hi there.", match={"model": "gpt-4o"}))
+DOCUMENT = scenario("s", LONG, ENDLESS, text_step("Hi there.", match={"model": "gpt-4o"}))
 # Classes of which each connection has one object.
-LEFT = (WebSocketProtocol, websocket.SocketSession, ResponsesSocket)
+CONNECTION_CLASSES = (WebSocketProtocol, websocket.SocketSession, ResponsesSocket)
 
 
 async def open_raw(
@@ -65,13 +65,13 @@ def create(**fields: Any) -> bytes:
 async def test_bad_message_is_an_error_event_and_the_connection_goes_on(
     monkeypatch: pytest.MonkeyPatch, text: str, status: int
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness), connected(port) as client:
         await client.connection.send(text)
         error = await client.event()
         assert (error["type"], error["status"]) == ("error", status)
         assert error["error"]["message"]
         assert text_of(await client.ask()) == "Hi there."
-    assert [entry.status for entry in playing.journal] == [status, 200]
+    assert [entry.status for entry in harness.journal] == [status, 200]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_binary_or_large_message_is_an_error_and_closes_the_connection(
     monkeypatch: pytest.MonkeyPatch, message: Any, status: int, code: int
 ) -> None:
     async with (
-        socket_server(monkeypatch, DOCUMENT) as (port, playing),
+        socket_server(monkeypatch, DOCUMENT) as (port, harness),
         connected(port) as neighbour,
         connected(port) as client,
     ):
@@ -91,7 +91,7 @@ async def test_binary_or_large_message_is_an_error_and_closes_the_connection(
         assert (error["type"], error["status"]) == ("error", status)
         assert await client.close_code() == code
         assert text_of(await neighbour.ask()) == "Hi there."
-    assert playing.journal[0].status == status
+    assert harness.journal[0].status == status
 
 
 async def test_largest_message_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,17 +111,17 @@ async def test_message_in_many_frames_is_one_request(monkeypatch: pytest.MonkeyP
 async def test_frames_in_one_packet_and_bytes_one_by_one_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
         reader, writer, _ = await open_raw(port)
         data = frame(Opcode.TEXT, create())
         writer.write(data * 20)
         for byte in data:
             writer.write(bytes((byte,)))
             await writer.drain()
-        while len(playing.journal) < 21:
+        while len(harness.journal) < 21:
             await asyncio.wait_for(reader.read(1 << 16), 20)
         writer.close()
-    assert {entry.status for entry in playing.journal} == {200}
+    assert {entry.status for entry in harness.journal} == {200}
 
 
 async def test_large_message_is_read_if_its_first_packet_looks_like_a_whole_frame(
@@ -129,14 +129,14 @@ async def test_large_message_is_read_if_its_first_packet_looks_like_a_whole_fram
 ) -> None:
     data = frame(Opcode.TEXT, create(input="x" * 70_000))
     assert data[1] & 0x7F == 127
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
         reader, writer, _ = await open_raw(port)
         writer.write(data[: 6 + 127])
         await asyncio.sleep(0.1)
         writer.write(data[6 + 127 :])
         await asyncio.wait_for(reader.readuntil(b"response.completed"), 20)
         writer.close()
-    assert [entry.status for entry in playing.journal] == [200]
+    assert [entry.status for entry in harness.journal] == [200]
 
 
 async def test_message_beyond_the_limit_of_bodies_is_refused_after_shorter_ones(
@@ -148,20 +148,20 @@ async def test_message_beyond_the_limit_of_bodies_is_refused_after_shorter_ones(
         assert (await client.ask("x" * 200))["status"] == 413
 
 
-async def test_large_messages_that_do_not_end_are_given_up_beyond_a_limit(
+async def test_unfinished_large_messages_are_closed_beyond_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(websocket_protocol, "MAX_ALL_HELD_BYTES", 1_000_000)
     async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as neighbour:
-        opened = [await open_raw(port) for _ in range(4)]
-        for _, writer, _ in opened:
+        raw_connections = [await open_raw(port) for _ in range(4)]
+        for _, writer, _ in raw_connections:
             writer.write(frame(Opcode.TEXT, b"x" * 400_000)[:-1])
-        endings = [asyncio.create_task(reader.read(4)) for reader, _, _ in opened]
+        endings = [asyncio.create_task(reader.read(4)) for reader, _, _ in raw_connections]
         await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED, timeout=20)
-        closed = [task.result() for task in endings if task.done()]
-        assert closed and all(int.from_bytes(said[2:4]) == 1013 for said in closed if said)
+        close_frames = [task.result() for task in endings if task.done()]
+        assert {int.from_bytes(close_frame[2:4]) for close_frame in close_frames} == {1013}
         assert text_of(await neighbour.ask()) == "Hi there."
-        for _, writer, _ in opened:
+        for _, writer, _ in raw_connections:
             writer.close()
         await asyncio.gather(*endings, return_exceptions=True)
     assert WebSocketProtocol._all_held == 0
@@ -174,8 +174,8 @@ async def test_ten_thousand_lanes_are_refused_beyond_the_limit(
         for number in range(10_000):
             await client.send(model="gpt-4o", stream_id=f"lane-{number}")
         ends = [(await client.answer())[-1] for _ in range(10_000)]
-        refused = [end["error"]["code"] for end in ends if end["type"] == "error"]
-        assert refused == ["websocket_stream_limit_reached"] * (10_000 - 32)
+        error_codes = [end["error"]["code"] for end in ends if end["type"] == "error"]
+        assert error_codes == ["websocket_stream_limit_reached"] * (10_000 - 32)
         assert text_of(await client.ask()) == "Hi there."
 
 
@@ -189,9 +189,9 @@ async def test_broken_or_compressed_frame_closes_the_connection(
         )
         assert b"extensions" not in head.lower()
         writer.write(data)
-        said = await asyncio.wait_for(reader.read(), 20)
+        close_frame = await asyncio.wait_for(reader.read(), 20)
         writer.close()
-    assert said[:1] == b"\x88" and int.from_bytes(said[2:4]) == 1002
+    assert close_frame[:1] == b"\x88" and int.from_bytes(close_frame[2:4]) == 1002
 
 
 async def test_ping_flood_is_answered_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,26 +199,28 @@ async def test_ping_flood_is_answered_without_harm(monkeypatch: pytest.MonkeyPat
         reader, writer, _ = await open_raw(port)
         writer.write(frame(Opcode.PING, b"ping") * 20_000)
         writer.write(frame(Opcode.TEXT, create()))
-        asked = asyncio.create_task(neighbour.ask())
-        said = b""
-        while b"response.completed" not in said:
-            said = said[-4_096:] + await asyncio.wait_for(reader.read(1 << 16), 20)
-        assert text_of(await asked) == "Hi there."
+        neighbour_answer = asyncio.create_task(neighbour.ask())
+        received = b""
+        while b"response.completed" not in received:
+            received = received[-4_096:] + await asyncio.wait_for(reader.read(1 << 16), 20)
+        assert text_of(await neighbour_answer) == "Hi there."
         writer.close()
 
 
-async def test_client_that_never_reads_is_held_and_then_given_up(
+async def test_client_that_never_reads_is_closed_after_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as other:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness), connected(port) as other:
         _, writer, _ = await open_raw(port)
         # Answers of several MB each; what the sockets do not take is not rendered.
         writer.write(frame(Opcode.TEXT, create(model="long")) * 400)
         stuck: list[WebSocketProtocol] = []
         while not stuck:
             assert text_of(await other.ask()) == "Hi there."
-            sockets = [one for one in gc.get_objects() if isinstance(one, WebSocketProtocol)]
-            stuck = [one for one in sockets if not one.is_writable]
+            sockets = [
+                protocol for protocol in gc.get_objects() if isinstance(protocol, WebSocketProtocol)
+            ]
+            stuck = [protocol for protocol in sockets if not protocol.is_writable]
         assert stuck[0].transport.get_write_buffer_size() < 4_000_000
         now = time.monotonic()
         for moment in (now, now + websocket_protocol.SILENT_SECONDS + 1):
@@ -226,11 +228,11 @@ async def test_client_that_never_reads_is_held_and_then_given_up(
         assert stuck[0].transport.is_closing()
         assert text_of(await other.ask()) == "Hi there."
         writer.transport.abort()
-    assert len([entry for entry in playing.journal if entry.model == "long"]) < 20
+    assert len([entry for entry in harness.journal if entry.model == "long"]) < 20
 
 
 async def test_client_that_leaves_ends_all_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
         before = len(asyncio.all_tasks())
         async with connected(port) as client:
             for lane in ("a", "b"):
@@ -239,24 +241,24 @@ async def test_client_that_leaves_ends_all_its_answers(monkeypatch: pytest.Monke
             for _ in range(4):
                 await client.event()
             client.connection.transport.abort()
-        while len(playing.journal) < 2 or len(asyncio.all_tasks()) > before:
+        while len(harness.journal) < 2 or len(asyncio.all_tasks()) > before:
             await asyncio.sleep(0.001)
-    assert [entry.outcome for entry in playing.journal] == ["client_gone"] * 2
+    assert [entry.outcome for entry in harness.journal] == ["client_gone"] * 2
 
 
-async def test_silent_client_is_asked_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_client_gets_a_ping_and_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websocket_protocol, "PING_SECONDS", 0.2)
     monkeypatch.setattr(websocket_protocol, "SILENT_SECONDS", 3.0)
     async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as answering:
         reader, writer, _ = await open_raw(port)
-        said = await asyncio.wait_for(reader.read(), 20)
-        assert said.startswith(b"\x89\x00")
+        received = await asyncio.wait_for(reader.read(), 20)
+        assert received.startswith(b"\x89\x00")
         # A client that answers pings stays.
         assert text_of(await answering.ask()) == "Hi there."
         writer.close()
 
 
-async def come_and_go(port: int, playing: Playing, *, count: int) -> None:
+async def open_and_drop(port: int, harness: Harness, *, count: int) -> None:
     """Open and drop connections, each with a request on its way."""
     for number in range(count):
         _, writer, _ = await open_raw(port)
@@ -265,10 +267,10 @@ async def come_and_go(port: int, playing: Playing, *, count: int) -> None:
             writer.transport.abort()
         else:
             writer.close()
-        playing.journal.clear()
-    while gc.collect() or any(isinstance(one, LEFT) for one in gc.get_objects()):
+        harness.journal.clear()
+    while gc.collect() or any(isinstance(item, CONNECTION_CLASSES) for item in gc.get_objects()):
         await asyncio.sleep(0.01)
-        playing.journal.clear()
+        harness.journal.clear()
 
 
 def resident_bytes() -> int:
@@ -276,20 +278,20 @@ def resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-async def test_connections_that_come_and_go_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        await come_and_go(port, playing, count=200)
+async def test_closed_connections_leave_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        await open_and_drop(port, harness, count=200)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_memory_stays_flat_while_20000_connections_come_and_go(
+async def test_memory_stays_flat_over_20000_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
-        await come_and_go(port, playing, count=2_000)
+    async with socket_server(monkeypatch, DOCUMENT) as (port, harness):
+        await open_and_drop(port, harness, count=2_000)
         before = resident_bytes()
-        await come_and_go(port, playing, count=20_000)
+        await open_and_drop(port, harness, count=20_000)
         grown = resident_bytes() - before
     print(f"20,000 connections: {grown / 1e6:+.1f} MB")
     assert grown < 8_000_000
@@ -315,7 +317,9 @@ async def test_connection_beyond_the_maximum_gets_an_http_response(
 async def test_old_connection_is_closed_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
         await client.ask()
-        (session,) = (one for one in gc.get_objects() if isinstance(one, websocket.SocketSession))
+        (session,) = (
+            item for item in gc.get_objects() if isinstance(item, websocket.SocketSession)
+        )
         session._opened_at -= 3_600
         error = await client.event()
         assert error["error"]["code"] == "websocket_connection_limit_reached"

@@ -1,4 +1,4 @@
-"""Faults that strike a WebSocket itself, and what they are over HTTP."""
+"""Faults of a WebSocket itself, and their equivalents over HTTP."""
 
 import asyncio
 import contextlib
@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
-from tests.serving.pipelines import Playing, responses, says, scenario
+from tests.serving.pipelines import Harness, responses, scenario, text_step
 from tests.serving.websocket.connections import connected, socket_server
 
 PAUSE = 0.3
 
 
 def faulty(kind: str, **fault: Any) -> dict[str, Any]:
-    step = says("one two three", match={"model": "m"})
+    step = text_step("one two three", match={"model": "m"})
     step["produce"]["fault"] = {"kind": kind, **fault}
     return scenario("s", step)
 
@@ -35,11 +35,11 @@ async def test_socket_is_closed_after_some_frames(
     monkeypatch: pytest.MonkeyPatch, frames: int
 ) -> None:
     document = faulty("close_socket", after_frames=frames, close_code=4001, message="Enough.")
-    async with socket_server(monkeypatch, document) as (port, playing), connected(port) as client:
+    async with socket_server(monkeypatch, document) as (port, harness), connected(port) as client:
         types, code = await events_before_close(client)
         assert (len(types), code) == (frames, 4001)
         assert client.connection.close_reason == "Enough."
-    (entry,) = playing.journal
+    (entry,) = harness.journal
     assert (entry.outcome, entry.fault, entry.step) == ("fault", "close_socket", "1")
 
 
@@ -96,16 +96,16 @@ async def test_upgrade_is_refused_by_a_step_and_then_accepted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refusing = {"produce": {"fault": {"kind": "refuse_upgrade"}}}
-    document = scenario("s", refusing, says("Hi.", match={"messages": ["Hello"]}))
-    async with socket_server(monkeypatch, document) as (port, playing):
-        with pytest.raises(InvalidStatus) as refused:
+    document = scenario("s", refusing, text_step("Hi.", match={"messages": ["Hello"]}))
+    async with socket_server(monkeypatch, document) as (port, harness):
+        with pytest.raises(InvalidStatus) as raised:
             async with connected(port):
                 pass
         async with connected(port) as client:
             assert (await client.ask())["type"] == "response.completed"
-    assert refused.value.response.status_code == 426
-    assert refused.value.response.headers["Upgrade"] == "websocket"
-    upgrade, answer = playing.journal
+    assert raised.value.response.status_code == 426
+    assert raised.value.response.headers["Upgrade"] == "websocket"
+    upgrade, answer = harness.journal
     assert (upgrade.method, upgrade.status, upgrade.fault) == ("GET", 426, "refuse_upgrade")
     assert (upgrade.step, answer.step) == ("1", "2")
 
@@ -119,9 +119,9 @@ async def test_stale_response_is_scripted_as_an_error(monkeypatch: pytest.Monkey
     }
     document = scenario(
         "s",
-        says("Hi.", match={"messages": ["Hello"]}),
+        text_step("Hi.", match={"messages": ["Hello"]}),
         {"match": {"messages": ["And?"]}, "produce": {"fault": stale}},
-        says("Again.", match={"messages": ["And?"]}),
+        text_step("Again.", match={"messages": ["And?"]}),
     )
     async with socket_server(monkeypatch, document) as (port, _), connected(port) as client:
         first = (await client.ask(store=False))["response"]["id"]
@@ -145,10 +145,10 @@ async def test_fault_over_http_is_the_nearest_one(
     document = faulty(kind, **fault)
     if kind != "close_socket":
         del document["steps"][0]["produce"]["text"]
-    playing = Playing(document)
-    answer = await playing.pipeline.answer(responses("Hello", model="m", stream=True))
+    harness = Harness(document)
+    answer = await harness.pipeline.answer(responses("Hello", model="m", stream=True))
     body = b"".join([piece async for piece in answer.pieces()])
     assert b"response.completed" not in body
     assert answer.reply.cut is (status == 200)
-    (entry,) = playing.journal
+    (entry,) = harness.journal
     assert (entry.status, entry.outcome) == (status, outcome)

@@ -1,4 +1,4 @@
-"""The door in front of Django: what it sends, when it stops, and that nothing stays behind."""
+"""The ASGI app in front of Django: its messages, its end, and that no task is left."""
 
 import asyncio
 import json
@@ -15,13 +15,13 @@ from scenarios_app.serving.transports import asgi, body_memory
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.asgi_scope import Message
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 
-SLOW = says("a b c d")
+SLOW = text_step("a b c d")
 SLOW["produce"]["pacing"] = {"chunk_ms": 20_000, "words_per_chunk": 1}
-LATE = says("late")
+LATE = text_step("late")
 LATE["produce"]["latency_ms"] = 20_000
-CUT = says("a b c d")
+CUT = text_step("a b c d")
 CUT["produce"] |= {"fault": {"kind": "disconnect"}, "pacing": {"words_per_chunk": 1}}
 
 
@@ -73,15 +73,15 @@ class UnfinishedClient(Client):
         return {"type": "http.request", "body": b"{", "more_body": True}
 
 
-def through(playing: Playing, client: Client) -> "asyncio.Task[None]":
-    door = ProviderApp(playing.running)
-    return asyncio.create_task(door(client.scope, client.receive, client.send))
+def start_request(harness: Harness, client: Client) -> "asyncio.Task[None]":
+    app = ProviderApp(harness.running)
+    return asyncio.create_task(app(client.scope, client.receive, client.send))
 
 
 async def test_immediate_reply_is_one_head_and_one_body_message() -> None:
     for stream in (False, True):
         client = Client(chat(stream=stream))
-        await through(Playing(scenario("s", says("Hi!"))), client)
+        await start_request(Harness(scenario("s", text_step("Hi!"))), client)
         start, body = client.sent
         assert start["type"] == "http.response.start" and start["status"] == 200
         assert body["more_body"] is False and b"Hi!" in body["body"]
@@ -91,49 +91,49 @@ async def test_immediate_reply_is_one_head_and_one_body_message() -> None:
 async def test_a_client_that_leaves_ends_the_answer_and_no_task_stays(
     step: dict[str, Any], got_head: bool
 ) -> None:
-    playing = Playing(scenario("s", step))
+    harness = Harness(scenario("s", step))
     before = asyncio.all_tasks()
     client = Client(chat(stream=True))
-    giving = through(playing, client)
+    task = start_request(harness, client)
     if got_head:
         await client.got.wait()
     else:
         await asyncio.sleep(0)
     client.left.set()
-    await giving
+    await task
     assert asyncio.all_tasks() == before
-    (entry,) = playing.journal
+    (entry,) = harness.journal
     assert (entry.outcome, entry.scenario) == ("client_gone", "s")
     assert bool(client.sent) is got_head
-    assert playing.pipeline.streams.open == 0
+    assert harness.pipeline.streams.open == 0
 
 
-async def test_a_server_that_cancels_the_door_leaves_no_task_behind() -> None:
-    playing = Playing(scenario("s", SLOW))
+async def test_cancelled_request_leaves_no_task() -> None:
+    harness = Harness(scenario("s", SLOW))
     before = asyncio.all_tasks()
     client = Client(chat(stream=True))
-    giving = through(playing, client)
+    task = start_request(harness, client)
     await client.got.wait()
-    giving.cancel()
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await giving
+        await task
     assert asyncio.all_tasks() == before
-    assert len(playing.journal) == 1
+    assert len(harness.journal) == 1
 
 
-async def test_a_client_gone_before_its_request_was_whole_is_nobody() -> None:
-    playing = Playing()
+async def test_client_that_leaves_within_its_request_is_not_journalled() -> None:
+    harness = Harness()
     client = Client(chat(), b"{", b"}")
-    giving = through(playing, client)
+    task = start_request(harness, client)
     client.left.set()
-    await giving
-    assert client.sent == [] and playing.journal == []
+    await task
+    assert client.sent == [] and harness.journal == []
 
 
 async def test_a_body_is_not_read_beyond_its_limit() -> None:
-    playing = Playing(max_body_bytes=1_000)
+    harness = Harness(max_body_bytes=1_000)
     client = Client(chat(), *[b"x" * 400] * 100)
-    await through(playing, client)
+    await start_request(harness, client)
     assert client.sent[0]["status"] == 413
     assert len(client.pieces) == 97
     assert json.loads(client.body)["error"]["message"].endswith("larger than 1000 bytes.")
@@ -141,45 +141,45 @@ async def test_a_body_is_not_read_beyond_its_limit() -> None:
 
 
 async def test_a_declared_length_beyond_the_limit_is_refused_unread() -> None:
-    playing = Playing(max_body_bytes=1_000)
+    harness = Harness(max_body_bytes=1_000)
     client = Client(chat(headers={"content-length": "1001"}))
-    await through(playing, client)
+    await start_request(harness, client)
     assert client.sent[0]["status"] == 413 and client.pieces
-    assert playing.journal[0].status == 413
+    assert harness.journal[0].status == 413
 
 
 @pytest.mark.parametrize("length", [{"content-length": "70000"}, {"transfer-encoding": "chunked"}])
 async def test_a_large_body_without_a_key_is_refused_unread(length: dict[str, str]) -> None:
-    playing = Playing()
+    harness = Harness()
     call = chat(headers=length)
     client = Client(replace(call, headers={**length, "content-type": "application/json"}))
-    await through(playing, client)
+    await start_request(harness, client)
     assert client.sent[0]["status"] == 401 and client.pieces
-    assert playing.journal[0].status == 401
+    assert harness.journal[0].status == 401
 
 
-async def test_a_large_body_that_gets_no_turn_is_told_to_come_again(
+async def test_large_body_without_memory_is_a_503_with_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body_memory, "MAX_WAIT_SECONDS", 0.0)
-    playing = Playing(scenario("s", says("Hi")))
+    harness = Harness(scenario("s", text_step("Hi")))
     client = Client(chat(headers={"content-length": "70000"}))
     async with body_memory.body_memory.reserve(body_memory.BODY_MEMORY_BYTES):
-        await through(playing, client)
+        await start_request(harness, client)
     assert client.sent[0]["status"] == 503 and client.pieces
     assert dict(client.sent[0]["headers"])[b"retry-after"] == b"1"
     assert "error" in json.loads(client.body)
-    again = Client(chat(headers={"content-length": "70000"}))
-    await through(playing, again)
-    assert again.sent[0]["status"] == 200
+    second_client = Client(chat(headers={"content-length": "70000"}))
+    await start_request(harness, second_client)
+    assert second_client.sent[0]["status"] == 200
 
 
 async def test_large_request_reserves_three_times_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "body_memory", body_memory.BodyMemory(5 * 70_000))
-    playing = Playing(scenario("s", says("Hi")))
+    harness = Harness(scenario("s", text_step("Hi")))
     call = chat(headers={"content-length": "70000"})
     first, second = UnfinishedClient(call), Client(call)
-    tasks = [through(playing, first), through(playing, second)]
+    tasks = [start_request(harness, first), start_request(harness, second)]
     await first.read.wait()
     for _ in range(5):
         await asyncio.sleep(0)
@@ -208,58 +208,58 @@ async def test_body_in_pieces_is_read_without_a_second_copy() -> None:
 
 
 async def test_cut_on_an_unsupported_server_is_an_error() -> None:
-    playing = Playing(scenario("s", CUT))
+    harness = Harness(scenario("s", CUT))
     client = Client(chat(stream=True))
-    await through(playing, client)
+    await start_request(harness, client)
     headers = dict(client.sent[0]["headers"])
     assert client.sent[0]["status"] == 500
     assert headers[b"x-mockllm-fault"] == b"unsupported"
     assert headers[b"x-mockllm-scenario"] == b"s"
     assert "uvicorn and daphne" in json.loads(client.body)["error"]["message"]
-    assert (playing.journal[0].outcome, playing.journal[0].status) == ("fault", 500)
+    assert (harness.journal[0].outcome, harness.journal[0].status) == ("fault", 500)
 
 
-def draining(playing: Playing) -> Callable[[], None]:
-    """Lets the pipeline end what runs as soon as this is called."""
+def prepare_drain(harness: Harness) -> Callable[[], None]:
+    """Return a function that starts the drain of the pipeline."""
     deadline = [math.inf]
-    playing.pipeline.drain_at = lambda: deadline[0]
+    harness.pipeline.drain_at = lambda: deadline[0]
 
-    def begin() -> None:
+    def start_drain() -> None:
         deadline[0] = time.monotonic()
 
-    return begin
+    return start_drain
 
 
 async def test_a_stream_that_outlives_the_drain_ends_with_the_providers_error() -> None:
-    playing = Playing(scenario("s", SLOW))
-    begin = draining(playing)
+    harness = Harness(scenario("s", SLOW))
+    start_drain = prepare_drain(harness)
     client = Client(chat(stream=True))
-    giving = through(playing, client)
+    task = start_request(harness, client)
     await client.got.wait()
-    begin()
-    await giving
+    start_drain()
+    await task
     assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
     last = client.body.rstrip().rpartition(b"data: ")[2]
     assert json.loads(last)["error"]["message"] == "The server is shutting down."
-    assert playing.journal[0].outcome == "fault"
+    assert harness.journal[0].outcome == "fault"
 
 
 async def test_an_answer_that_waits_when_the_drain_ends_is_a_503() -> None:
-    playing = Playing(scenario("s", LATE))
-    begin = draining(playing)
+    harness = Harness(scenario("s", LATE))
+    start_drain = prepare_drain(harness)
     client = Client(chat())
-    giving = through(playing, client)
+    task = start_request(harness, client)
     await asyncio.sleep(0)
-    begin()
-    await giving
+    start_drain()
+    await task
     assert client.sent[0]["status"] == 503
     assert json.loads(client.body)["error"]["message"] == "The server is shutting down."
-    assert (playing.journal[0].outcome, playing.journal[0].status) == ("fault", 503)
+    assert (harness.journal[0].outcome, harness.journal[0].status) == ("fault", 503)
 
 
-async def test_a_stream_may_not_last_for_ever() -> None:
-    playing = Playing(scenario("s", SLOW), max_stream_seconds=0.01)
+async def test_stream_ends_after_its_maximum_duration() -> None:
+    harness = Harness(scenario("s", SLOW), max_stream_seconds=0.01)
     client = Client(chat(stream=True))
-    await through(playing, client)
+    await start_request(harness, client)
     assert b"it may last 0.01 seconds" in client.body
-    assert playing.journal[0].outcome == "fault"
+    assert harness.journal[0].outcome == "fault"

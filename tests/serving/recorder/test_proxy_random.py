@@ -1,5 +1,5 @@
-"""Whatever an upstream sends, in whatever pieces: the client gets those bytes, and what is kept of
-them is replayed as they were or is said to be cut."""
+"""For random upstream responses, the client gets the same bytes, and the recording replays them or
+is marked as cut."""
 
 import asyncio
 import gzip
@@ -18,8 +18,8 @@ from scenarios_app.recording.document import to_document
 from scenarios_app.serving.playback import Answer
 from scenarios_app.wire.base import Call
 from tests.chat.raw_provider import raw_provider
-from tests.serving.pipelines import Playing, chat
-from tests.serving.recorder.upstreams import Recorded
+from tests.serving.pipelines import Harness, chat
+from tests.serving.recorder.upstreams import RecordingHarness
 from tests.support.hypothesis_profiles import often
 
 SECONDS = 30
@@ -32,7 +32,7 @@ EVENTS = [
     b"data: [DONE]\n\n",
     b"data: half of an eve",
 ]
-WHOLE = [
+WHOLE_BODIES = [
     b"",
     b'{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi."}}]}',
     b'{"error":{"message":"no"}}',
@@ -57,7 +57,7 @@ HEADERS = [
 ]
 
 
-def _packed(body: bytes, encoding: str) -> bytes:
+def _encode(body: bytes, encoding: str) -> bytes:
     match encoding:
         case "gzip":
             return gzip.compress(body)
@@ -87,23 +87,23 @@ ENCODINGS = {
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What an upstream sends, byte by byte, and where it is torn into pieces."""
+class UpstreamResponse:
+    """The bytes of an upstream's response, divided into pieces."""
 
     pieces: tuple[bytes, ...]
     streams: bool
 
 
 @st.composite
-def sent(draw: st.DrawFn) -> Sent:
+def upstream_responses(draw: st.DrawFn) -> UpstreamResponse:
     streams = draw(st.booleans())
     body = (
         b"".join(draw(st.lists(st.sampled_from(EVENTS), max_size=6)))
         if streams
-        else draw(st.sampled_from(WHOLE) | st.binary(max_size=40))
+        else draw(st.sampled_from(WHOLE_BODIES) | st.binary(max_size=40))
     )
     encoding = draw(st.sampled_from([*ENCODINGS]) | st.just("none"))
-    packed = _packed(body, encoding)
+    encoded = _encode(body, encoding)
     lines = [f"HTTP/1.1 {draw(st.sampled_from(STATUSES) | st.just('200 OK'))}".encode()]
     lines += draw(st.lists(st.sampled_from(HEADERS), max_size=4))
     if streams:
@@ -112,52 +112,54 @@ def sent(draw: st.DrawFn) -> Sent:
         lines.append(f"content-encoding: {ENCODINGS[encoding]}".encode())
     match draw(st.sampled_from(["length", "chunked", "close"])):
         case "length":
-            off = draw(st.sampled_from([0, 0, 0, 7, -1]))
-            lines.append(b"content-length: %d" % max(0, len(packed) + off))
+            length_error = draw(st.sampled_from([0, 0, 0, 7, -1]))
+            lines.append(b"content-length: %d" % max(0, len(encoded) + length_error))
         case "chunked":
             lines.append(b"transfer-encoding: chunked")
             size = draw(st.integers(1, 40))
-            parts = [packed[at : at + size] for at in range(0, len(packed), size)]
+            parts = [encoded[at : at + size] for at in range(0, len(encoded), size)]
             framed = [b"%x\r\n%b\r\n" % (len(part), part) for part in parts]
-            packed = b"".join(framed) + draw(st.sampled_from([b"0\r\n\r\n"] * 3 + [b"", b"zz\r\n"]))
-    raw = b"\r\n".join([*lines, b"", packed])
+            encoded = b"".join(framed) + draw(
+                st.sampled_from([b"0\r\n\r\n"] * 3 + [b"", b"zz\r\n"])
+            )
+    raw = b"\r\n".join([*lines, b"", encoded])
     if draw(st.integers(0, 3)) == 0:
         raw = raw[: draw(st.integers(0, len(raw)))]
-    borders = sorted(draw(st.sets(st.integers(0, len(raw)), max_size=6)))
-    places = [0, *borders, len(raw)]
-    pieces = tuple(raw[a:b] for a, b in itertools.pairwise(places) if a < b)
-    return Sent(pieces, streams)
+    cuts = sorted(draw(st.sets(st.integers(0, len(raw)), max_size=6)))
+    bounds = [0, *cuts, len(raw)]
+    pieces = tuple(raw[a:b] for a, b in itertools.pairwise(bounds) if a < b)
+    return UpstreamResponse(pieces, streams)
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a client of the upstream itself gets: no status where there was no answer."""
+class DirectResponse:
+    """A response fetched from the upstream directly; `status` is None without a response."""
 
     status: int | None
     body: bytes
     cut: bool
 
 
-async def directly(place: str, call: Call) -> Heard:
+async def fetch_directly(place: str, call: Call) -> DirectResponse:
     body: list[bytes] = []
     status = None
     async with httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         headers = {**call.headers, "accept-encoding": "gzip, deflate"}
-        asked = client.stream(
+        request = client.stream(
             "POST", f"http://{place}{call.path}", content=call.body, headers=headers
         )
         try:
-            async with asked as response:
+            async with request as response:
                 status = response.status_code
                 async for piece in response.aiter_raw():
                     body.append(piece)
         except httpx2.TransportError:
-            return Heard(status, b"".join(body), cut=True)
-    return Heard(status, b"".join(body), cut=False)
+            return DirectResponse(status, b"".join(body), cut=True)
+    return DirectResponse(status, b"".join(body), cut=False)
 
 
-async def played(playing: Playing, call: Call) -> tuple[Answer, bytes]:
-    answer = await playing.pipeline.answer(call)
+async def play(harness: Harness, call: Call) -> tuple[Answer, bytes]:
+    answer = await harness.pipeline.answer(call)
     return answer, b"".join([piece async for piece in answer.pieces()])
 
 
@@ -170,54 +172,54 @@ def is_cut(answer: Answer) -> bool:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(sent=sent())
+@given(response=upstream_responses())
 def test_bytes_pass_unchanged_and_replay_as_they_were(
-    sent: Sent, caplog: pytest.LogCaptureFixture
+    response: UpstreamResponse, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.clear()
-    asyncio.run(asyncio.wait_for(passes(sent), SECONDS))
+    asyncio.run(asyncio.wait_for(check_proxy(response), SECONDS))
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def passes(sent: Sent) -> None:
+async def check_proxy(response: UpstreamResponse) -> None:
     problems: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, said: problems.append(said))
-    call = chat(stream=sent.streams, headers={"accept-encoding": "gzip, deflate"})
-    async with raw_provider(*sent.pieces) as upstream:
-        heard = await directly(upstream.address, call)
-        playing = Recorded(upstream.address)
-        answer, body = await played(playing, call)
-    ended = playing.recording.wait_for_result(seconds=0)
-    (entry,) = playing.journal
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
+    call = chat(stream=response.streams, headers={"accept-encoding": "gzip, deflate"})
+    async with raw_provider(*response.pieces) as upstream:
+        direct = await fetch_directly(upstream.address, call)
+        harness = RecordingHarness(upstream.address)
+        answer, body = await play(harness, call)
+    result = harness.recording.wait_for_result(seconds=0)
+    (entry,) = harness.journal
     assert entry.status == answer.reply.status
-    if heard.status is None:
+    if direct.status is None:
         assert answer.reply.status == 502 and "upstream_failed" in json.loads(body)["error"]["code"]
-        assert ended.interactions == () and len(ended.problems) == 1
+        assert result.interactions == () and len(result.problems) == 1
         return
-    assert (answer.reply.status, body, is_cut(answer)) == (heard.status, heard.body, heard.cut)
+    assert (answer.reply.status, body, is_cut(answer)) == (direct.status, direct.body, direct.cut)
     assert dict(answer.reply.headers).get("x-mockllm-step") != "theirs"
-    if not ended.interactions:
+    if not result.interactions:
         # An unreadable body is reported as a problem.
-        assert len(ended.problems) == 1
+        assert len(result.problems) == 1
         return
-    (kept,) = ended.interactions
-    document = to_document("again", [kept]).document
-    again, replayed = await played(Playing(document), chat(stream=sent.streams))
+    (interaction,) = result.interactions
+    document = to_document("again", [interaction]).document
+    replay, replayed = await play(Harness(document), chat(stream=response.streams))
     encoding = dict(answer.reply.headers).get("content-encoding", "")
-    whole = unpacked(body, encoding)
-    assert again.reply.status == heard.status
-    assert is_cut(again) == kept.response.cut
-    if kept.response.cut:
-        assert kept.notes
-        assert (whole or body).startswith(replayed) or whole is None
+    decoded = decode(body, encoding)
+    assert replay.reply.status == direct.status
+    assert is_cut(replay) == interaction.response.cut
+    if interaction.response.cut:
+        assert interaction.notes
+        assert (decoded or body).startswith(replayed) or decoded is None
     else:
-        assert replayed == whole
-    assert kept.response.cut or not heard.cut
+        assert replayed == decoded
+    assert interaction.response.cut or not direct.cut
     assert not problems
 
 
-def unpacked(body: bytes, encoding: str) -> bytes | None:
-    """A whole body as it reads, None where it is no whole one."""
+def decode(body: bytes, encoding: str) -> bytes | None:
+    """Return the decoded body, or None if it is incomplete or not decodable."""
     if encoding in ("", "identity") or not body:
         return body
     for bits in (31, 15, -15):

@@ -1,4 +1,4 @@
-"""How each provider is asked, by requests that are right, and rows of those that are not."""
+"""Valid requests of each provider, and the row type of the corpus of invalid ones."""
 
 import json
 from collections.abc import Mapping
@@ -28,8 +28,12 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class Row:
-    """`provider`: whose envelope an error has to have. `django`: what the view's answer is instead,
-    since Django looks at hosts and the door in front of it does not."""
+    """A request of the corpus with its expected status.
+
+    An error must have the envelope of `provider`. `bare` responses come from the HTTP server
+    itself. `django` is the status from Django's view where it differs, since only Django checks
+    hosts.
+    """
 
     name: str
     data: bytes
@@ -41,9 +45,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """One provider's way to be asked: for no stream, with `turns` that say something in JSON and
-    a limit of 9 tokens. `empty` is the status that nothing at all deserves."""
+class ProviderEndpoint:
+    """An endpoint of a provider with a template of its request body.
+
+    Requests ask for no stream and at most 9 tokens. `turn` is the template of one message, whose
+    content is JSON. `empty` is the expected status of the body `{}`.
+    """
 
     provider: str
     path: str
@@ -52,30 +59,30 @@ class Spoken:
     turn: str = '{"role":"user","content":%s}'
     empty: int = 400
 
-    def saying(self, content: str, *, times: int = 1) -> bytes:
+    def request_body(self, content: str, *, times: int = 1) -> bytes:
         return (self.body % ",".join([self.turn % content] * times)).encode()
 
 
-WAYS = (
-    Spoken("openai", CHAT, OPENAI),
-    Spoken(
+ENDPOINTS = (
+    ProviderEndpoint("openai", CHAT, OPENAI),
+    ProviderEndpoint(
         "openai",
         RESPONSES,
         OPENAI,
         body='{"model":"m","max_output_tokens":9,"input":[%s]}',
         empty=200,
     ),
-    Spoken(
+    ProviderEndpoint(
         "openai",
         COMPLETIONS,
         OPENAI,
         body='{"model":"m","max_tokens":9,"prompt":[%s]}',
         turn="%s",
     ),
-    Spoken("anthropic", MESSAGES, ANTHROPIC),
-    Spoken("anthropic", COUNT, ANTHROPIC),
+    ProviderEndpoint("anthropic", MESSAGES, ANTHROPIC),
+    ProviderEndpoint("anthropic", COUNT, ANTHROPIC),
     *(
-        Spoken(
+        ProviderEndpoint(
             "gemini",
             path,
             GEMINI,
@@ -84,7 +91,7 @@ WAYS = (
         )
         for path in (GENERATE, "/v1/models/m:countTokens?key=k")
     ),
-    Spoken(
+    ProviderEndpoint(
         "ollama",
         LOCAL,
         OLLAMA,
@@ -93,5 +100,5 @@ WAYS = (
 )
 
 
-def way_to(path: str) -> Spoken:
-    return next(way for way in WAYS if way.path == path)
+def find_endpoint(path: str) -> ProviderEndpoint:
+    return next(endpoint for endpoint in ENDPOINTS if endpoint.path == path)

@@ -1,5 +1,5 @@
-"""What is asked of OpenAI's endpoints besides chat: responses, completions, embeddings and
-moderations, and the scenarios that answer it."""
+"""Calls of OpenAI's endpoints besides chat: responses, completions, embeddings and moderations, and
+the scenarios that answer them."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ SCENARIOS: list[dict[str, Any]] = [
         },
     ),
 ]
-STREAMED: dict[str, tuple[str, dict[str, Any]]] = {
+STREAMABLE: dict[str, tuple[str, dict[str, Any]]] = {
     "responses": ("responses", {"model": "others", "input": "you and me", "store": False}),
     "responses-said": (
         "responses",
@@ -50,7 +50,7 @@ STREAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "completions-two": ("completions", {"model": "spoken", "prompt": ["a", "ü"], "echo": True}),
     "completions-limited": ("completions", {"model": "limited others", "prompt": "Hello"}),
 }
-WHOLE: dict[str, tuple[str, dict[str, Any]]] = {
+WHOLE_ONLY: dict[str, tuple[str, dict[str, Any]]] = {
     "embeddings": ("embeddings", {"model": "text-embedding-3-small", "input": "you and me"}),
     "embeddings-base64": (
         "embeddings",
@@ -64,11 +64,14 @@ WHOLE: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def calls() -> dict[str, Call]:
-    """By the names of their files."""
-    asked = {f"{name}-whole": call(*asked) for name, asked in (STREAMED | WHOLE).items()}
-    for name, (path, body) in STREAMED.items():
-        asked[f"{name}-stream"] = call(path, body | {"stream": True})
-    return asked
+    """Return the calls by the names of their golden files."""
+    named_calls = {
+        f"{name}-whole": call(path, body)
+        for name, (path, body) in (STREAMABLE | WHOLE_ONLY).items()
+    }
+    for name, (path, body) in STREAMABLE.items():
+        named_calls[f"{name}-stream"] = call(path, body | {"stream": True})
+    return named_calls
 
 
 def call(path: str, body: dict[str, Any]) -> Call:

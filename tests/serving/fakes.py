@@ -1,4 +1,4 @@
-"""A wire without a provider and a clock without waiting, to build and play replies with."""
+"""A fake wire, encoder and clock, to build and play replies without a provider or waiting."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class FakeEncoder:
 
 
 class FakeClock:
-    """Time that passes only by sleeping, or as a test says."""
+    """A clock that advances only by `sleep` and by setting `now`."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
@@ -54,6 +54,6 @@ class FakeClock:
 WIRE = FakeWire()  # type: ignore[abstract]
 
 
-def texts(frames: Sequence[bytes]) -> list[list[str]]:
-    """The server-sent events in each of some pieces."""
-    return [piece.decode().split("\n\n")[:-1] for piece in frames]
+def split_events(frames: Sequence[bytes]) -> list[list[str]]:
+    """Return the server-sent events in each frame."""
+    return [frame.decode().split("\n\n")[:-1] for frame in frames]

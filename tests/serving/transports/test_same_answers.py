@@ -1,34 +1,34 @@
-"""Through every door the same call gets the same status, body and headers, and the same end."""
+"""Over every transport the same call gets the same status, body, headers and end."""
 
 import httpx2
 
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
-from tests.serving.cases import Case, cases, playing
-from tests.serving.processes.servers import End, Seen, ask
+from tests.serving.cases import Case, case_harness, cases
+from tests.serving.processes.servers import End, ObservedResponse, send_case
 
 ORIGIN = "http://mock"
 # Differs for every answer on any transport.
 RANDOM = "x-mockllm-request"
 
 
-async def through_transport() -> list[tuple[Case, Seen]]:
-    """What an async client in this process sees of each case: no server adds anything to it."""
-    seen = []
-    async with httpx2.AsyncClient(transport=MockTransport(playing().running)) as client:
+async def send_cases() -> list[tuple[Case, ObservedResponse]]:
+    """Return each case with the response that an in-process async client gets."""
+    responses = []
+    async with httpx2.AsyncClient(transport=MockTransport(case_harness().running)) as client:
         for case in cases():
             request = client.build_request(
                 case.method, ORIGIN + case.path, content=case.body, headers=dict(case.headers)
             )
-            seen.append((case, await _read(client, request)))
-    return seen
+            responses.append((case, await _read_response(client, request)))
+    return responses
 
 
-async def _read(client: httpx2.AsyncClient, request: httpx2.Request) -> Seen:
+async def _read_response(client: httpx2.AsyncClient, request: httpx2.Request) -> ObservedResponse:
     try:
         response = await client.send(request, stream=True)
     except httpx2.RemoteProtocolError:
-        return Seen(0, (), b"", "nothing")
+        return ObservedResponse(0, (), b"", "nothing")
     body, end = b"", _COMPLETE
     try:
         async for piece in response.aiter_raw():
@@ -36,10 +36,10 @@ async def _read(client: httpx2.AsyncClient, request: httpx2.Request) -> Seen:
     except httpx2.RemoteProtocolError:
         end = _CUT
     await response.aclose()
-    return Seen(response.status_code, _headers(response), body, end)
+    return ObservedResponse(response.status_code, _headers(response), body, end)
 
 
-def through_sync_transport(transport: SyncMockTransport, case: Case) -> Seen:
+def send_case_sync(transport: SyncMockTransport, case: Case) -> ObservedResponse:
     with httpx2.Client(transport=transport) as client:
         request = client.build_request(
             case.method, ORIGIN + case.path, content=case.body, headers=dict(case.headers)
@@ -47,7 +47,7 @@ def through_sync_transport(transport: SyncMockTransport, case: Case) -> Seen:
         try:
             response = client.send(request, stream=True)
         except httpx2.RemoteProtocolError:
-            return Seen(0, (), b"", "nothing")
+            return ObservedResponse(0, (), b"", "nothing")
         body, end = b"", _COMPLETE
         try:
             for piece in response.iter_raw():
@@ -55,7 +55,7 @@ def through_sync_transport(transport: SyncMockTransport, case: Case) -> Seen:
         except httpx2.RemoteProtocolError:
             end = _CUT
         response.close()
-        return Seen(response.status_code, _headers(response), body, end)
+        return ObservedResponse(response.status_code, _headers(response), body, end)
 
 
 _COMPLETE: End = "complete"
@@ -66,37 +66,39 @@ def _headers(response: httpx2.Response) -> tuple[tuple[str, str], ...]:
     return tuple((k.decode().lower(), v.decode("latin-1")) for k, v in response.headers.raw)
 
 
-def assert_same(case: Case, seen: Seen, reference: Seen) -> None:
-    """Two answers are the same but for headers that only the server has set."""
-    ours = {name for name, _ in reference.headers}
-    assert _comparable(seen, ours) == _comparable(reference, ours), case.name
-
-
-def _comparable(seen: Seen, names: set[str]) -> tuple[object, ...]:
-    return seen.status, seen.end, seen.body, _fixed(seen, names)
-
-
-def _fixed(seen: Seen, names: set[str]) -> list[tuple[str, str]]:
-    return sorted(
-        (name, "" if name == RANDOM else value) for name, value in seen.headers if name in names
+def assert_same(case: Case, response: ObservedResponse, reference: ObservedResponse) -> None:
+    """Assert that two responses are equal except for headers that the server adds."""
+    pipeline_headers = {name for name, _ in reference.headers}
+    assert _comparable(response, pipeline_headers) == _comparable(reference, pipeline_headers), (
+        case.name
     )
 
 
-async def test_every_live_door_gives_what_the_transport_gives(port: int) -> None:
-    for case, reference in await through_transport():
-        assert_same(case, ask(port, case), reference)
+def _comparable(response: ObservedResponse, names: set[str]) -> tuple[object, ...]:
+    return response.status, response.end, response.body, _stable_headers(response, names)
 
 
-async def test_the_sync_transport_gives_what_the_async_one_gives() -> None:
-    transport = SyncMockTransport(playing().running)
-    for case, reference in await through_transport():
-        assert_same(case, through_sync_transport(transport, case), reference)
+def _stable_headers(response: ObservedResponse, names: set[str]) -> list[tuple[str, str]]:
+    return sorted(
+        (name, "" if name == RANDOM else value) for name, value in response.headers if name in names
+    )
 
 
-async def test_the_cases_are_what_they_say() -> None:
-    """The comparison would hold just as well if everything were refused."""
-    seen = {str(case): answer for case, answer in await through_transport()}
-    statuses = {name: (answer.status, answer.end) for name, answer in seen.items()}
+async def test_live_servers_give_the_responses_of_the_transport(port: int) -> None:
+    for case, reference in await send_cases():
+        assert_same(case, send_case(port, case), reference)
+
+
+async def test_sync_transport_gives_the_responses_of_the_async_one() -> None:
+    transport = SyncMockTransport(case_harness().running)
+    for case, reference in await send_cases():
+        assert_same(case, send_case_sync(transport, case), reference)
+
+
+async def test_cases_have_their_expected_statuses() -> None:
+    """Without this, the comparisons would pass if all cases were refused."""
+    responses = {str(case): answer for case, answer in await send_cases()}
+    statuses = {name: (answer.status, answer.end) for name, answer in responses.items()}
     assert statuses["openai text whole"] == (200, "complete")
     assert statuses["anthropic tools stream"] == (200, "complete")
     assert statuses["openai disconnect stream"] == (200, "cut")
@@ -144,6 +146,6 @@ async def test_the_cases_are_what_they_say() -> None:
         "Ollama's trailing slash": 404,
         "Ollama's encoded path": 404,
     }
-    assert {name: seen[name].status for name in expected} == expected
-    errors = [answer for answer in seen.values() if answer.status >= 400]
+    assert {name: responses[name].status for name in expected} == expected
+    errors = [answer for answer in responses.values() if answer.status >= 400]
     assert all(b"error" in answer.body for answer in errors)

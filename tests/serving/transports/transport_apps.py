@@ -1,0 +1,40 @@
+"""The ASGI app and Django's view as applications without a database for servers in other processes.
+
+`/-/journal` returns the number of requests, the journal's outcomes and the number of tasks.
+"""
+
+import asyncio
+import json
+
+from django.core.asgi import get_asgi_application
+
+django = get_asgi_application()
+
+from scenarios_app.serving.transports import django as module  # noqa: E402
+from scenarios_app.serving.transports.asgi import ProviderApp  # noqa: E402
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, with_close  # noqa: E402
+from tests.serving.cases import case_harness  # noqa: E402
+
+_harness = case_harness()
+module.running_pipeline = _harness.running
+
+
+def with_journal_path(app: App) -> App:
+    async def outer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/-/journal":
+            return await app(scope, receive, send)
+        state = _harness.state
+        status = {
+            "requests": sum([(await state.read(s)).ordinal for s in await state.sessions()]),
+            "outcomes": {entry.model: entry.outcome for entry in _harness.journal},
+            "tasks": len(asyncio.all_tasks()),
+            "streams": _harness.pipeline.streams.open,
+        }
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": json.dumps(status).encode()})
+
+    return outer
+
+
+asgi_app = with_journal_path(ProviderApp(_harness.running))
+view_app = with_journal_path(with_close(django))
