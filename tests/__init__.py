@@ -1,1 +1,1 @@
-"""The suite, laid out as the code is."""
+"""The test suite; its folders correspond to those of the code."""

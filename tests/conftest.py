@@ -1,4 +1,4 @@
-"""Fixtures that every folder of the suite shares."""
+"""Fixtures and hooks for the whole test suite."""
 
 import asyncio
 import gc
@@ -31,12 +31,12 @@ from tests.support.live_server import Live, LiveServer, run_apart
 pytest_plugins = ["pytester", "tests.support.selection"]
 
 hypothesis_profiles.load()
-# All at once, so that the order of registration does not depend on the first test.
+# Register all models now, so that their order does not depend on the first test.
 admin.autodiscover()
 
-ENDED_SECONDS = 30.0
+STOP_SECONDS = 30.0
 # Modules that start processes; tests of modules that import one get the marker `process`.
-STARTERS = {
+PROCESS_MODULES = {
     "subprocess",
     "scenarios_app.testing.server",
     "tests.chat.tools.tool_servers",
@@ -50,7 +50,7 @@ STARTERS = {
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """The database of the session, which nobody uses any more when it is dropped."""
+    """Prepare the test database; close all its connections before it is dropped."""
     with pytest.MonkeyPatch.context() as patch:
         if ON_POSTGRES:
             # No other process writes to the test database, and polling would go on between tests.
@@ -66,8 +66,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def whole_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
-    """One server for all tests of this process that want one."""
+def shared_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
+    """Run one server for all tests of this process."""
     # Imported late: it creates Django's application, which needs the settings.
     from mockllm_site.asgi import application
 
@@ -77,13 +77,14 @@ def whole_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[Live
 
 
 @pytest.fixture
-def live(whole_server: LiveServer, transactional_db: None) -> Iterator[Live]:
-    """A running server whose scenarios, session and journal are this test's alone.
+def live(shared_server: LiveServer, transactional_db: None) -> Iterator[Live]:
+    """Yield a running server with empty scenarios, session and journal.
 
-    Its rows are committed, as those of a server must be: it looks through connections of its own.
+    Rows are committed, since the server reads them through its own connections.
+
     """
-    yield Live(whole_server)
-    forget()
+    yield Live(shared_server)
+    reset_server_state()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -95,7 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Nothing of what is imported and collected is garbage: it is not looked for."""
+    """Disable garbage collection while tests are imported and collected, which saves time."""
     gc.disable()
     try:
         return (yield)
@@ -105,34 +106,34 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What is collected and imported stays: looking for garbage passes it over from here on."""
+    """Exclude collected and imported objects from later garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 def starts_processes(module: ModuleType) -> bool:
-    """Whether a module of tests has imported, or imported from, something that can."""
+    """Return True if a test module has imported a module that starts processes."""
     values = vars(module).values()
     origins = {getattr(value, "__module__", getattr(value, "__name__", "")) for value in values}
-    return not STARTERS.isdisjoint(origins)
+    return not PROCESS_MODULES.isdisjoint(origins)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were skipped; their reasons stand above."""
+    """Print the number of skipped tests; pytest prints their reasons above."""
     if skipped := len(terminalreporter.getreports("skipped")):
         terminalreporter.write_line(f"{skipped} skipped: see the reasons above", yellow=True)
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[None]:
-    """Processes of Python that a module's tests start are forked from one that is warm."""
+def forked_processes() -> Iterator[None]:
+    """Start Python processes of a module's tests with the fork server."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", fork_server.python())
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick(django_test_environment: None) -> None:
+def _install_speedups(django_test_environment: None) -> None:
     database_flush.install()
     setup_cache.install()
     http_timeouts.install()
@@ -140,16 +141,15 @@ def quick(django_test_environment: None) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def chat_loop() -> Iterator[None]:
-    """No MCP server and no thread of the chat's outlives the session."""
+    """Stop the chat's MCP servers and threads after the last test."""
     yield
     loop.stop()
 
 
-def forget() -> None:
-    """Leave nothing to the next test: what is on its way into the journal would land in it, and a
-    run that goes on would write into its tables."""
+def reset_server_state() -> None:
+    """Stop runs and flush the journal, so that they write nothing during the next test."""
     if loop.is_running():
-        loop.submit(end_runs()).result(ENDED_SECONDS)
+        loop.submit(end_runs()).result(STOP_SECONDS)
     journal.flush()
     run_apart(services().state.reset(None, scenarios=True))
     services().steps.forget_session(None)

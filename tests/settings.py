@@ -1,5 +1,7 @@
-"""The suite's settings: test mode as it comes, deaf to this machine's environment and `.env`;
-TEST_DATABASE=postgres runs it on the other engine."""
+"""Settings of the suite: test mode without this machine's environment and `.env`.
+
+TEST_DATABASE=postgres selects PostgreSQL.
+"""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Scenarios written in Python: how the builder gets from step to step."""
+"""The Python builder: steps, answers and expectations in any order."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,11 @@ def steps(builder: ScenarioBuilder) -> Any:
 
 
 def step(builder: ScenarioBuilder) -> Any:
-    (only,) = steps(builder)
-    return only
+    (only_step,) = steps(builder)
+    return only_step
 
 
-def test_the_example_of_the_contract() -> None:
+def test_builder_example_of_the_docs_builds_its_document() -> None:
     document = (
         scenario("greeting")
         .expect(openai())
@@ -60,15 +60,15 @@ S = scenario("s")
 
 
 def test_equivalent_changes_are_collected_and_checked_by_name() -> None:
-    marked = S.respond_with_text("ok").with_equivalent_change("name", "not shown")
-    built = step(marked.with_equivalent_change("language", "translated"))
-    assert built["equivalent_changes"] == {"name": "not shown", "language": "translated"}
+    scenario_builder = S.respond_with_text("ok").with_equivalent_change("name", "not shown")
+    step_document = step(scenario_builder.with_equivalent_change("language", "translated"))
+    assert step_document["equivalent_changes"] == {"name": "not shown", "language": "translated"}
     with pytest.raises(DocumentError, match='unknown key, did you mean "language"'):
-        marked.with_equivalent_change("languages", "x").build()
+        scenario_builder.with_equivalent_change("languages", "x").build()
 
 
-def test_beside_the_answer() -> None:
-    built = step(
+def test_side_effects_and_metadata_are_set_beside_the_answer() -> None:
+    step_document = step(
         S.respond_with_text("ok")
         .with_counter("served")
         .with_response_status(201)
@@ -78,7 +78,7 @@ def test_beside_the_answer() -> None:
         .assert_that(stream=True)
         .assert_that(tools=["f"])
     )
-    assert built["side_effects"] == {
+    assert step_document["side_effects"] == {
         "counter": "served",
         "status": 201,
         "headers": {"x-a": "1", "x-b": "2"},
@@ -87,7 +87,7 @@ def test_beside_the_answer() -> None:
     }
 
 
-def test_the_scenario_as_a_whole() -> None:
+def test_keys_of_the_scenario_are_set() -> None:
     document = (
         scenario("s", tags=["x"], priority=1)
         .with_description("d")
@@ -111,9 +111,9 @@ def test_the_scenario_as_a_whole() -> None:
     }
 
 
-def test_steps_chosen_by_turn() -> None:
-    built = S.by_first_user_message().on_turn(1).respond_with_text("a").then().on_turn(2)
-    assert steps(built.respond_with_text("b")) == [
+def test_steps_are_selected_by_turn() -> None:
+    first_steps = S.by_first_user_message().on_turn(1).respond_with_text("a").then().on_turn(2)
+    assert steps(first_steps.respond_with_text("b")) == [
         {"turn": 1, "produce": {"text": "a"}},
         {"turn": 2, "produce": {"text": "b"}},
     ]
@@ -151,21 +151,21 @@ def test_then_before_an_expectation_starts_the_next_step(
         lambda s: s.assert_that(stream=True),
     ],
 )
-def test_then_before_an_answer_goes_on_with_this_step(
+def test_then_before_an_answer_continues_the_step(
     say: Callable[[ScenarioBuilder], ScenarioBuilder],
 ) -> None:
-    built = step(say(S.respond_with_text("a").then()))
-    assert built != {"produce": {"text": "a"}}
-    assert built["produce"]["text"] == "a"
+    step_document = step(say(S.respond_with_text("a").then()))
+    assert step_document != {"produce": {"text": "a"}}
+    assert step_document["produce"]["text"] == "a"
 
 
-def test_an_answer_takes_the_word_then_back() -> None:
-    built = S.respond_with_text("a").then().with_latency(5).with_counter("c").always()
-    assert step(built)["consume"] is False
+def test_answer_key_after_then_continues_the_step() -> None:
+    scenario_builder = S.respond_with_text("a").then().with_latency(5).with_counter("c").always()
+    assert step(scenario_builder)["consume"] is False
 
 
 @pytest.mark.parametrize(
-    "answered",
+    "builder_with_answer",
     [
         S.respond_with_text("a"),
         S.respond_with_chunks("a"),
@@ -173,26 +173,30 @@ def test_an_answer_takes_the_word_then_back() -> None:
         S.respond_to_streams(text="a"),
     ],
 )
-def test_a_match_after_an_answer_needs_the_word_then(answered: ScenarioBuilder) -> None:
-    with pytest.raises(DocumentError) as caught:
-        answered.with_model("gpt-4o")
-    assert str(caught.value) == ("steps[0]: is answered already: say then() to start the next step")
+def test_match_after_an_answer_requires_then(builder_with_answer: ScenarioBuilder) -> None:
+    with pytest.raises(DocumentError) as error_info:
+        builder_with_answer.with_model("gpt-4o")
+    assert str(error_info.value) == (
+        "steps[0]: is answered already: say then() to start the next step"
+    )
 
 
 def test_latency_and_pacing_before_an_expectation_are_no_answer() -> None:
-    built = S.with_latency(5).as_stream(chunk_ms=1).expect(openai()).respond_with_text("a")
-    assert step(built)["match"] == {"provider": "openai"}
+    scenario_builder = (
+        S.with_latency(5).as_stream(chunk_ms=1).expect(openai()).respond_with_text("a")
+    )
+    assert step(scenario_builder)["match"] == {"provider": "openai"}
 
 
 def test_parts_out_of_the_usual_order_keep_their_order() -> None:
-    built = (
+    scenario_builder = (
         S.respond_with_text("a")
         .respond_with_tool_call("f", x=1)
         .then()
         .respond_with_reasoning("r", signature="s")
         .respond_with_refusal("no")
     )
-    assert step(built)["produce"] == {
+    assert step(scenario_builder)["produce"] == {
         "parts": [
             {"text": "a"},
             {"tool_call": {"name": "f", "arguments": {"x": 1}}},
@@ -203,11 +207,11 @@ def test_parts_out_of_the_usual_order_keep_their_order() -> None:
 
 
 def test_two_texts_are_two_parts() -> None:
-    built = S.respond_with_text("a").respond_with_text("b")
-    assert step(built)["produce"] == {"parts": [{"text": "a"}, {"text": "b"}]}
+    scenario_builder = S.respond_with_text("a").respond_with_text("b")
+    assert step(scenario_builder)["produce"] == {"parts": [{"text": "a"}, {"text": "b"}]}
 
 
-def test_a_shared_beginning_is_not_changed_by_what_follows() -> None:
+def test_shared_builder_is_not_changed_by_later_calls() -> None:
     base = S.expect(openai()).with_messages("hi")
     first = base.with_messages("there").respond_with_text("a")
     second = base.with_header("x", "y").respond_with_text("b")
@@ -219,7 +223,7 @@ def test_a_shared_beginning_is_not_changed_by_what_follows() -> None:
     }
 
 
-def test_arguments_come_one_way() -> None:
+def test_arguments_cannot_be_given_in_two_forms() -> None:
     with pytest.raises(TypeError, match="not both"):
         S.respond_with_tool_call("f", arguments={}, city="Rome")
     with pytest.raises(TypeError, match="an input or arguments, not both"):
@@ -227,10 +231,10 @@ def test_arguments_come_one_way() -> None:
 
 
 def test_building_an_invalid_scenario_is_rejected_with_its_path() -> None:
-    built = S.respond_with_text("a").then().with_messages(regex="(").as_stream(jitter=2)
-    with pytest.raises(DocumentError) as caught:
-        built.build()
-    assert str(caught.value).splitlines() == [
+    scenario_builder = S.respond_with_text("a").then().with_messages(regex="(").as_stream(jitter=2)
+    with pytest.raises(DocumentError) as error_info:
+        scenario_builder.build()
+    assert str(error_info.value).splitlines() == [
         "steps[1].match.messages[0].regex: not an RE2 pattern: missing ): (",
         "steps[1].produce.pacing.jitter: expected a number from 0 to 1",
     ]

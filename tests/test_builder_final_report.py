@@ -1,4 +1,4 @@
-"""The builder's final report, beside whatever else an answer says."""
+"""The builder's final report, alone and with other parts of an answer."""
 
 from typing import Any
 
@@ -23,18 +23,18 @@ def arguments(builder: ScenarioBuilder) -> list[str]:
 
 
 def test_a_report_is_a_key_of_the_answer() -> None:
-    built = S.respond_with_text("Here.").respond_with_final_report("# Done")
-    assert produce(built) == {
+    scenario_builder = S.respond_with_text("Here.").respond_with_final_report("# Done")
+    assert produce(scenario_builder) == {
         "text": "Here.",
         "final_report": {"report_format": "markdown", "report_content": "# Done"},
     }
 
 
-def test_every_key_of_a_report_can_be_said() -> None:
-    built = S.respond_with_final_report(
+def test_every_key_of_a_report_can_be_set() -> None:
+    scenario_builder = S.respond_with_final_report(
         "x", format="json", status="failure", content_json={"a": 1}, messages=["m"]
     )
-    assert produce(built)["final_report"] == {
+    assert produce(scenario_builder)["final_report"] == {
         "status": "failure",
         "report_format": "json",
         "report_content": "x",
@@ -43,9 +43,9 @@ def test_every_key_of_a_report_can_be_said() -> None:
     }
 
 
-def test_a_report_that_comes_early_keeps_its_place() -> None:
-    early = S.respond_with_final_report("x").respond_with_text("Afterwards.")
-    assert produce(early) == {
+def test_report_before_the_answer_keeps_its_position() -> None:
+    report_first = S.respond_with_final_report("x").respond_with_text("Afterwards.")
+    assert produce(report_first) == {
         "parts": [
             {
                 "tool_call": {
@@ -61,11 +61,13 @@ def test_a_report_that_comes_early_keeps_its_place() -> None:
             {"text": "Afterwards."},
         ]
     }
-    late = S.respond_with_text("Before.").respond_with_final_report("x")
-    assert arguments(early)[0] == arguments(late)[1]
+    report_last = S.respond_with_text("Before.").respond_with_final_report("x")
+    assert arguments(report_first)[0] == arguments(report_last)[1]
 
 
-def test_a_report_is_an_answer_so_that_then_begins_the_next_step() -> None:
-    built = S.respond_with_final_report("x").then().with_messages("again").respond_with_text("y")
-    document: Any = built.build()
+def test_then_after_a_report_begins_the_next_step() -> None:
+    scenario_builder = (
+        S.respond_with_final_report("x").then().with_messages("again").respond_with_text("y")
+    )
+    document: Any = scenario_builder.build()
     assert len(document["steps"]) == 2

@@ -1,4 +1,4 @@
-"""Every word of the builder, and what it writes into the document."""
+"""Every method of the builder sets its key of the document."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -22,13 +22,13 @@ from scenarios_app.engine.document import dump, load_documents
 
 def step(builder: ScenarioBuilder) -> Any:
     document: Any = builder.build()
-    (only,) = document["steps"]
-    return only
+    (only_step,) = document["steps"]
+    return only_step
 
 
-Say: TypeAlias = Callable[[ScenarioBuilder], ScenarioBuilder]
+BuilderCall: TypeAlias = Callable[[ScenarioBuilder], ScenarioBuilder]
 S = scenario("s")
-WHEN: list[tuple[Say, dict[str, Any]]] = [
+EXPECTATIONS: list[tuple[BuilderCall, dict[str, Any]]] = [
     (lambda s: s.named("first"), {"name": "first"}),
     (lambda s: s.on_turn(2), {"turn": 2}),
     (lambda s: s.once(), {}),
@@ -117,12 +117,14 @@ WHEN: list[tuple[Say, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("say", "written"), WHEN)
-def test_each_expectation_method_sets_its_document_key(say: Say, written: dict[str, Any]) -> None:
-    assert step(say(S).respond_with_text("ok")) == {**written, "produce": {"text": "ok"}}
+@pytest.mark.parametrize(("call", "expected"), EXPECTATIONS)
+def test_each_expectation_method_sets_its_document_key(
+    call: BuilderCall, expected: dict[str, Any]
+) -> None:
+    assert step(call(S).respond_with_text("ok")) == {**expected, "produce": {"text": "ok"}}
 
 
-ANSWERS: list[tuple[Say, dict[str, Any]]] = [
+ANSWERS: list[tuple[BuilderCall, dict[str, Any]]] = [
     (lambda s: s.respond_with_text(""), {"text": ""}),
     (lambda s: s.respond_with_refusal("no"), {"refusal": "no"}),
     (lambda s: s.respond_with_json({"a": 1}), {"json": {"a": 1}}),
@@ -251,28 +253,30 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("say", "written"), ANSWERS)
-def test_each_answer_method_sets_its_document_key(say: Say, written: dict[str, Any]) -> None:
-    assert step(say(S)) == {"produce": written}
+@pytest.mark.parametrize(("call", "expected"), ANSWERS)
+def test_each_answer_method_sets_its_document_key(
+    call: BuilderCall, expected: dict[str, Any]
+) -> None:
+    assert step(call(S)) == {"produce": expected}
 
 
 STEPS = st.tuples(
-    st.lists(st.sampled_from([say for say, _ in WHEN]), min_size=1, max_size=4),
-    st.sampled_from([say for say, _ in ANSWERS]),
+    st.lists(st.sampled_from([call for call, _ in EXPECTATIONS]), min_size=1, max_size=4),
+    st.sampled_from([call for call, _ in ANSWERS]),
 )
 
 
 @settings(deadline=None)
 @given(st.lists(STEPS, min_size=1, max_size=4))
 def test_random_builder_calls_give_a_dumped_document(
-    said: list[tuple[list[Say], Say]],
+    step_calls: list[tuple[list[BuilderCall], BuilderCall]],
 ) -> None:
-    built = S
-    for when, answer in said:
-        built = built.then()
-        for say in when:
-            built = say(built)
-        built = answer(built)
-    document = built.build()
-    (loaded,) = load_documents(document)
-    assert dump(loaded) == document
+    scenario_builder = S
+    for expectation_calls, answer_call in step_calls:
+        scenario_builder = scenario_builder.then()
+        for call in expectation_calls:
+            scenario_builder = call(scenario_builder)
+        scenario_builder = answer_call(scenario_builder)
+    document = scenario_builder.build()
+    (loaded_scenario,) = load_documents(document)
+    assert dump(loaded_scenario) == document

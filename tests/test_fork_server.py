@@ -35,7 +35,7 @@ sys.exit(3)
 
 
 def run(python: str, *arguments: str, folder: Path, **variables: str) -> tuple[int, str, str]:
-    done = subprocess.run(
+    process = subprocess.run(
         [python, *arguments],
         cwd=folder,
         env={"PATH": os.environ["PATH"], **variables},
@@ -45,19 +45,21 @@ def run(python: str, *arguments: str, folder: Path, **variables: str) -> tuple[i
         timeout=60,
         check=False,
     )
-    return done.returncode, done.stdout, done.stderr
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.mark.parametrize("safe", [["-P"], []], ids=["safe path", "with its folder"])
-@pytest.mark.parametrize(("way", "locale"), [("-c", "C"), ("-m", "C.UTF-8"), ("script", "")])
+@pytest.mark.parametrize(("mode", "locale"), [("-c", "C"), ("-m", "C.UTF-8"), ("script", "")])
 def test_forked_process_starts_like_a_new_interpreter(
-    tmp_path: Path, way: str, locale: str, safe: list[str]
+    tmp_path: Path, mode: str, locale: str, safe: list[str]
 ) -> None:
     (tmp_path / "report.py").write_text(REPORT)
-    what = {"-c": ["-c", REPORT], "-m": ["-m", "report"], "script": [f"{tmp_path}/report.py"]}[way]
+    arguments = {"-c": ["-c", REPORT], "-m": ["-m", "report"], "script": [f"{tmp_path}/report.py"]}[
+        mode
+    ]
     variables = {"PYTHONPATH": str(tmp_path), "MOCKLLM_ENV": "prod", "LC_ALL": locale}
     forked, fresh = (
-        run(python, *safe, *what, "a", "-b", folder=tmp_path, **variables)
+        run(python, *safe, *arguments, "a", "-b", folder=tmp_path, **variables)
         for python in (fork_server.python(), sys.executable)
     )
     assert (forked[0], forked[2]) == (3, "größer\n")
@@ -66,11 +68,15 @@ def test_forked_process_starts_like_a_new_interpreter(
 
 
 def test_hash_seed_starts_a_new_interpreter(tmp_path: Path) -> None:
-    one, same = (
+    first_hash, second_hash = (
         run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path, PYTHONHASHSEED="1")
         for _ in range(2)
     )
-    assert one == same != run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path)
+    assert (
+        first_hash
+        == second_hash
+        != run(fork_server.python(), "-c", "print(hash('x'))", folder=tmp_path)
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -84,17 +90,17 @@ def test_signal_ends_forked_process(tmp_path: Path, number: signal.Signals) -> N
         assert process.stdout is not None
         assert process.stdout.readline() == "on\n"
         process.send_signal(number)
-        # Its own end of the pipe is closed: it is gone, and not only what stood for it.
+        # The end of the pipe shows that the forked process has ended too, not only its client.
         assert process.stdout.read() == ""
     assert process.returncode == -number
 
 
 def test_forked_process_can_handle_a_signal(tmp_path: Path) -> None:
-    handles = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
-    # Short waits: a handler runs between two of them, wherever its signal came.
-    waits = "print('on', flush=True); [time.sleep(0.05) for _ in range(1200)]"
+    handler_code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
+    # Short waits: the signal handler runs between two of them.
+    wait_code = "print('on', flush=True); [time.sleep(0.05) for _ in range(1200)]"
     process = subprocess.Popen(
-        [fork_server.python(), "-c", f"{handles}; {waits}"],
+        [fork_server.python(), "-c", f"{handler_code}; {wait_code}"],
         stdout=subprocess.PIPE,
         text=True,
     )

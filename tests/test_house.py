@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: sizes, imports, documentation, what is tracked."""
+"""Rules of the repository that no linter checks: sizes, imports, documentation, tracked files."""
 
 import ast
 import re
@@ -28,11 +28,11 @@ ALLOWED = REQUIRED | {
     ".dockerignore",
     ".github",
     "tools",
-    # What other projects use by the repository's name: the GitHub Action, hooks of pre-commit.
+    # Files that other projects use by the repository's name: the GitHub Action, pre-commit hooks.
     "action.yml",
     ".pre-commit-hooks.yaml",
 }
-# What the pure parts may import beside the standard library and themselves.
+# Packages that pure parts may import besides the standard library and themselves.
 PURE = {
     "scenarios_app/engine": {"re2", "ahocorasick_rs", "msgspec", "scenarios_app.engine"},
     "scenarios_app/wire": {
@@ -40,7 +40,7 @@ PURE = {
         *("scenarios_app.engine", "scenarios_app.wire"),
     },
 }
-# What the engine may import besides where untrusted documents are read.
+# Packages that the engine may import too where it reads untrusted documents.
 DOCUMENT = {"pydantic", "pydantic_core", "yaml"}
 READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
@@ -51,7 +51,7 @@ SHARED_WIRE = {
 
 
 MAX_FOLDER_FILES, MAX_FOLDER_TESTS = 20, 30
-# Nouns for what a module holds, though they end as participles do.
+# Nouns that end like participles.
 NOUNS = {"embedding", "ranking", "reasoning", "recording"}
 
 
@@ -64,13 +64,13 @@ def modules() -> list[str]:
 
 
 def imports(module: Path) -> Iterator[str]:
-    """Dotted names, those of `from a import b` as `a.b`."""
+    """Return the dotted names of a module's imports; `from a import b` gives `a.b`."""
     for node in ast.walk(ast.parse(module.read_text())):
         match node:
-            case ast.Import(names=found):
-                yield from (alias.name for alias in found)
-            case ast.ImportFrom(module=str(name), names=found, level=0):
-                yield from (f"{name}.{alias.name}" for alias in found)
+            case ast.Import(names=aliases):
+                yield from (alias.name for alias in aliases)
+            case ast.ImportFrom(module=str(name), names=aliases, level=0):
+                yield from (f"{name}.{alias.name}" for alias in aliases)
             case ast.ImportFrom():
                 yield "a relative import"
 
@@ -107,11 +107,11 @@ def test_list_of_slow_tests_names_existing_paths() -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-def test_every_module_says_why_it_exists() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [n for n in modules() if not ast.get_docstring(ast.parse((ROOT / n).read_text()))] == []
 
 
-def test_the_top_level_is_the_agreed_one() -> None:
+def test_top_level_has_only_the_agreed_files() -> None:
     top = {name.split("/")[0] for name in tracked()}
     assert top - ALLOWED == set()
     assert REQUIRED - top == set()
@@ -119,15 +119,15 @@ def test_the_top_level_is_the_agreed_one() -> None:
 
 def test_import_rules_hold() -> None:
     command = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
+    process = subprocess.run(
         [command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("folder", PURE)
-def test_pure_parts_import_only_what_they_may(folder: str) -> None:
-    strange = {
+def test_pure_parts_import_only_allowed_packages(folder: str) -> None:
+    forbidden_imports = {
         f"{module.relative_to(ROOT)} imports {name}"
         for module in (ROOT / folder).rglob("*.py")
         for name in imports(module)
@@ -135,13 +135,13 @@ def test_pure_parts_import_only_what_they_may(folder: str) -> None:
         and not any(name == allowed or name.startswith(f"{allowed}.") for allowed in PURE[folder])
         and not (name.split(".")[0] in DOCUMENT and module.parent.name in READING)
     }
-    assert strange == set()
+    assert forbidden_imports == set()
 
 
 def test_a_wire_imports_no_other_provider() -> None:
-    """Nor the registry: a provider's folder knows itself and what all of them share."""
+    # A provider's folder may import only itself and the shared modules.
     wire = ROOT / "scenarios_app" / "wire"
-    strange = {
+    forbidden_imports = {
         f"{module.relative_to(wire)} imports {name}"
         for folder in wire.iterdir()
         if folder.is_dir()
@@ -150,7 +150,7 @@ def test_a_wire_imports_no_other_provider() -> None:
         if name.startswith("scenarios_app.wire.")
         and name.split(".")[2] not in SHARED_WIRE | {folder.name}
     }
-    assert strange == set()
+    assert forbidden_imports == set()
 
 
 def test_constraints_are_names_versions_and_markers() -> None:
@@ -165,24 +165,26 @@ def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
         r"(?<![\w.])/(?:[w]ork|[f]arm|[r]oot|[h]ome/\w+|[o]pt/pypi)/"
         r"|[p]ypi\.org|[p]ythonhosted|[r]egistry\.npmjs|[d]eb\.debian"
     )
-    found = {}
+    matches_by_file = {}
     for name in tracked():
         try:
             text = (ROOT / name).read_text()
         except UnicodeDecodeError:
             continue
         if match := foreign.search(text):
-            found[name] = match[0]
-    assert found == {}
+            matches_by_file[name] = match[0]
+    assert matches_by_file == {}
 
 
-def test_the_hooks_of_a_commit_are_what_lint_runs() -> None:
-    def bare(command: str) -> str:
+def test_commit_hooks_run_the_same_commands_as_lint() -> None:
+    def strip_tool_prefix(command: str) -> str:
         return re.sub(r"\.venv/bin/| --force-exclude| \.$", "", command.strip())
 
     recipe = re.search(r"^lint: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     hooks = re.findall(r"entry: (.+)", (ROOT / ".pre-commit-config.yaml").read_text())
     assert recipe is not None
     linted = recipe[1].replace("$(PY)", "python").replace("$(VENV)/bin/", "").splitlines()
-    assert {bare(line) for line in linted} == {bare(line) for line in hooks}
-    assert 'python -c "import mockllm_site.asgi"' in {bare(line) for line in hooks}
+    assert {strip_tool_prefix(line) for line in linted} == {
+        strip_tool_prefix(line) for line in hooks
+    }
+    assert 'python -c "import mockllm_site.asgi"' in {strip_tool_prefix(line) for line in hooks}

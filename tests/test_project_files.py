@@ -1,4 +1,4 @@
-"""Which files the rules of the house are held against."""
+"""Listing the project's files with and without git."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project_files import committed, source_files, walked
+from tests.support.project_files import list_git_files, source_files, walk_files
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ".venv/\n__pycache__/\n*.sqlite3\n/build\nlogs/*\n!logs/kept.txt\n"
@@ -32,7 +32,7 @@ FILES = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A project as an archive leaves it, and what working in it has added."""
+    """Create a project's files as unpacked from an archive, with ignored files."""
     for name in FILES:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -42,34 +42,34 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_without_git_they_are_all_but_the_ignored_ones(
+def test_without_git_all_files_except_ignored_ones_are_listed(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    wanted = sorted(name for name, ours in FILES.items() if ours)
-    assert source_files(tree) == wanted
+    expected = sorted(name for name, is_included in FILES.items() if is_included)
+    assert source_files(tree) == expected
     (tree / ".git").write_text("gitdir: gone\n")
-    assert source_files(tree) == wanted
+    assert source_files(tree) == expected
 
 
-def test_an_archive_inside_another_checkout_is_not_asked_of_git(
+def test_archive_inside_another_checkout_does_not_run_git(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asked(*_: object, **__: object) -> None:
+    def fail_on_git(*_: object, **__: object) -> None:
         raise AssertionError("git was asked about somebody else's checkout")
 
-    monkeypatch.setattr(subprocess, "run", asked)
+    monkeypatch.setattr(subprocess, "run", fail_on_git)
     assert "manage.py" in source_files(tree)
 
 
-def test_a_checkout_that_git_refuses_is_walked(tree: Path) -> None:
+def test_checkout_that_git_cannot_read_is_walked(tree: Path) -> None:
     (tree / ".git").write_text("gitdir: gone\n")
-    assert source_files(tree) == sorted(name for name, ours in FILES.items() if ours)
+    assert source_files(tree) == sorted(name for name, is_included in FILES.items() if is_included)
 
 
 @pytest.fixture
 def git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git as it comes: no hook that runs this, no settings of this machine's."""
+    """Remove git's environment variables and global settings; skip if git is missing."""
     if shutil.which("git") is None:
         pytest.skip("there is no git")
     for name in [name for name in os.environ if name.startswith("GIT_")]:
@@ -80,12 +80,12 @@ def git(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("git")
 def test_a_walk_finds_what_git_lists(tree: Path) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=tree, check=True)
-    assert committed(tree) == walked(tree)
+    assert list_git_files(tree) == walk_files(tree)
 
 
 @pytest.mark.usefixtures("git")
 def test_a_walk_finds_everything_that_this_checkout_holds() -> None:
-    listed = committed(ROOT) if (ROOT / ".git").exists() else None
-    if listed is None:
+    git_files = list_git_files(ROOT) if (ROOT / ".git").exists() else None
+    if git_files is None:
         pytest.skip("this is no checkout")
-    assert listed - walked(ROOT) == set()
+    assert git_files - walk_files(ROOT) == set()

@@ -1,4 +1,4 @@
-"""The table of requirements names tests and files that exist."""
+"""The table of requirements names only existing tests and files."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,14 @@ TABLE = (ROOT / "docs" / "requirements.md").read_text()
 
 
 def test_every_test_that_the_table_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", TABLE))
+    test_names = set(re.findall(r"`(test_\w+)`", TABLE))
     sources = (path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     defined = {name for text in sources for name in re.findall(r"def (test_\w+)\(", text)}
-    assert named - defined == set()
-    assert len(named) > 50
+    assert test_names - defined == set()
+    assert len(test_names) > 50
 
 
 def test_every_file_that_the_table_names_exists() -> None:
-    named = set(re.findall(r"`(tests/[\w/*.]+\.py)`", TABLE))
-    assert {name for name in named if not list(ROOT.glob(name))} == set()
-    assert named
+    file_names = set(re.findall(r"`(tests/[\w/*.]+\.py)`", TABLE))
+    assert {name for name in file_names if not list(ROOT.glob(name))} == set()
+    assert file_names

@@ -1,1 +1,1 @@
-"""What QA edits in the admin."""
+"""Tests of the admin pages for scenarios, drafts, journal and sessions."""

@@ -1,4 +1,4 @@
-"""Users of the admin: one who may do everything, and one of each role."""
+"""Clients of the admin: a superuser, and a user of each role."""
 
 from collections.abc import Iterator
 
@@ -13,38 +13,38 @@ from scenarios_app.serving.services import services
 
 @pytest.fixture
 def root(db: None) -> Client:
-    return _logged_in(User.objects.create_superuser("root"))
+    return _create_client(User.objects.create_superuser("root"))
 
 
 @pytest.fixture
 def editor(db: None) -> Client:
-    return _with_role(EDITOR)
+    return _create_client_with_role(EDITOR)
 
 
 @pytest.fixture
 def author(db: None) -> Client:
-    return _with_role(AUTHOR)
+    return _create_client_with_role(AUTHOR)
 
 
 @pytest.fixture
 def reader(db: None) -> Client:
-    return _with_role(READER)
+    return _create_client_with_role(READER)
 
 
 @pytest.fixture(autouse=True)
-def new_sessions() -> Iterator[None]:
-    """What requests of a test left in the process is gone after it."""
+def _reset_sessions() -> Iterator[None]:
+    """Reset all sessions of this process after a test."""
     yield
     async_to_sync(services().state.reset)(None, scenarios=True)
 
 
-def _with_role(role: str) -> Client:
+def _create_client_with_role(role: str) -> Client:
     user = User.objects.create_user(role, is_staff=True)
     user.groups.add(Group.objects.get(name=role))
-    return _logged_in(user)
+    return _create_client(user)
 
 
-def _logged_in(user: User) -> Client:
+def _create_client(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client

@@ -1,4 +1,4 @@
-"""What one does with drafts in the admin: make one, write it, publish it."""
+"""Creates, saves and publishes drafts in the admin."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ def save_draft(client: Client, draft: Draft, **changes: str) -> HttpResponse:
     return client.post(url, fields_at(client, url, "draft_form") | changes)
 
 
-def publish(client: Client, draft: Draft, **ticks: str) -> Any:
-    """Look at the page of publishing and press its button."""
+def publish(client: Client, draft: Draft, **changes: str) -> Any:
+    """Open the publish page of a draft and submit its form."""
     url = f"{DRAFTS}{draft.pk}/publish/"
-    sent = fields(client.get(url).content.decode(), "publish_form") | ticks
-    return client.post(url, sent, follow=True)
+    form_data = fields(client.get(url).content.decode(), "publish_form") | changes
+    return client.post(url, form_data, follow=True)
 
 
 def message_text(response: Any) -> str:
@@ -38,7 +38,7 @@ def message_text(response: Any) -> str:
 
 
 def served_step_keys() -> dict[str, list[str]]:
-    """The answers that requests can get, by scenario."""
+    """Return the keys of the steps that are served, by scenario."""
     scenarios = catalog.index().by_name
     return {
         name: [str(step.key) for step in scenario.steps]

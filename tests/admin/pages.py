@@ -1,4 +1,4 @@
-"""Pages as a browser has them: the fields of their forms, to be posted back with changes."""
+"""Reads the form fields of admin pages, and posts them with changes."""
 
 from collections.abc import Mapping
 from html.parser import HTMLParser
@@ -16,16 +16,20 @@ SESSIONS = "/admin/scenarios_app/servedrequest/sessions/"
 SESSION = "/admin/scenarios_app/servedrequest/session/"
 RESET = "/admin/scenarios_app/servedrequest/session/reset/"
 
-_NEW = {"match_model_mode": "equals", "match_user_mode": "contains"}
-_NEW |= {"match_system_mode": "contains", "match_tool_result_mode": "contains", "consume": "once"}
+_NEW_STEP_FIELDS = {"match_model_mode": "equals", "match_user_mode": "contains"}
+_NEW_STEP_FIELDS |= {
+    "match_system_mode": "contains",
+    "match_tool_result_mode": "contains",
+    "consume": "once",
+}
 
 
 def page_of(scenario: Scenario) -> str:
     return f"{LIST}{scenario.pk}/change/"
 
 
-def a_scenario(name: str, *steps: Mapping[str, object], **columns: object) -> Scenario:
-    """A stored scenario; a step without an answer says its number."""
+def create_scenario(name: str, *steps: Mapping[str, object], **columns: object) -> Scenario:
+    """Store a scenario with steps; the default answer of a step is "answer NUMBER"."""
     scenario = Scenario.objects.create(name=name, **columns)
     for number, step in enumerate(steps, 1):
         values = {"answer_text": f"answer {number}", **step}
@@ -34,15 +38,15 @@ def a_scenario(name: str, *steps: Mapping[str, object], **columns: object) -> Sc
 
 
 def texts(scenario: Scenario) -> list[str]:
-    """The answers of its steps, in order."""
+    """Return the answer texts of a scenario's steps, in order."""
     return list(scenario.steps.order_by("order", "pk").values_list("answer_text", flat=True))
 
 
 def fields(html: str, form: str = "scenario_form") -> dict[str, str]:
-    """What a browser would post of a form, without what its buttons add."""
-    reader = _Reader(form)
-    reader.feed(html)
-    return reader.values
+    """Return the fields that a browser would post for a form, without those of its buttons."""
+    parser = _FormParser(form)
+    parser.feed(html)
+    return parser.values
 
 
 def fields_at(client: Client, url: str, form: str = "scenario_form") -> dict[str, str]:
@@ -50,72 +54,74 @@ def fields_at(client: Client, url: str, form: str = "scenario_form") -> dict[str
 
 
 def save(client: Client, scenario: Scenario, **changes: str) -> HttpResponse:
-    """Post the scenario's page with some fields changed."""
+    """Post the scenario's page with changed fields."""
     url = page_of(scenario)
     return client.post(url, fields_at(client, url) | changes)
 
 
 def new_step(index: int, **columns: str) -> dict[str, str]:
-    """What a row posts that was added in the browser."""
-    return {f"steps-{index}-{name}": value for name, value in (_NEW | columns).items()}
+    """Return the form fields of a step row that was added in the browser."""
+    return {f"steps-{index}-{name}": value for name, value in (_NEW_STEP_FIELDS | columns).items()}
 
 
 def error_lines(response: HttpResponse) -> list[str]:
-    """The lines of the summary of errors."""
+    """Return the lines of the error summary."""
     return [f"{line.where}: {line.message}" for line in response.context["told"]]
 
 
-class _Reader(HTMLParser):
+class _FormParser(HTMLParser):
     def __init__(self, form: str) -> None:
         super().__init__()
         self.values: dict[str, str] = {}
         self._form = form
-        self._inside = self._template = False
-        self._disabled = 0
-        self._select = self._area = ""
+        self._in_form = self._in_template = False
+        self._disabled_fieldsets = 0
+        self._select_name = self._textarea_name = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         name = attributes.get("name") or ""
         if tag == "form":
-            self._inside = attributes.get("id") == self._form
+            self._in_form = attributes.get("id") == self._form
         elif tag == "template":
-            self._template = True
-        elif tag == "fieldset" and (self._disabled or "disabled" in attributes):
-            self._disabled += 1
-        elif not self._inside or self._template or self._disabled:
+            self._in_template = True
+        elif tag == "fieldset" and (self._disabled_fieldsets or "disabled" in attributes):
+            self._disabled_fieldsets += 1
+        elif not self._in_form or self._in_template or self._disabled_fieldsets:
             return
         elif tag == "input" and name:
             self._input(name, attributes)
         elif tag == "select":
-            self._select = name
-        elif tag == "option" and (self._select not in self.values or "selected" in attributes):
-            self.values[self._select] = attributes.get("value") or ""
+            self._select_name = name
+        elif tag == "option" and (self._select_name not in self.values or "selected" in attributes):
+            self.values[self._select_name] = attributes.get("value") or ""
         elif tag == "textarea":
-            self._area = name
+            self._textarea_name = name
             self.values[name] = ""
 
     def handle_endtag(self, tag: str) -> None:
         match tag:
             case "form":
-                self._inside = False
+                self._in_form = False
             case "template":
-                self._template = False
+                self._in_template = False
             case "fieldset":
-                self._disabled = max(self._disabled - 1, 0)
-            case "textarea" if self._area:
+                self._disabled_fieldsets = max(self._disabled_fieldsets - 1, 0)
+            case "textarea" if self._textarea_name:
                 # Browsers ignore the line break after the tag.
-                self.values[self._area] = self.values[self._area].removeprefix("\n")
-                self._area = ""
+                self.values[self._textarea_name] = self.values[self._textarea_name].removeprefix(
+                    "\n"
+                )
+                self._textarea_name = ""
 
     def handle_data(self, data: str) -> None:
-        if self._area:
-            self.values[self._area] += data
+        if self._textarea_name:
+            self.values[self._textarea_name] += data
 
     def _input(self, name: str, attributes: dict[str, str | None]) -> None:
-        kind = attributes.get("type", "text")
-        if kind in ("checkbox", "radio"):
+        input_type = attributes.get("type", "text")
+        if input_type in ("checkbox", "radio"):
             if "checked" in attributes:
                 self.values[name] = (attributes["value"] or "") if "value" in attributes else "on"
-        elif kind not in ("submit", "button", "file"):
+        elif input_type not in ("submit", "button", "file"):
             self.values[name] = attributes.get("value") or ""

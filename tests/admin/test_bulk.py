@@ -1,4 +1,4 @@
-"""Latency and failures of many scenarios at once."""
+"""The bulk action that sets latency and failures of many scenarios."""
 
 from typing import Any
 
@@ -7,28 +7,28 @@ from django.test import Client
 
 from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario, Step
-from tests.admin.pages import LIST, a_scenario
+from tests.admin.pages import LIST, create_scenario
 
 pytestmark = pytest.mark.django_db
 
 
-def set_on(client: Client, *scenarios: Scenario, **fields: Any) -> Any:
-    chosen = [scenario.pk for scenario in scenarios]
-    posted = {"action": "set_on_steps", "_selected_action": chosen, **fields}
-    return client.post(LIST, posted, follow=True)
+def post_bulk_action(client: Client, *scenarios: Scenario, **fields: Any) -> Any:
+    selected_keys = [scenario.pk for scenario in scenarios]
+    form_data = {"action": "set_on_steps", "_selected_action": selected_keys, **fields}
+    return client.post(LIST, form_data, follow=True)
 
 
 def test_bulk_page_names_the_selected_scenarios(root: Client) -> None:
-    one, two = a_scenario("one", {}), a_scenario("two", {})
-    page = set_on(root, one, two).content.decode()
+    scenario_one, scenario_two = create_scenario("one", {}), create_scenario("two", {})
+    page = post_bulk_action(root, scenario_one, scenario_two).content.decode()
     assert "On every step of 2 scenarios" in page
     assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
 
 
 def test_latency_is_set_on_every_step_of_the_selected_scenarios(root: Client) -> None:
-    one, two = a_scenario("one", {}, {}), a_scenario("two", {})
-    a_scenario("other", {})
-    set_on(root, one, two, apply="1", latency_ms="250")
+    scenario_one, scenario_two = create_scenario("one", {}, {}), create_scenario("two", {})
+    create_scenario("other", {})
+    post_bulk_action(root, scenario_one, scenario_two, apply="1", latency_ms="250")
     latencies = Step.objects.values_list("scenario__name", "latency_ms")
     assert sorted(latencies, key=str) == [
         ("one", 250),
@@ -36,52 +36,57 @@ def test_latency_is_set_on_every_step_of_the_selected_scenarios(root: Client) ->
         ("other", None),
         ("two", 250),
     ]
-    assert one.steps.first().history.count() == 2
+    assert scenario_one.steps.first().history.count() == 2
 
 
 def test_failures_are_set_and_removed_in_bulk(root: Client) -> None:
-    one = a_scenario("one", {})
-    set_on(root, one, apply="1", failure="rate_limit", times="3")
+    scenario_one = create_scenario("one", {})
+    post_bulk_action(root, scenario_one, apply="1", failure="rate_limit", times="3")
     failures = catalog.index().by_name["one"].steps[0].failures
     assert failures is not None
     assert (failures.times, failures.fault.kind) == (3, "rate_limit")
-    set_on(root, one, apply="1", failure="none")
+    post_bulk_action(root, scenario_one, apply="1", failure="none")
     assert catalog.index().by_name["one"].steps[0].failures is None
 
 
 @pytest.mark.parametrize("kind", ["none", "rate_limit"])
 def test_failures_with_their_own_values_are_replaced_in_bulk(root: Client, kind: str) -> None:
     values = {"failures_status": 503, "failures_message": "busy", "failures_retry_after_ms": 5}
-    one = a_scenario("one", {"failures_times": 2, "failures_kind": "http", **values})
-    assert "Set on 1 steps" in set_on(root, one, apply="1", failure=kind).content.decode()
+    scenario_one = create_scenario("one", {"failures_times": 2, "failures_kind": "http", **values})
+    assert (
+        "Set on 1 steps"
+        in post_bulk_action(root, scenario_one, apply="1", failure=kind).content.decode()
+    )
     failures = catalog.index().by_name["one"].steps[0].failures
     assert (failures and failures.fault.kind) == (None if kind == "none" else kind)
 
 
 def test_empty_bulk_fields_change_nothing(root: Client) -> None:
-    one = a_scenario("one", {"latency_ms": 7})
-    page = set_on(root, one, apply="1", latency_ms="", failure="")
+    scenario_one = create_scenario("one", {"latency_ms": 7})
+    page = post_bulk_action(root, scenario_one, apply="1", latency_ms="", failure="")
     assert "Set on 0 steps" in page.content.decode()
-    assert one.steps.get().latency_ms == 7
+    assert scenario_one.steps.get().latency_ms == 7
 
 
 @pytest.mark.parametrize("latency", ["-1", "600001", "long"])
 def test_too_long_latency_is_an_error_at_its_field(root: Client, latency: str) -> None:
-    one = a_scenario("one", {})
-    page = set_on(root, one, apply="1", latency_ms=latency)
+    scenario_one = create_scenario("one", {})
+    page = post_bulk_action(root, scenario_one, apply="1", latency_ms=latency)
     assert list(page.context["form"].errors) == ["latency_ms"]
-    assert one.steps.get().latency_ms is None
+    assert scenario_one.steps.get().latency_ms is None
 
 
 def test_invalid_scenario_prevents_the_whole_bulk_change(root: Client) -> None:
-    fine = a_scenario("a fine one", {})
-    broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
-    page = set_on(root, fine, broken, apply="1", latency_ms="5").content.decode()
+    valid_scenario = create_scenario("a fine one", {})
+    invalid_scenario = create_scenario("broken", {"answer_text": "{{ nobody }}"})
+    page = post_bulk_action(
+        root, valid_scenario, invalid_scenario, apply="1", latency_ms="5"
+    ).content.decode()
     assert "Nothing was changed" in page
     assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
 
 
 def test_reader_cannot_set_values_in_bulk(reader: Client) -> None:
-    one = a_scenario("one", {})
-    set_on(reader, one, apply="1", latency_ms="5")
-    assert one.steps.get().latency_ms is None
+    scenario_one = create_scenario("one", {})
+    post_bulk_action(reader, scenario_one, apply="1", latency_ms="5")
+    assert scenario_one.steps.get().latency_ms is None

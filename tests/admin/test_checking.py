@@ -1,4 +1,4 @@
-"""Lint while one writes: what the page is told of a form that nobody has saved."""
+"""Lint of an unsaved form: the response of the check URL."""
 
 import re
 from typing import Any
@@ -10,8 +10,8 @@ from django.utils.html import escape
 
 from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from scenarios_app.models import Scenario
-from tests.admin.pages import ADD, LIST, a_scenario, fields_at, page_of
-from tests.admin.traffic import served
+from tests.admin.pages import ADD, LIST, create_scenario, fields_at, page_of
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
@@ -23,17 +23,17 @@ def check_url(scenario: Scenario) -> str:
     return f"{LIST}{scenario.pk}/check/"
 
 
-def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str, str]]:
-    """Where each line of the notes leads to, and what it says, of a page with some changes."""
-    posted = fields_at(client, page_of(scenario)) | changes
-    response = client.post(check_url(scenario), posted)
+def check_notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str, str]]:
+    """Return the link target and text of each lint note, for a page with changed fields."""
+    form_data = fields_at(client, page_of(scenario)) | changes
+    response = client.post(check_url(scenario), form_data)
     assert response.status_code == 200
     lines = re.findall(r'<li><a href="#([^"]*)">(.*?)</a>', response.content.decode())
     return [(target, re.sub(r"</?b>", "", text)) for target, text in lines]
 
 
 @pytest.mark.parametrize(
-    ("steps", "mends"),
+    ("steps", "fixes"),
     [
         (
             [
@@ -50,21 +50,21 @@ def notes(client: Client, scenario: Scenario, **changes: str) -> list[tuple[str,
     ],
 )
 def test_warning_offers_its_fix(
-    root: Client, steps: list[dict[str, object]], mends: list[tuple[str, str, str]]
+    root: Client, steps: list[dict[str, object]], fixes: list[tuple[str, str, str]]
 ) -> None:
-    scenario = a_scenario("pair", *steps)
+    scenario = create_scenario("pair", *steps)
     page = root.get(page_of(scenario)).content.decode()
-    posted = fields_at(root, page_of(scenario))
-    checked = root.post(check_url(scenario), posted).content.decode()
+    form_data = fields_at(root, page_of(scenario))
+    check_html = root.post(check_url(scenario), form_data).content.decode()
     button = r'data-target="([^"]*)" data-value="([^"]*)" data-before="([^"]*)"'
-    for html in (page, checked):
+    for html in (page, check_html):
         buttons = re.findall(button, html)
-        assert buttons[: len(mends)] == mends
+        assert buttons[: len(fixes)] == fixes
 
 
 @pytest.fixture
 def pair(db: None) -> Scenario:
-    return a_scenario("pair", {"match_user": "rain"}, {"match_user": "sun"})
+    return create_scenario("pair", {"match_user": "rain"}, {"match_user": "sun"})
 
 
 @pytest.mark.parametrize(
@@ -119,18 +119,18 @@ def pair(db: None) -> Scenario:
 def test_each_note_links_to_its_field(
     root: Client, pair: Scenario, changes: dict[str, str], expected: list[tuple[str, str]]
 ) -> None:
-    served(request_body='{"tools": [{"name": "get_weather"}]}')
-    lines = notes(root, pair, **changes)
+    create_journal_row(request_body='{"tools": [{"name": "get_weather"}]}')
+    lines = check_notes(root, pair, **changes)
     assert len(lines) == len(expected)
-    for (target, message), (place, words) in zip(lines, expected, strict=True):
-        assert target == place
+    for (target, message), (field, words) in zip(lines, expected, strict=True):
+        assert target == field
         assert escape(words) in message
 
 
 def test_check_saves_nothing_and_uses_up_no_step(root: Client, pair: Scenario) -> None:
     before = list(pair.steps.values())
-    assert notes(root, pair, **{"steps-0-answer_text": "new", "name": "renamed"}) == []
-    assert notes(root, pair, **{"steps-0-answer_text": "{{ x }}"}) != []
+    assert check_notes(root, pair, **{"steps-0-answer_text": "new", "name": "renamed"}) == []
+    assert check_notes(root, pair, **{"steps-0-answer_text": "{{ x }}"}) != []
     pair.refresh_from_db()
     assert pair.name == "pair" and list(pair.steps.values()) == before
     response = root.post(NEW, fields_at(root, ADD) | {"name": "new"})
@@ -139,33 +139,33 @@ def test_check_saves_nothing_and_uses_up_no_step(root: Client, pair: Scenario) -
 
 
 def test_note_names_the_rows_position_and_links_to_its_id(root: Client, pair: Scenario) -> None:
-    moved = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
-    moved |= {"steps-1-match_user": "ra"}
-    assert notes(root, pair, **moved) == [
+    changes = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
+    changes |= {"steps-1-match_user": "ra"}
+    assert check_notes(root, pair, **changes) == [
         ("steps-0", f"Step 2: step 1 always answers first: {RULE_TEXTS['order']}")
     ]
 
 
 def test_note_of_a_closed_row_links_to_the_row(root: Client) -> None:
-    scenario = a_scenario(
+    scenario = create_scenario(
         "long",
         *({"match_user": f"question {n}", "answer_text": "{{ city }}"} for n in range(20)),
         variables={"city": "Paris"},
     )
-    lines = notes(root, scenario, variables="{}")
+    lines = check_notes(root, scenario, variables="{}")
     assert [target for target, _ in lines] == [f"steps-{n}" for n in range(20)]
 
 
 def test_disabled_scenario_has_no_warnings(root: Client, pair: Scenario) -> None:
-    greedy = {"steps-0-consume": "", "steps-0-match_user": ""}
-    assert notes(root, pair, **greedy) != []
-    assert notes(root, pair, **greedy, enabled="") == []
+    changes = {"steps-0-consume": "", "steps-0-match_user": ""}
+    assert check_notes(root, pair, **changes) != []
+    assert check_notes(root, pair, **changes, enabled="") == []
 
 
 def test_names_in_notes_are_escaped(root: Client, pair: Scenario) -> None:
-    above = {"match_user": "rain", "consume": False}
-    a_scenario("<img src=x onerror=alert(1)>", above, priority=5)
-    (line,) = notes(root, pair, description="changed")
+    first_step = {"match_user": "rain", "consume": False}
+    create_scenario("<img src=x onerror=alert(1)>", first_step, priority=5)
+    (line,) = check_notes(root, pair, description="changed")
     assert line == (
         "steps-0",
         "Step 1: step 1 of &lt;img src=x onerror=alert(1)&gt; always answers first: "
@@ -176,21 +176,21 @@ def test_names_in_notes_are_escaped(root: Client, pair: Scenario) -> None:
 def test_check_needs_the_permission_to_change(
     root: Client, reader: Client, client: Client, pair: Scenario
 ) -> None:
-    posted = fields_at(root, page_of(pair))
-    assert reader.post(check_url(pair), posted).status_code == 403
-    assert client.post(check_url(pair), posted).status_code == 302
+    form_data = fields_at(root, page_of(pair))
+    assert reader.post(check_url(pair), form_data).status_code == 403
+    assert client.post(check_url(pair), form_data).status_code == 302
     assert root.get(check_url(pair)).status_code == 405
 
 
 @pytest.mark.django_db(transaction=True)
 def test_check_runs_only_queries_that_read(admin_client: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "Sunny."})
-    posted = fields_at(admin_client, page_of(scenario)) | {"priority": "3"}
+    scenario = create_scenario("weather", {"answer_text": "Sunny."})
+    form_data = fields_at(admin_client, page_of(scenario)) | {"priority": "3"}
     statements: list[str] = []
     sqlite: Any = connection.connection
     sqlite.set_trace_callback(statements.append)
     try:
-        response = admin_client.post(check_url(scenario), posted)
+        response = admin_client.post(check_url(scenario), form_data)
     finally:
         sqlite.set_trace_callback(None)
     assert response.status_code == 200

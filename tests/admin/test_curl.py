@@ -1,5 +1,4 @@
-"""The copied command, run in a shell: whatever the request was, the server gets the same bytes, and
-nothing of this machine's files."""
+"""The copied curl command, run in a shell, sends the same bytes and touches no files."""
 
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 from django.test import Client
 
 from scenarios_app.admin.journal.from_request import curl_of
-from tests.admin.traffic import served
+from tests.admin.traffic import create_journal_row
 from tests.support.required_services import require
 
 pytestmark = pytest.mark.django_db
@@ -59,11 +58,11 @@ QUERIES: list[dict[str, str]] = [
 ]
 
 
-class Seen(HTTPServer):
-    """Keeps what it is sent."""
+class RecordingServer(HTTPServer):
+    """An HTTP server that stores the requests it receives."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Keeping)
+        super().__init__(("127.0.0.1", 0), RequestHandler)
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
 
     @property
@@ -71,8 +70,8 @@ class Seen(HTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class Keeping(BaseHTTPRequestHandler):
-    server: Seen
+class RequestHandler(BaseHTTPRequestHandler):
+    server: RecordingServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -84,47 +83,51 @@ class Keeping(BaseHTTPRequestHandler):
     do_GET = do_DELETE = do_POST
 
     def log_message(self, *_: Any) -> None:
-        """Nothing on standard error."""
+        """Write no access log."""
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Seen]:
+def server() -> Iterator[RecordingServer]:
     require(shutil.which("curl") is not None, "there is no curl")
-    with Seen() as server:
+    with RecordingServer() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
         server.shutdown()
 
 
-def run(server: Seen, folder: Any, **columns: Any) -> tuple[str, str, dict[str, str], bytes]:
-    """Run the command of such a request as a person would who pastes it; what arrived."""
+def run(
+    server: RecordingServer, folder: Any, **columns: Any
+) -> tuple[str, str, dict[str, str], bytes]:
+    """Run the curl command of a journal row in Bash; return method, path, headers and body."""
     server.requests.clear()
-    command = curl_of(served(**columns), server.origin)
-    done = subprocess.run(
+    command = curl_of(create_journal_row(**columns), server.origin)
+    process = subprocess.run(
         ["bash"], input=command.encode(), cwd=folder, capture_output=True, timeout=30, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert list(folder.iterdir()) == []
     (request,) = server.requests
     return request
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_curl_command_sends_the_same_body(server: Seen, tmp_path: Any, body: str) -> None:
+def test_curl_command_sends_the_same_body(
+    server: RecordingServer, tmp_path: Any, body: str
+) -> None:
     headers = {"Content-Type": "application/json", "Authorization": "Bearer ***1234"}
-    method, path, sent, got = run(
+    method, path, received_headers, received_body = run(
         server, tmp_path, request_body=body, request_headers=headers, method="POST"
     )
-    assert (method, path, got) == ("POST", "/v1/chat/completions", body.encode())
-    assert sent["content-type"] == "application/json"
-    assert sent["authorization"] == "Bearer any"
+    assert (method, path, received_body) == ("POST", "/v1/chat/completions", body.encode())
+    assert received_headers["content-type"] == "application/json"
+    assert received_headers["authorization"] == "Bearer any"
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_curl_command_requests_the_same_address(
-    server: Seen, tmp_path: Any, path: str, query: dict[str, str]
+    server: RecordingServer, tmp_path: Any, path: str, query: dict[str, str]
 ) -> None:
     _, target, _, _ = run(server, tmp_path, path=path, query=query, method="GET")
     parts = urlsplit(target)
@@ -133,7 +136,7 @@ def test_curl_command_requests_the_same_address(
     assert dict(parse_qsl(parts.query)) == query
 
 
-def test_curl_command_sends_the_same_headers(server: Seen, tmp_path: Any) -> None:
+def test_curl_command_sends_the_same_headers(server: RecordingServer, tmp_path: Any) -> None:
     headers = {"x-empty": "", "x-team": "@/etc/passwd", "@/etc/passwd": "x", "x-odd": "a'b\"c"}
     _, _, sent, body = run(
         server, tmp_path, request_headers=headers, request_body="{}", method="POST"
@@ -145,7 +148,9 @@ def test_curl_command_sends_the_same_headers(server: Seen, tmp_path: Any) -> Non
 
 
 def test_curl_command_quotes_its_values_and_contains_no_mask(root: Client) -> None:
-    row = served(request_headers={"authorization": "Bearer ***"}, query={"beta": "true"})
+    row = create_journal_row(
+        request_headers={"authorization": "Bearer ***"}, query={"beta": "true"}
+    )
     page = root.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/")
     command = page.context["curl"]
     assert command.startswith(

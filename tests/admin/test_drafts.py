@@ -1,4 +1,4 @@
-"""Drafts: written beside what is published, which is served unchanged meanwhile, and discarded."""
+"""Drafts are edited and discarded while the published scenario is served unchanged."""
 
 import json
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.admin.drafting import (
 from tests.admin.pages import (
     ADD,
     LIST,
-    a_scenario,
+    create_scenario,
     error_lines,
     fields,
     fields_at,
@@ -33,11 +33,11 @@ from tests.admin.pages import (
 pytestmark = pytest.mark.django_db
 
 
-# ── Writing one ──
+# ── Editing ──
 
 
 def test_published_scenario_is_served_while_its_draft_is_edited(editor: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
+    scenario = create_scenario("weather", {}, {})
     before = served_step_keys()
     draft = edit_as_draft(editor, scenario)
     response = save_draft(editor, draft, **{"steps-0-answer_text": "new", "name": "climate"})
@@ -48,7 +48,7 @@ def test_published_scenario_is_served_while_its_draft_is_edited(editor: Client) 
 
 
 def test_scenario_has_one_draft(editor: Client, root: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     response = root.post(f"{LIST}{scenario.pk}/draft/")
     assert response.url == draft_page(draft)
@@ -69,25 +69,25 @@ def test_new_scenario_is_saved_as_a_draft_from_its_page(editor: Client) -> None:
 
 
 def test_refused_draft_shows_errors_at_their_fields(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     response = save_draft(editor, draft, **{"steps-0-answer_text": ""})
     assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert draft.steps.get().answer_text == "answer 1"
 
 
 def test_lint_checks_a_draft_instead_of_its_published_scenario(editor: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain", "consume": False})
+    scenario = create_scenario("weather", {"match_user": "rain", "consume": False})
     draft = edit_as_draft(editor, scenario)
     sent = fields_at(editor, draft_page(draft), "draft_form")
-    clean = editor.post(f"{DRAFTS}{draft.pk}/check/", sent).content.decode()
-    broad = sent | {"steps-0-match_user": ""}
-    page = editor.post(f"{DRAFTS}{draft.pk}/check/", broad).content.decode()
-    assert "sc-note" not in clean
-    assert "Step 1" in page
+    html_without_warning = editor.post(f"{DRAFTS}{draft.pk}/check/", sent).content.decode()
+    broad_fields = sent | {"steps-0-match_user": ""}
+    html_with_warning = editor.post(f"{DRAFTS}{draft.pk}/check/", broad_fields).content.decode()
+    assert "sc-note" not in html_without_warning
+    assert "Step 1" in html_with_warning
 
 
 def test_rows_of_a_long_draft_are_loaded_when_opened(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", *({} for _ in range(12))))
+    draft = edit_as_draft(editor, create_scenario("weather", *({} for _ in range(12))))
     step = draft.steps.all()[3]
     url = f"{DRAFTS}{draft.pk}/steps/{step.pk}/?prefix=steps-3"
     assert url in editor.get(draft_page(draft)).content.decode()
@@ -97,10 +97,10 @@ def test_rows_of_a_long_draft_are_loaded_when_opened(editor: Client) -> None:
 
 
 def test_two_editors_of_a_draft_see_each_other(editor: Client, root: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
-    mine = fields_at(root, draft_page(draft), "draft_form")
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
+    opened_form = fields_at(root, draft_page(draft), "draft_form")
     save_draft(editor, draft, **{"steps-0-answer_text": "theirs"})
-    response = root.post(draft_page(draft), mine | {"steps-0-answer_text": "mine"})
+    response = root.post(draft_page(draft), opened_form | {"steps-0-answer_text": "mine"})
     assert error_lines(response) == [
         "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
@@ -108,7 +108,7 @@ def test_two_editors_of_a_draft_see_each_other(editor: Client, root: Client) -> 
 
 
 def test_draft_has_a_history_and_versions_to_restore(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}, {}))
     for model in (Draft, DraftStep):
         for record in model.history.all():
             record.history_date -= timedelta(hours=1)
@@ -122,7 +122,7 @@ def test_draft_has_a_history_and_versions_to_restore(editor: Client) -> None:
 
 
 def test_draft_is_tried_instead_of_its_published_scenario(editor: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
+    scenario = create_scenario("weather", {"match_user": "rain"})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-0-answer_text": "new answer", "name": "climate"})
     url = f"{LIST}try/?draft={draft.pk}"
@@ -138,29 +138,29 @@ def test_draft_is_tried_instead_of_its_published_scenario(editor: Client) -> Non
     assert "new answer" not in published.content.decode()
 
 
-# ── Seeing which there are ──
+# ── List and banner ──
 
 
 def test_list_marks_and_filters_scenarios_with_a_draft(editor: Client) -> None:
-    plain, drafted = a_scenario("plain", {}), a_scenario("drafted", {})
-    edit_as_draft(editor, drafted)
-    only = Draft.objects.create(name="new")
+    without_draft, with_draft = create_scenario("plain", {}), create_scenario("drafted", {})
+    edit_as_draft(editor, with_draft)
+    unpublished_draft = Draft.objects.create(name="new")
 
     def rows(url: str) -> list[str]:
         return [row.name for row in editor.get(url).context["cl"].result_list]
 
     assert rows(LIST) == ["drafted", "plain"]
     assert '<span class="sc-tag">draft</span>' in editor.get(LIST).content.decode()
-    assert rows(f"{LIST}?draft=yes") == [drafted.name]
-    assert rows(f"{LIST}?draft=no") == [plain.name]
+    assert rows(f"{LIST}?draft=yes") == [with_draft.name]
+    assert rows(f"{LIST}?draft=no") == [without_draft.name]
     assert f"{DRAFTS}?draft=only" in editor.get(LIST).content.decode()
-    assert rows(f"{DRAFTS}?draft=only") == [only.name]
-    assert rows(f"{DRAFTS}?draft=yes") == [drafted.name]
+    assert rows(f"{DRAFTS}?draft=only") == [unpublished_draft.name]
+    assert rows(f"{DRAFTS}?draft=yes") == [with_draft.name]
     assert f"{LIST}?draft=no" in editor.get(DRAFTS).content.decode()
 
 
 def test_banner_names_scenario_author_and_changes(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     save_draft(editor, draft, **{"steps-0-answer_text": "<b>new</b>"})
     page = editor.get(draft_page(draft))
     assert page.context["made_by"] == "QA editor"
@@ -172,7 +172,7 @@ def test_banner_names_scenario_author_and_changes(editor: Client) -> None:
 
 
 def test_reader_sees_drafts_and_cannot_change_them(editor: Client, reader: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     page = reader.get(draft_page(draft)).content.decode()
     assert "answer 1" in page
@@ -180,7 +180,7 @@ def test_reader_sees_drafts_and_cannot_change_them(editor: Client, reader: Clien
         assert button not in page
     assert reader.get(DRAFTS).status_code == 200
     assert "Edit as draft" not in reader.get(page_of(scenario)).content.decode()
-    refused = [
+    responses = [
         reader.post(f"{LIST}{scenario.pk}/draft/"),
         reader.post(f"{DRAFTS}add/", {"name": "new"}),
         reader.post(draft_page(draft), {"name": "new"}),
@@ -189,19 +189,23 @@ def test_reader_sees_drafts_and_cannot_change_them(editor: Client, reader: Clien
         reader.post(f"{DRAFTS}{draft.pk}/delete/", {"post": "yes"}),
         reader.post(f"{DRAFTS}{draft.pk}/history/", {"at": ""}),
     ]
-    assert {response.status_code for response in refused} == {403}
+    assert {response.status_code for response in responses} == {403}
     assert Draft.objects.get().name == "weather"
 
 
-# ── Made of a document ──
+# ── Created from a document ──
 
 
 FROM_DOCUMENT = f"{DRAFTS}from-document/"
-RECORDED = {"name": "trace-1", "tags": ["trace"], "steps": [{"turn": 1, "produce": {"text": "Hi"}}]}
+RECORDED_DOCUMENT = {
+    "name": "trace-1",
+    "tags": ["trace"],
+    "steps": [{"turn": 1, "produce": {"text": "Hi"}}],
+}
 
 
 def test_posted_document_becomes_an_unserved_draft(editor: Client) -> None:
-    response = editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
+    response = editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED_DOCUMENT)})
     draft = Draft.objects.get()
     assert response["Location"] == draft_page(draft)
     assert (draft.name, draft.tags, texts(draft)) == ("trace-1", ["trace"], ["Hi"])
@@ -212,33 +216,38 @@ def test_posted_document_becomes_an_unserved_draft(editor: Client) -> None:
 
 
 def test_second_draft_of_a_name_gets_a_number(editor: Client) -> None:
-    a_scenario("trace-1", {})
+    create_scenario("trace-1", {})
     for _ in range(2):
-        editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED)})
+        editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED_DOCUMENT)})
     assert [draft.name for draft in Draft.objects.all()] == ["trace-1 (2)", "trace-1 (3)"]
 
 
 def test_longest_name_is_cut_to_fit_its_number(editor: Client) -> None:
     for _ in range(2):
-        editor.post(FROM_DOCUMENT, {"document": json.dumps(RECORDED | {"name": "x" * 200})})
+        editor.post(
+            FROM_DOCUMENT, {"document": json.dumps(RECORDED_DOCUMENT | {"name": "x" * 200})}
+        )
     assert [len(draft.name) for draft in Draft.objects.all()] == [200, 200]
 
 
 @pytest.mark.parametrize(
-    ("document", "why"),
+    ("document", "error_message"),
     [
         ("{", "JSON"),
         ('{"name": "a", "stepz": []}', "stepz"),
-        (json.dumps({"scenarios": [RECORDED, RECORDED | {"name": "b"}]}), "one scenario"),
+        (
+            json.dumps({"scenarios": [RECORDED_DOCUMENT, RECORDED_DOCUMENT | {"name": "b"}]}),
+            "one scenario",
+        ),
         ("", "JSON"),
     ],
 )
 def test_invalid_document_is_refused_and_no_draft_is_created(
-    editor: Client, document: str, why: str
+    editor: Client, document: str, error_message: str
 ) -> None:
     page = editor.post(FROM_DOCUMENT, {"document": document}, follow=True)
     (message,) = message_text(page).splitlines()
-    assert message.startswith("No draft was made: ") and why in message
+    assert message.startswith("No draft was made: ") and error_message in message
     assert not Draft.objects.exists()
 
 
@@ -246,7 +255,7 @@ def test_invalid_document_is_refused_and_no_draft_is_created(
 
 
 def test_discarding_asks_and_removes_only_the_draft(editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     question = editor.get(f"{DRAFTS}{draft.pk}/delete/").content.decode()
     assert "The published scenario weather stays as it is." in question
@@ -259,9 +268,9 @@ def test_discarding_asks_and_removes_only_the_draft(editor: Client) -> None:
 
 def test_several_drafts_are_discarded_from_the_list(editor: Client) -> None:
     for name in ("one", "two"):
-        get_or_create_draft(a_scenario(name, {}))
-    chosen = [draft.pk for draft in Draft.objects.all()]
-    sent = {"action": "delete_selected", "post": "yes", "_selected_action": chosen}
+        get_or_create_draft(create_scenario(name, {}))
+    draft_keys = [draft.pk for draft in Draft.objects.all()]
+    sent = {"action": "delete_selected", "post": "yes", "_selected_action": draft_keys}
     editor.post(DRAFTS, sent)
     assert not Draft.objects.exists()
     assert Scenario.objects.count() == 2

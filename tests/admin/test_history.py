@@ -1,4 +1,4 @@
-"""Who changed what and when, the way back, and two people on one page."""
+"""History of scenarios, restoring versions, and concurrent edits of one page."""
 
 from datetime import timedelta
 
@@ -20,29 +20,29 @@ from scenarios_app.store.history import (
     state_at,
     versions_of,
 )
-from tests.admin.pages import a_scenario, error_lines, fields, fields_at, page_of, save, texts
+from tests.admin.pages import create_scenario, error_lines, fields, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
 
 
-def history_of(scenario: Scenario) -> str:
+def history_url(scenario: Scenario) -> str:
     return page_of(scenario).replace("/change/", "/history/")
 
 
-def spread(scenario: Scenario) -> None:
-    """Put the saves so far apart that each is seen to be one of its own."""
+def separate_saves(scenario: Scenario) -> None:
+    """Move the history records of each save an hour apart, so that each is a version."""
     records = [*Scenario.history.filter(id=scenario.pk), *Step.history.filter(scenario=scenario)]
-    moments = sorted({record.history_date for record in records})
-    hours = {moment: number for number, moment in enumerate(moments)}
+    save_times = sorted({record.history_date for record in records})
+    hours = {save_time: number for number, save_time in enumerate(save_times)}
     for record in records:
-        shift = timedelta(hours=len(moments) - hours[record.history_date])
+        shift = timedelta(hours=len(save_times) - hours[record.history_date])
         record.history_date = record.history_date - shift
         record.save()
 
 
 def test_history_lists_author_and_changes_of_each_save(root: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
-    spread(scenario)
+    scenario = create_scenario("weather", {}, {})
+    separate_saves(scenario)
     response = save(root, scenario, **{"steps-1-answer_text": "rain", "priority": "7"})
     assert response.status_code == 302
     newest, *_ = versions_of(scenario)
@@ -54,50 +54,50 @@ def test_history_lists_author_and_changes_of_each_save(root: Client) -> None:
 
 
 def test_history_lists_added_removed_and_moved_steps(root: Client) -> None:
-    scenario = a_scenario("weather", {}, {}, {})
-    spread(scenario)
+    scenario = create_scenario("weather", {}, {}, {})
+    separate_saves(scenario)
     save(root, scenario, **{"steps-0-DELETE": "on", "steps-1-order": "9"})
     newest, *_ = versions_of(scenario)
     assert set(newest.changes) == {"step 1 removed", "steps moved"}
 
 
 def test_history_page_lists_versions_and_restores_one(root: Client) -> None:
-    scenario = a_scenario("weather", {})
-    spread(scenario)
+    scenario = create_scenario("weather", {})
+    separate_saves(scenario)
     save(root, scenario, **{"steps-0-answer_text": "changed"})
-    page = root.get(history_of(scenario))
+    page = root.get(history_url(scenario))
     _, *older = page.context["versions"]
     assert b'<span title="produce.text">Answer text</span> from' in page.content
-    root.post(history_of(scenario), {"at": older[0].at.isoformat()})
+    root.post(history_url(scenario), {"at": older[0].at.isoformat()})
     assert texts(scenario) == ["answer 1"]
     assert versions_of(scenario)[0].who == "root"
 
 
 def test_time_before_creation_restores_nothing(root: Client) -> None:
-    scenario = a_scenario("weather", {})
-    page = root.post(history_of(scenario), {"at": "2020-01-01T00:00:00+00:00"}, follow=True)
+    scenario = create_scenario("weather", {})
+    page = root.post(history_url(scenario), {"at": "2020-01-01T00:00:00+00:00"}, follow=True)
     assert b"There was no such scenario then." in page.content
     assert texts(scenario) == ["answer 1"]
 
 
 @pytest.mark.parametrize("at", ["", "yesterday", "2020-01-01"])
 def test_invalid_time_restores_nothing(root: Client, at: str) -> None:
-    scenario = a_scenario("weather", {})
-    assert root.post(history_of(scenario), {"at": at}).status_code == 302
+    scenario = create_scenario("weather", {})
+    assert root.post(history_url(scenario), {"at": at}).status_code == 302
     assert texts(scenario) == ["answer 1"]
 
 
 def test_reader_sees_the_history_and_restores_nothing(reader: Client) -> None:
-    scenario = a_scenario("weather", {})
-    page = reader.get(history_of(scenario))
+    scenario = create_scenario("weather", {})
+    page = reader.get(history_url(scenario))
     assert page.status_code == 200
     assert b"Restore this version" not in page.content
-    moment = versions_of(scenario)[0].at.isoformat()
-    assert reader.post(history_of(scenario), {"at": moment}).status_code == 403
+    version_time = versions_of(scenario)[0].at.isoformat()
+    assert reader.post(history_url(scenario), {"at": version_time}).status_code == 403
 
 
-def loaded(name: str = "weather") -> Scenario:
-    """A scenario that the demo's fixture brought an hour ago."""
+def load_demo_scenario(name: str = "weather") -> Scenario:
+    """Load the demo fixture as of an hour ago, and return one of its scenarios."""
     call_command("loaddata", "demo", verbosity=0)
     for model in (Scenario, Step):
         model.history.update(history_date=F("history_date") - timedelta(hours=1))
@@ -105,34 +105,34 @@ def loaded(name: str = "weather") -> Scenario:
 
 
 def test_fixture_scenario_has_a_first_version() -> None:
-    scenario = loaded()
+    scenario = load_demo_scenario()
     (version,) = versions_of(scenario)
     assert (version.changes, version.reason) == (("created",), "loaded from demo")
     assert len(state_at(scenario, version.at).steps) == scenario.steps.count() > 0
 
 
 def test_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None:
-    scenario = loaded()
+    scenario = load_demo_scenario()
     before = texts(scenario)
     save(root, scenario, **{"steps-1-answer_text": "changed"})
     _, oldest = versions_of(scenario)
-    root.post(history_of(scenario), {"at": oldest.at.isoformat()})
+    root.post(history_url(scenario), {"at": oldest.at.isoformat()})
     assert texts(scenario) == before
 
 
 def test_concurrent_first_edits_of_a_loaded_scenario_are_merged(
     root: Client, editor: Client
 ) -> None:
-    scenario = loaded()
-    mine = fields_at(root, page_of(scenario))
+    scenario = load_demo_scenario()
+    opened_form = fields_at(root, page_of(scenario))
     assert save(editor, scenario, **{"steps-1-answer_text": "theirs"}).status_code == 302
-    response = root.post(page_of(scenario), mine | {"steps-1-answer_text": "mine"})
+    response = root.post(page_of(scenario), opened_form | {"steps-1-answer_text": "mine"})
     assert "QA editor changed this since you opened the page" in error_lines(response)[0]
     assert texts(scenario)[1] == "theirs"
 
 
 def test_reloaded_fixture_adds_versions_only_of_changed_rows(root: Client) -> None:
-    scenario, other = loaded(), Scenario.objects.get(name="story")
+    scenario, other = load_demo_scenario(), Scenario.objects.get(name="story")
     save(root, scenario, description="edited")
     call_command("loaddata", "demo", verbosity=0)
     newest, edit, _ = versions_of(scenario)
@@ -150,18 +150,18 @@ def test_configured_file_scenario_has_a_first_version() -> None:
 
 
 def test_changes_by_programs_have_no_author(root: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     assert {version.who for version in versions_of(scenario)} == {NO_USER}
 
 
 def test_history_of_a_scenario_that_was_invalid_is_shown(root: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     step = scenario.steps.get()
     for extra in ([1], {}):
-        spread(scenario)
+        separate_saves(scenario)
         step.match_extra = extra
         step.save()
-    assert root.get(history_of(scenario)).status_code == 200
+    assert root.get(history_url(scenario)).status_code == 200
     latest, invalid, *older = [version.changes for version in versions_of(scenario)]
     assert latest == invalid == (INVALID,) and (INVALID,) not in older
 
@@ -175,22 +175,22 @@ def test_number_that_becomes_true_is_a_change() -> None:
 
 
 def test_history_shows_values_escaped(root: Client) -> None:
-    scenario = a_scenario("weather", {})
-    spread(scenario)
+    scenario = create_scenario("weather", {})
+    separate_saves(scenario)
     save(root, scenario, description="<script>1</script>")
-    page = root.get(history_of(scenario)).content.decode()
+    page = root.get(history_url(scenario)).content.decode()
     assert "<script>1</script>" not in page
     assert "&lt;script&gt;1&lt;/script&gt;" in page
 
 
-# ── Two people on one page ──
+# ── Concurrent edits ──
 
 
 def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {}, {})
+    opened_form = fields_at(root, page_of(scenario))
     assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
-    response = root.post(page_of(scenario), mine | {"steps-0-answer_text": "mine"})
+    response = root.post(page_of(scenario), opened_form | {"steps-0-answer_text": "mine"})
     assert error_lines(response) == [
         "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
@@ -200,29 +200,29 @@ def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor:
 
 
 def test_opening_time_before_the_first_year_is_ignored(root: Client) -> None:
-    scenario = a_scenario("weather", {})
-    mine = fields_at(root, page_of(scenario)) | {"steps-0-answer_text": "mine"}
-    changed = mine | {OPENED_AT_FIELD: "0001-01-01T00:00:00+14:00"}
-    assert root.post(page_of(scenario), changed).status_code == 302
+    scenario = create_scenario("weather", {})
+    opened_form = fields_at(root, page_of(scenario)) | {"steps-0-answer_text": "mine"}
+    form_data = opened_form | {OPENED_AT_FIELD: "0001-01-01T00:00:00+14:00"}
+    assert root.post(page_of(scenario), form_data).status_code == 302
     assert texts(scenario) == ["mine"]
 
 
 def test_overwrite_option_overwrites_the_other_editors_change(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {})
+    opened_form = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs"})
-    changed = mine | {"steps-0-answer_text": "mine", "overwrite": "1"}
-    assert root.post(page_of(scenario), changed).status_code == 302
+    form_data = opened_form | {"steps-0-answer_text": "mine", "overwrite": "1"}
+    assert root.post(page_of(scenario), form_data).status_code == 302
     assert texts(scenario) == ["mine"]
 
 
 def test_scenario_field_changed_by_another_editor_is_not_overwritten(
     root: Client, editor: Client
 ) -> None:
-    scenario = a_scenario("weather", {})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {})
+    opened_form = fields_at(root, page_of(scenario))
     save(editor, scenario, priority="3")
-    response = root.post(page_of(scenario), mine | {"priority": "5"})
+    response = root.post(page_of(scenario), opened_form | {"priority": "5"})
     assert error_lines(response) == [
         "Priority: QA editor changed this since you opened the page, to “3”. You have “5”."
     ]
@@ -233,23 +233,23 @@ def test_scenario_field_changed_by_another_editor_is_not_overwritten(
 def test_two_editors_change_different_steps_of_a_long_scenario(
     root: Client, editor: Client
 ) -> None:
-    scenario = a_scenario("weather", *({} for _ in range(MAX_STEPS_WITH_FIELDS + 1)))
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", *({} for _ in range(MAX_STEPS_WITH_FIELDS + 1)))
+    opened_form = fields_at(root, page_of(scenario))
     pages = {"root": (root, 0), "editor": (editor, 1)}
     for client, row in pages.values():
         client.get(page_of(scenario))
         step = scenario.steps.order_by("order")[row]
         url = f"{page_of(scenario).removesuffix('change/')}steps/{step.pk}/?prefix=steps-{row}"
-        opened = fields(f'<form id="scenario_form">{client.get(url).content.decode()}</form>')
-        changed = {f"steps-{row}-answer_text": f"by {client is root}"}
-        assert client.post(page_of(scenario), mine | opened | changed).status_code == 302
+        row_fields = fields(f'<form id="scenario_form">{client.get(url).content.decode()}</form>')
+        changes = {f"steps-{row}-answer_text": f"by {client is root}"}
+        assert client.post(page_of(scenario), opened_form | row_fields | changes).status_code == 302
     assert texts(scenario)[:3] == ["by True", "by False", "answer 3"]
 
 
 def test_deleting_a_step_changed_by_another_editor_is_refused(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {}, {})
+    opened_form = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-1-answer_text": "theirs"})
-    response = root.post(page_of(scenario), mine | {"steps-1-DELETE": "on"})
+    response = root.post(page_of(scenario), opened_form | {"steps-1-DELETE": "on"})
     assert response.status_code == 200
     assert Step.objects.filter(scenario=scenario).count() == 2

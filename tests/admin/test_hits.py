@@ -1,4 +1,4 @@
-"""How often scenarios and steps answered, as far as the journal reaches."""
+"""Counts of answers by scenario and step, from the journal."""
 
 import json
 
@@ -7,29 +7,32 @@ from django.test import Client
 
 from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.journal.coverage import answer_counts
-from tests.admin.pages import LIST, a_scenario, page_of
-from tests.admin.traffic import NOON, served, unmatched
+from tests.admin.pages import LIST, create_scenario, page_of
+from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
 
 pytestmark = pytest.mark.django_db
 
 
 def test_answers_are_counted_by_scenario_and_step() -> None:
-    scenario = a_scenario("one", {}, {})
+    scenario = create_scenario("one", {}, {})
     first, second = scenario.steps.all()
     for step in (first, first, second):
-        served(scenario="one", step_key=step.key)
-    served(scenario="other", step_key="k")
-    last = unmatched()
-    hits = answered_by_scenario(["one", "other", "never"])
-    assert {name: each.count for name, each in hits.items()} == {"one": 3, "other": 1}
-    assert NOON < hits["one"].last < hits["other"].last < last.at  # type: ignore[operator]
+        create_journal_row(scenario="one", step_key=step.key)
+    create_journal_row(scenario="other", step_key="k")
+    last = create_unmatched_row()
+    hits_by_scenario = answered_by_scenario(["one", "other", "never"])
+    assert {name: hit_count.count for name, hit_count in hits_by_scenario.items()} == {
+        "one": 3,
+        "other": 1,
+    }
+    assert NOON < hits_by_scenario["one"].last < hits_by_scenario["other"].last < last.at  # type: ignore[operator]
     assert answer_counts(["one"])["one"] == {first.key: 2, second.key: 1}
 
 
 def test_list_and_page_show_the_number_of_answers(root: Client) -> None:
-    scenario = a_scenario("one", {}, {})
+    scenario = create_scenario("one", {}, {})
     for _ in range(7):
-        served(scenario="one", step_key=scenario.steps.first().key)  # type: ignore[union-attr]
+        create_journal_row(scenario="one", step_key=scenario.steps.first().key)  # type: ignore[union-attr]
     (row,) = root.get(LIST).context["cl"].result_list
     assert row.hits.count == 7
     response = root.get(page_of(scenario))
@@ -39,7 +42,7 @@ def test_list_and_page_show_the_number_of_answers(root: Client) -> None:
 
 
 def test_answer_is_counted_immediately(root: Client) -> None:
-    scenario = a_scenario("one", {"answer_text": "Hi!"})
+    scenario = create_scenario("one", {"answer_text": "Hi!"})
     response = Client().post(
         "/v1/chat/completions",
         json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}),

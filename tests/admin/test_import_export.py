@@ -1,4 +1,4 @@
-"""Documents in and out: previewed before they are loaded, all or none, and given back the same."""
+"""Import with preview, all or nothing; export returns the same documents."""
 
 import json
 from html import unescape
@@ -16,13 +16,13 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
-from tests.admin.pages import IMPORT, LIST, a_scenario, fields, texts
+from tests.admin.pages import IMPORT, LIST, create_scenario, fields, texts
 
 pytestmark = pytest.mark.django_db
 
-ONE = {"name": "one", "steps": [{"produce": {"text": "new"}}, {"produce": {"text": "newer"}}]}
+DOCUMENT = {"name": "one", "steps": [{"produce": {"text": "new"}}, {"produce": {"text": "newer"}}]}
 TWO = {"name": "two", "steps": [{"produce": {"text": "2"}}]}
-BOTH = {"scenarios": [ONE, TWO]}
+DOCUMENTS = {"scenarios": [DOCUMENT, TWO]}
 CASSETTES = Path(__file__).parents[1] / "data" / "cassettes"
 
 
@@ -31,10 +31,10 @@ def preview(client: Client, document: Any, existing: str = "replace") -> HttpRes
     return client.post(IMPORT, {"text": text, "existing": existing, "preview": "1"})
 
 
-def load(client: Client, previewed: HttpResponse) -> HttpResponse:
-    """Press the button below the preview."""
-    posted = fields(previewed.content.decode(), "load_form") | {"load": "1"}
-    return client.post(IMPORT, posted, follow=True)
+def load(client: Client, preview_page: HttpResponse) -> HttpResponse:
+    """Submit the form of the preview page."""
+    form_data = fields(preview_page.content.decode(), "load_form") | {"load": "1"}
+    return client.post(IMPORT, form_data, follow=True)
 
 
 def names() -> set[str]:
@@ -46,8 +46,8 @@ def problems(response: HttpResponse) -> list[str]:
 
 
 def test_import_preview_changes_nothing(root: Client) -> None:
-    a_scenario("one", {})
-    response = preview(root, BOTH)
+    create_scenario("one", {})
+    response = preview(root, DOCUMENTS)
     changes = [(c.name, c.was, c.steps, c.same) for c in response.context["changes"]]
     assert changes == [("one", 1, 2, False), ("two", None, 1, False)]
     html = response.content.decode()
@@ -58,20 +58,20 @@ def test_import_preview_changes_nothing(root: Client) -> None:
 def test_import_adds_and_replaces_scenarios(
     root: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
-    one = a_scenario("one", {})
-    a_scenario("other", {})
+    scenario = create_scenario("one", {})
+    create_scenario("other", {})
     state = services().state
-    async_to_sync(state.consume)("s", StepRef("one", one.steps.get().key, "1"))
+    async_to_sync(state.consume)("s", StepRef("one", scenario.steps.get().key, "1"))
     with django_capture_on_commit_callbacks(execute=True):
-        response = load(root, preview(root, BOTH))
+        response = load(root, preview(root, DOCUMENTS))
     assert "Scenarios imported: 1 added, 1 replaced." in unescape(response.content.decode())
-    assert names() == {"one", "two", "other"} and texts(one) == ["new", "newer"]
+    assert names() == {"one", "two", "other"} and texts(scenario) == ["new", "newer"]
     assert async_to_sync(state.read)("s").consumed == ()
 
 
 def test_preview_marks_an_unchanged_scenario(root: Client) -> None:
-    load(root, preview(root, BOTH))
-    assert [change.same for change in preview(root, BOTH).context["changes"]] == [True, True]
+    load(root, preview(root, DOCUMENTS))
+    assert [change.same for change in preview(root, DOCUMENTS).context["changes"]] == [True, True]
 
 
 def test_preview_marks_a_change_from_one_to_true(root: Client) -> None:
@@ -85,22 +85,22 @@ def test_preview_marks_a_change_from_one_to_true(root: Client) -> None:
 
 
 def test_import_without_replace_refuses_taken_names(root: Client) -> None:
-    a_scenario("one", {"answer_text": "old"})
-    assert problems(preview(root, BOTH, "add")) == ["one: a scenario of this name exists"]
+    create_scenario("one", {"answer_text": "old"})
+    assert problems(preview(root, DOCUMENTS, "add")) == ["one: a scenario of this name exists"]
     response = preview(root, TWO, "add")
     load(root, response)
     assert names() == {"one", "two"}
 
 
 def test_name_taken_after_the_preview_is_refused(root: Client) -> None:
-    response = preview(root, BOTH, "add")
-    a_scenario("two", {"answer_text": "mine"})
+    response = preview(root, DOCUMENTS, "add")
+    create_scenario("two", {"answer_text": "mine"})
     assert problems(load(root, response)) == ["two: a scenario of this name exists"]
     assert names() == {"two"}
 
 
 def test_uploaded_file_is_imported(root: Client) -> None:
-    file = SimpleUploadedFile("a.json", json.dumps(ONE, ensure_ascii=False).encode())
+    file = SimpleUploadedFile("a.json", json.dumps(DOCUMENT, ensure_ascii=False).encode())
     response = root.post(IMPORT, {"file": file, "existing": "replace"})
     load(root, response)
     assert names() == {"one"}
@@ -145,10 +145,14 @@ def test_preview_of_a_recording_above_a_limit_shows_the_limit(
 
 def test_one_invalid_scenario_prevents_the_import(root: Client) -> None:
     wrong = {"name": "three", "steps": [{"produce": {"text": "{{ x }}"}}, {"turn": 0}]}
-    errors = problems(preview(root, {"scenarios": [ONE, wrong]}))
+    errors = problems(preview(root, {"scenarios": [DOCUMENT, wrong]}))
     assert {line.partition(":")[0] for line in errors} >= {"scenarios[1].steps[1].turn"}
-    forged = {"text": json.dumps({"scenarios": [ONE, wrong]}), "existing": "replace", "load": "1"}
-    root.post(IMPORT, forged)
+    form_data = {
+        "text": json.dumps({"scenarios": [DOCUMENT, wrong]}),
+        "existing": "replace",
+        "load": "1",
+    }
+    root.post(IMPORT, form_data)
     assert names() == set()
 
 
@@ -156,7 +160,7 @@ def test_empty_and_too_large_imports_are_refused(root: Client, settings: LazySet
     settings.MOCKLLM_MAX_UPLOAD_BYTES = 100
     empty = root.post(IMPORT, {"existing": "replace"})
     assert "Choose a file" in empty.content.decode()
-    large = preview(root, json.dumps(BOTH))
+    large = preview(root, json.dumps(DOCUMENTS))
     assert "is more than the 100" in unescape(large.content.decode()).replace("\xa0", " ")
     file = SimpleUploadedFile("a.json", b" " * 101)
     assert b"is more than" in root.post(IMPORT, {"file": file, "existing": "replace"}).content
@@ -170,7 +174,7 @@ def test_upload_of_five_megabytes_is_accepted(root: Client) -> None:
 
 
 def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
-    scenario = a_scenario(
+    scenario = create_scenario(
         "whole",
         {"match_extra": {"headers": {"x-a": "1"}}, "answer_text": '</textarea>\r\n<b>"&amp;'},
         {"answer_tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
@@ -185,19 +189,19 @@ def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
     assert exported["Content-Disposition"] == 'attachment; filename="whole.json"'
     scenario.delete()
     load(root, preview(root, exported.content.decode()))
-    again = Scenario.objects.get(name="whole")
-    assert root.get(f"{LIST}{again.pk}/export/").content == exported.content
+    imported_scenario = Scenario.objects.get(name="whole")
+    assert root.get(f"{LIST}{imported_scenario.pk}/export/").content == exported.content
 
 
 def test_invalid_scenario_is_not_exported_with_the_reason(root: Client) -> None:
-    broken = a_scenario("broken", {"answer_text": "{{ nobody }}"})
-    response = root.get(f"{LIST}{broken.pk}/export/", follow=True)
+    scenario = create_scenario("broken", {"answer_text": "{{ nobody }}"})
+    response = root.get(f"{LIST}{scenario.pk}/export/", follow=True)
     assert "cannot be exported" in response.content.decode()
 
 
 def test_scenario_is_duplicated_from_its_page(root: Client) -> None:
-    one = a_scenario("one", {})
-    url = f"{LIST}{one.pk}/duplicate/"
+    scenario = create_scenario("one", {})
+    url = f"{LIST}{scenario.pk}/duplicate/"
     assert root.get(url).status_code == 405
     response = root.post(url, follow=True)
     assert response.context["original"].name == "one copy"
@@ -206,38 +210,40 @@ def test_scenario_is_duplicated_from_its_page(root: Client) -> None:
 
 def test_preview_counts_scenarios_and_steps_from_one(root: Client) -> None:
     steps = [{"produce": {"text": "fine"}}, {"produce": {"txt": ""}}]
-    html = preview(root, {"scenarios": [ONE, {"name": "wrong", "steps": steps}]}).content.decode()
+    html = preview(
+        root, {"scenarios": [DOCUMENT, {"name": "wrong", "steps": steps}]}
+    ).content.decode()
     assert "<b>Scenario 2, step 2:</b> <code>produce.txt</code>: unknown key" in html
     html = preview(root, {"name": "wrong", "steps": steps}).content.decode()
     assert "<b>Step 2:</b> <code>produce.txt</code>: unknown key" in html
 
 
 def test_taken_name_is_imported_under_another_name_and_switched_off(root: Client) -> None:
-    stored = a_scenario("one", {"answer_text": "old"})
-    a_scenario("one (2)", {})
-    previewed = preview(root, BOTH, "rename")
+    existing_scenario = create_scenario("one", {"answer_text": "old"})
+    create_scenario("one (2)", {})
+    previewed = preview(root, DOCUMENTS, "rename")
     changes = [(c.name, c.was, c.instead_of) for c in previewed.context["changes"]]
     assert changes == [("one (3)", None, "one"), ("two", None, "")]
     assert names() == {"one", "one (2)"}
     html = unescape(load(root, previewed).content.decode())
     message = "Scenarios imported: 1 added, 1 under another name, switched off (“one (3)”)."
     assert message in html
-    assert texts(stored) == ["old"]
+    assert texts(existing_scenario) == ["old"]
     renamed = Scenario.objects.get(name="one (3)")
     assert (texts(renamed), renamed.enabled) == (["new", "newer"], False)
     assert Scenario.objects.get(name="two").enabled
 
 
 def test_new_name_differs_from_names_in_the_same_file(root: Client) -> None:
-    a_scenario("one", {"answer_text": "old"})
+    create_scenario("one", {"answer_text": "old"})
     second = {"name": "one (2)", "steps": [{"produce": {"text": "second"}}]}
-    load(root, preview(root, {"scenarios": [ONE, second]}, "rename"))
+    load(root, preview(root, {"scenarios": [DOCUMENT, second]}, "rename"))
     assert names() == {"one", "one (2)", "one (3)"}
     assert texts(Scenario.objects.get(name="one (2)")) == ["second"]
 
 
 def test_preview_says_that_requests_need_the_new_name(root: Client) -> None:
-    a_scenario("one", {})
+    create_scenario("one", {})
     steps = [{"turn": 1, "produce": {"text": "by name"}}]
     by_name = {"name": "one", "select": "first_user_message", "steps": steps}
     html = preview(root, by_name, "rename").content.decode()
@@ -245,18 +251,18 @@ def test_preview_says_that_requests_need_the_new_name(root: Client) -> None:
 
 
 def test_preview_warns_of_a_broken_template(root: Client) -> None:
-    a_scenario("one", {})
-    broken = {"name": "one", "steps": [{"produce": {"text": "Go to {{ city"}}]}
+    create_scenario("one", {})
+    document = {"name": "one", "steps": [{"produce": {"text": "Go to {{ city"}}]}
     warning = "one: step 1: “{{ city” is not filled in: placeholders look like {{ name }}"
-    assert warning in map(str, preview(root, broken).context["warnings"])
+    assert warning in map(str, preview(root, document).context["warnings"])
     # A scenario that the import will disable is checked too.
     warning = warning.replace("one", "one (2)", 1)
-    assert warning in map(str, preview(root, broken, "rename").context["warnings"])
+    assert warning in map(str, preview(root, document, "rename").context["warnings"])
 
 
 def test_preview_of_a_scenario_without_findings_has_no_warning(root: Client) -> None:
-    fine = {"name": "fine", "steps": [{"match": {"model": "m"}, "produce": {"text": "{}"}}]}
-    page = preview(root, fine)
+    document = {"name": "fine", "steps": [{"match": {"model": "m"}, "produce": {"text": "{}"}}]}
+    page = preview(root, document)
     assert page.context["warnings"] == [] and b'id="warnings"' not in page.content
 
 

@@ -1,4 +1,4 @@
-"""The journal's list and pages: to read, to filter, and never to change."""
+"""The journal's list, filters and pages are read-only."""
 
 import json
 from html import unescape
@@ -11,8 +11,8 @@ from pytest_django import DjangoAssertNumQueries
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import traffic_since
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
-from tests.admin.pages import JOURNAL, SESSIONS, a_scenario, page_of
-from tests.admin.traffic import NOON, served, unmatched
+from tests.admin.pages import JOURNAL, SESSIONS, create_scenario, page_of
+from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
 from tests.state.entries import entry
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +29,8 @@ def page(client: Client, row: ServedRequest) -> str:
 
 
 def test_journal_lists_the_newest_request_first(root: Client) -> None:
-    one, two = served(), served()
-    assert [row.pk for row in rows(root)] == [two.pk, one.pk]
+    older_row, newer_row = create_journal_row(), create_journal_row()
+    assert [row.pk for row in rows(root)] == [newer_row.pk, older_row.pk]
 
 
 def test_journal_lists_a_request_that_just_ended(root: Client) -> None:
@@ -54,7 +54,7 @@ def test_journal_lists_a_request_that_just_ended(root: Client) -> None:
     ],
 )
 def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
-    wanted = unmatched(
+    expected_row = create_unmatched_row(
         session="mine",
         provider="anthropic",
         scenario="weather",
@@ -63,21 +63,21 @@ def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
         asked="Do I need an umbrella?",
         answered="Yes, it rains.",
     )
-    served()
-    assert [row.pk for row in rows(root, **query)] == [wanted.pk]
+    create_journal_row()
+    assert [row.pk for row in rows(root, **query)] == [expected_row.pk]
 
 
 def test_journal_row_shows_message_and_answer(root: Client) -> None:
-    served(asked="<b>Rain?</b>", answered="Yes.")
+    create_journal_row(asked="<b>Rain?</b>", answered="Yes.")
     html = root.get(JOURNAL).content.decode()
     assert '<span class="sc-said" title="&lt;b&gt;Rain?&lt;/b&gt;">' in html
     assert ">Yes.</span>" in html
 
 
 def test_request_over_a_websocket_has_a_label(root: Client) -> None:
-    served()
-    plain = served(request_headers={"upgrade": "h2c"})
-    socket = served(request_headers={"upgrade": "WebSocket"}, streamed=True)
+    create_journal_row()
+    plain = create_journal_row(request_headers={"upgrade": "h2c"})
+    socket = create_journal_row(request_headers={"upgrade": "WebSocket"}, streamed=True)
     response = root.get(JOURNAL)
     html = response.content.decode()
     assert html.count(">WebSocket, openai, gpt-4o<") == html.count(">WebSocket") == 1
@@ -86,30 +86,34 @@ def test_request_over_a_websocket_has_a_label(root: Client) -> None:
 
 
 def test_search_for_a_request_id_finds_the_request(root: Client) -> None:
-    served()
-    wanted = served()
-    assert [row.pk for row in rows(root, q=f" {wanted.uid} ")] == [wanted.pk]
+    create_journal_row()
+    expected_row = create_journal_row()
+    assert [row.pk for row in rows(root, q=f" {expected_row.uid} ")] == [expected_row.pk]
 
 
 def test_filter_offers_the_selected_value_among_the_latest(root: Client) -> None:
     for number in range(25):
-        served(session=f"s{number}")
+        create_journal_row(session=f"s{number}")
     response = root.get(JOURNAL, {"session": "s0"})
     spec = response.context["cl"].filter_specs[0]
     assert [value for value, _ in spec.lookup_choices][-2:] == ["s5", "s0"]
 
 
 def test_default_answer_counts_as_unmatched(root: Client) -> None:
-    caught = served(scenario="test-mode", step="1", fallback=True)
-    lost, answered = unmatched(), served(scenario="s", step="1")
+    fallback_row = create_journal_row(scenario="test-mode", step="1", fallback=True)
+    unmatched_row, matched_row = create_unmatched_row(), create_journal_row(scenario="s", step="1")
     by_filter = {kind: [row.pk for row in rows(root, found=kind)] for kind in ("no", "yes", "none")}
-    assert by_filter == {"no": [lost.pk, caught.pk], "yes": [answered.pk], "none": [lost.pk]}
-    assert [row.pk for row in rows(root, found="catch-all")] == [caught.pk]
+    assert by_filter == {
+        "no": [unmatched_row.pk, fallback_row.pk],
+        "yes": [matched_row.pk],
+        "none": [unmatched_row.pk],
+    }
+    assert [row.pk for row in rows(root, found="catch-all")] == [fallback_row.pk]
     html = root.get(JOURNAL).content.decode()
     badge = 'class="sc-outcome sc-fallback">200 default answer</span>'
     assert f'{badge}<span class="sc-under">no scenario matched</span>' in html
     assert 'class="sc-outcome sc-fallback">200 no scenario matched (default answer)<' in page(
-        root, caught
+        root, fallback_row
     )
     tiles = {name: figure for name, figure, *_ in root.get("/admin/").context["tiles"]}
     assert tiles["Unmatched requests"] == 2
@@ -119,12 +123,12 @@ def test_default_answer_counts_as_unmatched(root: Client) -> None:
 
 
 def test_all_counts_of_unmatched_requests_agree(root: Client) -> None:
-    unmatched()
-    unmatched(outcome=Outcome.CLIENT_GONE)
-    served(scenario="test-mode", step="1", way="match", fallback=True)
-    served(matched=False, way="by_id")
-    served(matched=False, status=400)
-    served(scenario="s", step="1", way="match")
+    create_unmatched_row()
+    create_unmatched_row(outcome=Outcome.CLIENT_GONE)
+    create_journal_row(scenario="test-mode", step="1", way="match", fallback=True)
+    create_journal_row(matched=False, way="by_id")
+    create_journal_row(matched=False, status=400)
+    create_journal_row(scenario="s", step="1", way="match")
     by_row = {row.pk for row in ServedRequest.objects.all() if row.is_unmatched}
     by_query = set(ServedRequest.objects.filter(UNMATCHED_ROWS).values_list("pk", flat=True))
     assert by_row == by_query
@@ -132,16 +136,16 @@ def test_all_counts_of_unmatched_requests_agree(root: Client) -> None:
 
 
 def test_request_page_shows_decision_near_misses_and_bodies(root: Client) -> None:
-    scenario = a_scenario("weather", {})
-    miss = {"field": "match.model", "expected": "equals gpt-5", "actual": '"gpt-4o"'}
-    row = served(
+    scenario = create_scenario("weather", {})
+    mismatch = {"field": "match.model", "expected": "equals gpt-5", "actual": '"gpt-4o"'}
+    row = create_journal_row(
         scenario="weather",
         step="ask",
         attempt=3,
         fault="rate_limit",
         fallback=True,
         violations=["System prompt missing fragments"],
-        near_misses=[{"scenario": "weather", "step": "1", "mismatches": [miss]}],
+        near_misses=[{"scenario": "weather", "step": "1", "mismatches": [mismatch]}],
         request_headers={"x-team": "qa"},
         query={"beta": "true"},
         request_body=json.dumps({"messages": ["ü"]}),
@@ -168,7 +172,7 @@ def test_request_page_shows_decision_near_misses_and_bodies(root: Client) -> Non
 
 @pytest.mark.parametrize("body", ["", "{", "[" * 5000, '{"a": 1e999}', "\x1b[31m", '"\\ud800"'])
 def test_request_page_shows_any_body(root: Client, body: str) -> None:
-    page(root, served(request_body=body, response_body=body))
+    page(root, create_journal_row(request_body=body, response_body=body))
 
 
 @pytest.mark.parametrize("key", ["999999", "x", "9" * 40, "-1"])
@@ -178,7 +182,7 @@ def test_unknown_request_redirects_to_the_overview(root: Client, key: str) -> No
 
 
 def test_journal_is_read_only(root: Client) -> None:
-    row = served()
+    row = create_journal_row()
     assert root.get(f"{JOURNAL}add/").status_code == 403
     assert root.post(f"{JOURNAL}{row.pk}/delete/", {"post": "yes"}).status_code == 403
     root.post(f"{JOURNAL}{row.pk}/change/", {"path": "/forged", "status": "500"})
@@ -191,7 +195,7 @@ def test_journal_list_reads_no_bodies_and_runs_no_count(
     root: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(60):
-        served(request_body="x" * 1000, scenario="s")
+        create_journal_row(request_body="x" * 1000, scenario="s")
     with django_assert_max_num_queries(14) as queries:
         response = root.get(JOURNAL)
     assert len(response.context["cl"].result_list) == 50

@@ -1,4 +1,4 @@
-"""The editor shows every column, under a name that no other has."""
+"""The editor shows every column with a unique label."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The first page after logging in, and the accounts."""
+"""The admin's start page, and user accounts."""
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -9,23 +9,23 @@ from django.utils.html import escape
 from scenarios_app.admin.site import shipped_names
 from scenarios_app.catalog import Catalog
 from scenarios_app.models import Scenario
-from tests.admin.chat.talks import talk
-from tests.admin.pages import a_scenario
-from tests.admin.traffic import served, unmatched
+from tests.admin.chat.talks import create_conversation
+from tests.admin.pages import create_scenario
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 from traces_app.models import Trace
 
 pytestmark = pytest.mark.django_db
 
 
-def tiles(client: Client) -> dict[str, int]:
+def tile_counts(client: Client) -> dict[str, int]:
     return {name: figure for name, figure, *_ in client.get("/admin/").context["tiles"]}
 
 
 def test_overview_counts_scenarios_errors_requests_and_unmatched(root: Client) -> None:
-    a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
-    a_scenario("broken", {"answer_text": "{{ x }}"}, {"answer_text": "{{ y }}"})
-    served(), unmatched()
-    assert tiles(root) == {
+    create_scenario("fine", {}), create_scenario("off", {}, enabled=False)
+    create_scenario("broken", {"answer_text": "{{ x }}"}, {"answer_text": "{{ y }}"})
+    create_journal_row(), create_unmatched_row()
+    assert tile_counts(root) == {
         "Scenarios enabled": 2,
         "Not served: errors": 1,
         "Requests in the journal": 2,
@@ -44,10 +44,12 @@ def test_problems_of_scenario_files_are_on_the_overview_and_the_list(
 
 
 def test_overview_figures_link_to_filtered_lists(root: Client) -> None:
-    a_scenario("fine", {}), a_scenario("off", {}, enabled=False)
-    a_scenario("broken", {"answer_text": "{{ x }}"})
-    served(), unmatched()
-    for _, figure, url, _ in root.get("/admin/").context["tiles"]:
+    create_scenario("fine", {}), create_scenario("off", {}, enabled=False)
+    create_scenario("broken", {"answer_text": "{{ x }}"})
+    create_journal_row(), create_unmatched_row()
+    tiles = root.get("/admin/").context["tiles"]
+    assert len(tiles) == 4
+    for _, figure, url, _ in tiles:
         assert len(root.get(url).context["cl"].result_list) == figure
 
 
@@ -57,9 +59,11 @@ def test_overview_shows_base_urls_for_sdks(root: Client) -> None:
 
 
 def test_overview_lists_unmatched_requests_with_reasons(root: Client) -> None:
-    miss = {"field": "match.model", "expected": "equals gpt-5", "actual": "gpt-4o"}
-    unmatched(near_misses=[{"scenario": "weather", "step": "1", "mismatches": [miss]}])
-    unmatched(path="/v1/odd")
+    mismatch = {"field": "match.model", "expected": "equals gpt-5", "actual": "gpt-4o"}
+    create_unmatched_row(
+        near_misses=[{"scenario": "weather", "step": "1", "mismatches": [mismatch]}]
+    )
+    create_unmatched_row(path="/v1/odd")
     html = root.get("/admin/").content.decode()
     assert "wanted equals gpt-5" in html and "got gpt-4o" in html and "/v1/odd" in html
 
@@ -74,11 +78,11 @@ def test_first_steps_are_ticked_and_disappear_when_all_are_done(
     call_command("loaddata", "demo", "auto", verbosity=0)
     assert done_steps(root) == [False, False, False]
     assert "First three steps" in root.get("/admin/").content.decode()
-    served(scenario="greeting")
+    create_journal_row(scenario="greeting")
     assert done_steps(root) == [True, False, False]
-    a_scenario("mine", {})
+    create_scenario("mine", {})
     assert done_steps(root) == [True, True, False]
-    served(scenario="mine")
+    create_journal_row(scenario="mine")
     assert done_steps(root) == []
     assert "First three steps" not in root.get("/admin/").content.decode()
 
@@ -87,9 +91,9 @@ def test_own_scenario_named_like_a_shipped_one_counts_as_made(root: Client) -> N
     call_command("loaddata", "demo", verbosity=0)
     Scenario.objects.get(name="greeting").delete()
     assert done_steps(root) == [False, False, False]
-    a_scenario("greeting", {})
+    create_scenario("greeting", {})
     assert done_steps(root) == [False, True, False]
-    served(scenario="greeting")
+    create_journal_row(scenario="greeting")
     assert done_steps(root) == []
 
 
@@ -99,16 +103,16 @@ def test_shipped_scenarios_are_those_of_the_fixtures_that_a_first_start_loads() 
 
 
 def test_overview_hides_figures_without_permission() -> None:
-    served()
-    bare = Client()
-    bare.force_login(User.objects.create_user("bare", is_staff=True))
-    assert tiles(bare) == {}
-    assert "First three steps" not in bare.get("/admin/").content.decode()
+    create_journal_row()
+    client = Client()
+    client.force_login(User.objects.create_user("bare", is_staff=True))
+    assert tile_counts(client) == {}
+    assert "First three steps" not in client.get("/admin/").content.decode()
 
 
 def test_users_are_created_and_get_a_role(root: Client) -> None:
-    typed = {"username": "eva", "password1": "long enough 9", "password2": "long enough 9"}
-    response = root.post("/admin/auth/user/add/", typed | {"usable_password": "true"})
+    user_fields = {"username": "eva", "password1": "long enough 9", "password2": "long enough 9"}
+    response = root.post("/admin/auth/user/add/", user_fields | {"usable_password": "true"})
     eva = User.objects.get(username="eva")
     assert response["Location"] == f"/admin/auth/user/{eva.pk}/change/"
     for url in (response["Location"], "/admin/auth/group/", "/admin/auth/user/"):
@@ -117,14 +121,14 @@ def test_users_are_created_and_get_a_role(root: Client) -> None:
 
 
 def test_lists_and_pages_write_times_in_one_format(root: Client) -> None:
-    conversation = talk("words")
-    stored = conversation.created_at
+    conversation = create_conversation("words")
+    created_at = conversation.created_at
     html = root.get("/admin/chat_app/conversation/").content.decode()
-    assert f"{stored:%Y-%m-%d %H:%M:%S} UTC" in html
+    assert f"{created_at:%Y-%m-%d %H:%M:%S} UTC" in html
 
 
 def test_trace_page_shows_no_owner_and_no_lease(root: Client) -> None:
-    trace = Trace.objects.filter(conversation=talk("words")).first()
+    trace = Trace.objects.filter(conversation=create_conversation("words")).first()
     assert trace is not None
     Trace.objects.filter(pk=trace.pk).update(owner="machine:4711")
     html = root.get(f"/admin/traces_app/trace/{trace.pk}/change/").content.decode()

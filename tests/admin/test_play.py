@@ -1,4 +1,4 @@
-"""The pages that play a conversation, and the examples that a new scenario starts from."""
+"""The page that plays a conversation, and the examples for new scenarios."""
 
 import json
 from typing import Any
@@ -10,8 +10,17 @@ from django.test import Client
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest, TrialConversation
 from tests.admin.drafting import draft_page, edit_as_draft, publish
-from tests.admin.pages import ADD, LIST, SESSION, a_scenario, fields_at, new_step, page_of, save
-from tests.admin.traffic import served
+from tests.admin.pages import (
+    ADD,
+    LIST,
+    SESSION,
+    create_scenario,
+    fields_at,
+    new_step,
+    page_of,
+    save,
+)
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
@@ -20,16 +29,16 @@ NEW = f"{LIST}new/"
 DRAFTS = "/admin/scenarios_app/draft/"
 STEP = {"name": "sun", "match_user": "sun", "answer_text": "It is sunny.", "consume": False}
 
-ANSWERED = {"scenario": "weather", "step": "sun", "answered": "It is sunny."}
+EXPECTED_ANSWER = {"scenario": "weather", "step": "sun", "answered": "It is sunny."}
 
 
 def asking(text: str) -> str:
     return json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": text}]})
 
 
-def played(client: Client, *turns: Any, **posted: str) -> Any:
+def play_conversation(client: Client, *turns: Any, **fields: str) -> Any:
     conversation = json.dumps({"turns": turns})
-    return client.post(PLAY, {"conversation": conversation, "play": "1"} | posted)
+    return client.post(PLAY, {"conversation": conversation, "play": "1"} | fields)
 
 
 def states(page: Any) -> list[bool]:
@@ -37,8 +46,8 @@ def states(page: Any) -> list[bool]:
 
 
 def test_each_turn_passes_or_fails_beside_the_actual_answer(root: Client) -> None:
-    a_scenario("weather", STEP)
-    page = played(
+    create_scenario("weather", STEP)
+    page = play_conversation(
         root,
         {"user": "sun?", "expect": {"text": "It is sunny."}},
         {"user": "sun again?", "expect": {"text": "It rains."}},
@@ -52,15 +61,15 @@ def test_each_turn_passes_or_fails_beside_the_actual_answer(root: Client) -> Non
 
 
 def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
-    a_scenario("once", {"match_user": "hello"})
+    create_scenario("once", {"match_user": "hello"})
     for _ in range(2):
-        assert states(played(root, {"user": "hello"})) == [True]
+        assert states(play_conversation(root, {"user": "hello"})) == [True]
     journal.flush()
     assert not ServedRequest.objects.exists()
 
 
 def test_unplayable_conversation_shows_errors_and_is_kept(root: Client) -> None:
-    page = played(root, {"user": "a", "expect": {"status": 7}})
+    page = play_conversation(root, {"user": "a", "expect": {"status": 7}})
     text = page.content.decode()
     assert "turns[0].expect.status" in text
     assert page.context["conversation"]["turns"][0]["expect"] == {"status": 7}
@@ -68,52 +77,52 @@ def test_unplayable_conversation_shows_errors_and_is_kept(root: Client) -> None:
 
 
 def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
-    scenario = a_scenario("weather", STEP)
+    scenario = create_scenario("weather", STEP)
     draft = edit_as_draft(root, scenario)
     draft.steps.update(answer_text="It rains.")
     turn = {"user": "sun?", "expect": {"text": "It rains."}}
-    assert states(played(root, turn)) == [False]
-    assert states(played(root, turn, draft=str(draft.pk))) == [True]
+    assert states(play_conversation(root, turn)) == [False]
+    assert states(play_conversation(root, turn, draft=str(draft.pk))) == [True]
     url = page_of(scenario)
     edits = fields_at(root, url) | new_step(1, match_user="moon", answer_text="It shines.")
     edits["steps-TOTAL_FORMS"] = "2"
     page = root.post(url.replace("/change/", "/play/"), edits)
-    hidden = dict(page.context["tried"].hidden)
+    hidden_fields = dict(page.context["tried"].hidden)
     turn = {"user": "moon?", "expect": {"text": "It shines."}}
-    assert states(played(root, turn, **hidden)) == [True]
+    assert states(play_conversation(root, turn, **hidden_fields)) == [True]
     assert Scenario.objects.get().steps.count() == 1
 
 
 def test_edits_with_errors_list_the_errors(root: Client) -> None:
-    url = page_of(a_scenario("weather", STEP))
+    url = page_of(create_scenario("weather", STEP))
     page = root.post(url.replace("/change/", "/play/"), fields_at(root, url) | {"name": ""})
     assert "Fix this first:" in page.content.decode()
 
 
 def test_play_page_starts_with_a_request_for_the_first_step(root: Client) -> None:
-    a_scenario("weather", STEP)
+    create_scenario("weather", STEP)
     page = root.get(PLAY, {"scenario": "weather"})
     assert page.context["conversation"]["turns"] == [{"user": "sun"}]
 
 
-def test_proposal_for_a_step_that_wants_a_tool_result_passes(root: Client) -> None:
+def test_proposal_for_a_step_with_a_tool_result_condition_passes(root: Client) -> None:
     match = {"messages": [{"role": "tool", "which": "new"}]}
-    a_scenario("loop", {"name": "answer", "answer_text": "Sunny.", "match_extra": match})
+    create_scenario("loop", {"name": "answer", "answer_text": "Sunny.", "match_extra": match})
     conversation = root.get(PLAY, {"scenario": "loop"}).context["conversation"]
-    assert states(played(root, *conversation["turns"], scenario="loop")) == [True]
+    assert states(play_conversation(root, *conversation["turns"], scenario="loop")) == [True]
 
 
 def test_scenario_without_a_proposal_shows_the_reason(root: Client) -> None:
-    a_scenario("red", {"answer_text": "Yes.", "match_extra": {"headers": {"x-team": "red"}}})
+    create_scenario("red", {"answer_text": "Yes.", "match_extra": {"headers": {"x-team": "red"}}})
     text = root.get(PLAY, {"scenario": "red"}).content.decode()
     assert "No conversation was found that this scenario answers." in text
     assert "x-team" in text
 
 
 def test_saved_conversation_stays_with_the_scenario(root: Client) -> None:
-    scenario = a_scenario("weather", STEP)
+    scenario = create_scenario("weather", STEP)
     turn = {"user": "Is there sun in Rome?"}
-    played(root, turn, scenario="weather", keep="1")
+    play_conversation(root, turn, scenario="weather", keep="1")
     assert root.get(PLAY, {"scenario": "weather"}).context["conversation"]["turns"] == [turn]
     save(root, scenario, name="forecast")
     assert root.get(PLAY, {"scenario": "forecast"}).context["conversation"]["turns"] == [turn]
@@ -121,18 +130,20 @@ def test_saved_conversation_stays_with_the_scenario(root: Client) -> None:
 
 
 def test_reader_plays_and_cannot_save_conversations(reader: Client) -> None:
-    a_scenario("weather", STEP)
-    assert states(played(reader, {"user": "sun?"}, scenario="weather", keep="1")) == [True]
+    create_scenario("weather", STEP)
+    assert states(play_conversation(reader, {"user": "sun?"}, scenario="weather", keep="1")) == [
+        True
+    ]
     assert not TrialConversation.objects.exists()
 
 
 def test_session_of_the_journal_is_played_again(root: Client) -> None:
-    a_scenario("weather", STEP)
+    create_scenario("weather", STEP)
     session = "key-1"
-    served(request_body=asking("Is there sun?"), session=session, **ANSWERED)
-    served(request_body=asking("Is there rain?"), session=session, scenario="")
-    served(request_body="{", session=session, request_cut=True)
-    served(path="/v1/models", method="GET", session=session)
+    create_journal_row(request_body=asking("Is there sun?"), session=session, **EXPECTED_ANSWER)
+    create_journal_row(request_body=asking("Is there rain?"), session=session, scenario="")
+    create_journal_row(request_body="{", session=session, request_cut=True)
+    create_journal_row(path="/v1/models", method="GET", session=session)
     assert f"play/?session={session}" in root.get(SESSION, {"name": session}).content.decode()
     conversation = root.get(PLAY, {"session": session}).context["conversation"]
     assert root.get(PLAY, {"session": session}).context["left_out"] == 1
@@ -149,31 +160,31 @@ def test_session_of_the_journal_is_played_again(root: Client) -> None:
     ids=["deep", "NaN", "infinite", "surrogate"],
 )
 def test_body_that_is_no_json_document_is_played_as_text(root: Client, body: str) -> None:
-    served(request_body=body, session="odd", matched=False, status=400)
+    create_journal_row(request_body=body, session="odd", matched=False, status=400)
     (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
     assert turn["request"]["body"] == body
 
 
 def test_query_of_a_journaled_request_keeps_its_escapes(root: Client) -> None:
-    served(request_body=asking("Hi"), session="odd", query={"a": "1&b=2", "c": "3 %"})
+    create_journal_row(request_body=asking("Hi"), session="odd", query={"a": "1&b=2", "c": "3 %"})
     (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
     assert turn["request"]["path"] == "/v1/chat/completions?a=1%26b%3D2&c=3+%25"
 
 
 def test_session_is_not_played_without_permission_for_the_journal(db: None) -> None:
-    served(request_body=asking("Is there sun?"), session="key-1", **ANSWERED)
+    create_journal_row(request_body=asking("Is there sun?"), session="key-1", **EXPECTED_ANSWER)
     user = User.objects.create_user("half", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_scenario"))
-    half = Client()
-    half.force_login(user)
-    page = half.get(PLAY, {"session": "key-1"})
+    client = Client()
+    client.force_login(user)
+    page = client.get(PLAY, {"session": "key-1"})
     assert "session" not in page.context
     assert page.context["conversation"]["turns"] == [{"user": ""}]
 
 
 def test_downloaded_conversation_is_played_by_the_command(root: Client) -> None:
-    a_scenario("weather", STEP)
-    page = played(root, {"user": "sun?"}, scenario="weather", download="1")
+    create_scenario("weather", STEP)
+    page = play_conversation(root, {"user": "sun?"}, scenario="weather", download="1")
     assert page["Content-Disposition"] == 'attachment; filename="weather.play.json"'
     document = json.loads(page.content)
     assert document["scenarios"][0]["name"] == "weather"
@@ -181,26 +192,28 @@ def test_downloaded_conversation_is_played_by_the_command(root: Client) -> None:
 
 
 def test_download_has_the_played_draft_in_place_of_the_published_scenario(root: Client) -> None:
-    draft = edit_as_draft(root, a_scenario("weather", STEP))
+    draft = edit_as_draft(root, create_scenario("weather", STEP))
     draft.steps.update(answer_text="It rains.")
-    page = played(root, {"user": "sun?"}, scenario="weather", draft=str(draft.pk), download="1")
+    page = play_conversation(
+        root, {"user": "sun?"}, scenario="weather", draft=str(draft.pk), download="1"
+    )
     (step,) = json.loads(page.content)["scenarios"][0]["steps"]
     assert step["produce"]["text"] == "It rains."
 
 
 def test_invalid_scenario_is_left_out_of_the_download(root: Client) -> None:
-    a_scenario("broken", {"match_extra": {"nonsense": 1}})
-    page = played(root, {"user": "sun?"}, scenario="broken", download="1")
+    create_scenario("broken", {"match_extra": {"nonsense": 1}})
+    page = play_conversation(root, {"user": "sun?"}, scenario="broken", download="1")
     assert json.loads(page.content).keys() == {"conversations"}
 
 
 def test_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:
     assert f'href="{ADD}"' in editor.get(NEW).content.decode()
     for number in (1, 2):
-        done = editor.post(NEW, {"example": "tool-loop"})
+        response = editor.post(NEW, {"example": "tool-loop"})
         draft = Draft.objects.order_by("pk").last()
         assert draft is not None
-        assert done["Location"] == draft_page(draft)
+        assert response["Location"] == draft_page(draft)
         assert draft.steps.count() == 2
         assert Draft.objects.count() == number
     assert not Scenario.objects.exists()
@@ -221,5 +234,5 @@ def test_new_scenario_links_open_the_examples(root: Client) -> None:
     for page in (LIST, "/admin/", "/"):
         assert f'href="{NEW}"' in root.get(page).content.decode()
     assert 'id="begin"' in root.get(LIST).content.decode()
-    a_scenario("weather", STEP)
+    create_scenario("weather", STEP)
     assert 'id="begin"' not in root.get(LIST).content.decode()

@@ -1,4 +1,4 @@
-"""From a place in a step's document to the field where one puts it right."""
+"""Paths of problems in a document map to fields of the form."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from scenarios_app.models import Step
 
 
 @pytest.mark.parametrize(
-    ("columns", "place", "column", "message"),
+    ("columns", "path", "column", "message"),
     [
         ({"match_model": "("}, "match.model.regex", "match_model", "wrong"),
         ({"match_user": "("}, "match.messages[0].regex", "match_user", "wrong"),
@@ -66,10 +66,10 @@ from scenarios_app.models import Step
         ({"extra": {"what": 1}}, "what", "extra", "what: wrong"),
     ],
 )
-def test_every_place_maps_to_a_field(
-    columns: dict[str, object], place: str, column: str, message: str
+def test_every_step_path_maps_to_a_field(
+    columns: dict[str, object], path: str, column: str, message: str
 ) -> None:
-    assert step_problem(place, "wrong", Step(**columns)) == (column, message)
+    assert step_problem(path, "wrong", Step(**columns)) == (column, message)
 
 
 def test_step_without_an_answer_is_an_error_at_the_answer_text() -> None:
@@ -81,7 +81,7 @@ def test_step_without_an_answer_is_an_error_at_the_answer_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "column", "message"),
+    ("path", "column", "message"),
     [
         ("name", "name", "wrong"),
         ("tags[1]", "tags", "[1]: wrong"),
@@ -90,5 +90,5 @@ def test_step_without_an_answer_is_an_error_at_the_answer_text() -> None:
         ("", "extra", "wrong"),
     ],
 )
-def test_scenario_place_maps_to_a_field(place: str, column: str, message: str) -> None:
-    assert scenario_problem(place, "wrong") == (column, message)
+def test_scenario_path_maps_to_a_field(path: str, column: str, message: str) -> None:
+    assert scenario_problem(path, "wrong") == (column, message)

@@ -1,4 +1,4 @@
-"""Publishing a draft: all that it says at once, or nothing and the reason."""
+"""A draft is published completely, or not at all with the reason."""
 
 import pytest
 from django.test import Client
@@ -16,7 +16,7 @@ from tests.admin.drafting import (
 )
 from tests.admin.pages import (
     LIST,
-    a_scenario,
+    create_scenario,
     fields_at,
     new_step,
     page_of,
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_published_scenario_is_replaced_by_its_draft(editor: Client) -> None:
-    scenario = a_scenario("weather", {}, {}, {})
-    unchanged, edited, removed = scenario.steps.all()
+    scenario = create_scenario("weather", {}, {}, {})
+    unchanged, edited_step, removed = scenario.steps.all()
     draft = edit_as_draft(editor, scenario)
     changes = {"priority": "4", "steps-1-answer_text": "edited", "steps-2-DELETE": "on"}
     changes |= {"steps-TOTAL_FORMS": "4", **new_step(3, answer_text="new")}
@@ -40,15 +40,15 @@ def test_published_scenario_is_replaced_by_its_draft(editor: Client) -> None:
     steps = list(scenario.steps.all())
     assert [(step.pk, step.key) for step in steps[:2]] == [
         (unchanged.pk, unchanged.key),
-        (edited.pk, edited.key),
+        (edited_step.pk, edited_step.key),
     ]
-    assert steps[2].key not in (unchanged.key, edited.key, removed.key)
+    assert steps[2].key not in (unchanged.key, edited_step.key, removed.key)
     assert served_step_keys() == {"weather": [step.key for step in steps]}
     assert response.redirect_chain[-1][0] == page_of(scenario)
 
 
 def test_published_draft_is_deleted(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     publish(editor, draft)
     for model in (Draft, DraftStep):
         assert not model.objects.exists()
@@ -56,7 +56,7 @@ def test_published_draft_is_deleted(editor: Client) -> None:
 
 
 def test_history_names_who_published(editor: Client, root: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     save_draft(editor, draft, **{"steps-0-answer_text": "new"})
     publish(root, draft)
     newest, *_ = versions_of(Scenario.objects.get())
@@ -74,14 +74,14 @@ def test_draft_without_published_scenario_becomes_a_new_scenario(editor: Client)
 
 
 def test_save_and_publish_opens_the_publish_page(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     response = save_draft(editor, draft, _publish="1", **{"steps-0-answer_text": "new"})
     assert response["Location"] == f"{DRAFTS}{draft.pk}/publish/"
     assert "to &quot;new&quot;" in editor.get(response["Location"]).content.decode()
 
 
 def test_renamed_draft_renames_the_scenario_on_publishing(editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, name="climate")
     publish(editor, draft)
@@ -90,8 +90,8 @@ def test_renamed_draft_renames_the_scenario_on_publishing(editor: Client) -> Non
 
 
 def test_publishing_under_a_taken_name_is_refused(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
-    a_scenario("taken", {})
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
+    create_scenario("taken", {})
     save_draft(editor, draft, name="taken")
     response = publish(editor, draft)
     assert "has errors" in message_text(response)
@@ -102,7 +102,7 @@ def test_publishing_under_a_taken_name_is_refused(editor: Client) -> None:
 
 
 def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}, {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}, {}))
     # A fixture can contain such a row.
     draft.steps.filter(order=2).update(answer_text="")
     response = publish(editor, draft)
@@ -116,7 +116,7 @@ def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> No
 def test_concurrent_change_of_the_published_scenario_stops_publishing(
     editor: Client, root: Client
 ) -> None:
-    scenario = a_scenario("weather", {}, {})
+    scenario = create_scenario("weather", {}, {})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-0-answer_text": "mine"})
     save(root, scenario, **{"steps-1-answer_text": "theirs"})
@@ -130,16 +130,16 @@ def test_concurrent_change_of_the_published_scenario_stops_publishing(
 
 
 def test_draft_changed_after_the_preview_is_not_published(editor: Client, root: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     url = f"{DRAFTS}{draft.pk}/publish/"
-    seen = fields_at(editor, url, "publish_form")
+    preview_fields = fields_at(editor, url, "publish_form")
     save_draft(root, draft, **{"steps-0-answer_text": "theirs"})
-    assert "changed since you looked" in message_text(editor.post(url, seen, follow=True))
+    assert "changed since you looked" in message_text(editor.post(url, preview_fields, follow=True))
     assert texts(Scenario.objects.get()) == ["answer 1"]
 
 
 def test_deleted_draft_is_not_published(editor: Client, root: Client) -> None:
-    draft = edit_as_draft(editor, a_scenario("weather", {}))
+    draft = edit_as_draft(editor, create_scenario("weather", {}))
     publish(root, draft)
     assert editor.post(f"{DRAFTS}{draft.pk}/publish/").status_code == 404
 
@@ -147,7 +147,7 @@ def test_deleted_draft_is_not_published(editor: Client, root: Client) -> None:
 def test_draft_of_a_deleted_scenario_is_published_after_confirmation(
     editor: Client, root: Client
 ) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(editor, scenario)
     root.post(f"{LIST}{scenario.pk}/delete/", {"post": "yes"})
     response = publish(editor, draft)
@@ -162,7 +162,7 @@ def test_draft_of_a_deleted_scenario_is_published_after_confirmation(
 
 
 def test_steps_keep_their_keys_after_a_reload_of_the_same_document(editor: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
+    scenario = create_scenario("weather", {}, {})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-1-answer_text": "new"})
     Step.objects.filter(scenario=scenario).renew_keys()

@@ -1,4 +1,4 @@
-"""The *Record* button: who sees it, what it begins, and the draft that comes of it."""
+"""The *Record* button: permissions, the started recording, and the resulting draft."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.admin.pages import SESSION, SESSIONS
 
 pytestmark = pytest.mark.django_db
 RECORD = "/admin/scenarios_app/servedrequest/session/record/"
-RECORDED = Interaction(
+INTERACTION = Interaction(
     RecordedRequest("POST", "/v1/chat/completions", body=b'{"model":"m","messages":[]}'),
     RecordedResponse(200, (("content-type", "application/json"),), ((1.0, b'{"a": 1}'),)),
 )
@@ -30,14 +30,14 @@ RECORDED = Interaction(
 
 @pytest.fixture(autouse=True)
 def upstreams() -> Iterator[dict[str, str]]:
-    """What the operator names; nobody is asked here."""
+    """Configure an upstream; no test sends it a request."""
     pipeline = services().pipeline
-    named: dict[str, str] = pipeline.options.upstreams  # type: ignore[assignment]
-    before = dict(named)
-    named["openai"] = "https://upstream.example"
-    yield named
-    named.clear()
-    named.update(before)
+    upstream_urls: dict[str, str] = pipeline.options.upstreams  # type: ignore[assignment]
+    before = dict(upstream_urls)
+    upstream_urls["openai"] = "https://upstream.example"
+    yield upstream_urls
+    upstream_urls.clear()
+    upstream_urls.update(before)
     pipeline.recordings.clear()
 
 
@@ -51,14 +51,14 @@ def page(client: Client, url: str) -> str:
 def test_one_session_or_all_are_recorded_into_a_draft(
     root: Client, name: str | None, url: str
 ) -> None:
-    named = {} if name is None else {"name": name}
+    form_data = {} if name is None else {"name": name}
     assert "https://upstream.example" in page(root, url)
-    answer = root.post(RECORD, named)
+    answer = root.post(RECORD, form_data)
     assert answer.status_code == 302 and answer["location"] == url
     recording = services().pipeline.recordings[name]
-    recording.end(recording.begin(), RECORDED)
+    recording.end(recording.begin(), INTERACTION)
     assert "Recording: 1 answer so far." in page(root, url)
-    answer = root.post(RECORD, {**named, "end": "1"}, follow=True)
+    answer = root.post(RECORD, {**form_data, "end": "1"}, follow=True)
     draft = Draft.objects.get()
     assert draft.name == f"Recording of {name or 'all sessions'}"
     assert draft.steps.count() == 1 and draft.published is None
@@ -85,7 +85,7 @@ def test_recording_is_kept_when_its_draft_cannot_be_stored(
 
     root.post(RECORD, {"name": "kept"})
     recording = services().pipeline.recordings["kept"]
-    recording.end(recording.begin(), RECORDED)
+    recording.end(recording.begin(), INTERACTION)
     root.raise_request_exception = False
     with monkeypatch.context() as patch:
         patch.setattr(import_module("scenarios_app.admin.journal.record"), "create_draft", fail)
@@ -134,10 +134,10 @@ def test_reader_cannot_record(reader: Client) -> None:
 
 @pytest.fixture
 def chooser(editor: Client, settings: Any) -> Client:
-    """An editor with the permission to set up recording, in dev mode."""
+    """Return a client of an editor with the permission to set up recording, in dev mode."""
     settings.MOCKLLM_ENV = "dev"
-    right = Permission.objects.get(codename="set_up_recording")
-    User.objects.get(username=EDITOR).user_permissions.add(right)
+    permission = Permission.objects.get(codename="set_up_recording")
+    User.objects.get(username=EDITOR).user_permissions.add(permission)
     return editor
 
 
@@ -147,16 +147,16 @@ def recording() -> Recording | None:
 
 def choices(client: Client) -> dict[str, str]:
     panel = client.get(SESSION, {"name": "s"}).context["record"]
-    return {one.name: one.url for one in panel.choices}
+    return {choice.name: choice.url for choice in panel.choices}
 
 
 def test_dev_mode_offers_every_official_provider(
     chooser: Client, upstreams: dict[str, str]
 ) -> None:
-    offered = choices(chooser)
-    assert offered["openai"] == "https://upstream.example"
-    assert offered["anthropic"] == "https://api.anthropic.com"
-    assert all(url.startswith("https://") for url in offered.values())
+    offered_providers = choices(chooser)
+    assert offered_providers["openai"] == "https://upstream.example"
+    assert offered_providers["anthropic"] == "https://api.anthropic.com"
+    assert all(url.startswith("https://") for url in offered_providers.values())
 
 
 @pytest.mark.parametrize("mode", ["prod", "test"])
@@ -165,22 +165,22 @@ def test_other_modes_offer_only_configured_upstreams(
 ) -> None:
     settings.MOCKLLM_ENV = mode
     assert choices(chooser) == {"openai": "https://upstream.example"}
-    posted = {"name": "s", "choose": "1", "upstream": "anthropic"}
-    answer = chooser.post(RECORD, posted, follow=True)
+    form_data = {"name": "s", "choose": "1", "upstream": "anthropic"}
+    answer = chooser.post(RECORD, form_data, follow=True)
     assert "This server cannot record from “anthropic”" in text_of(answer)
     assert recording() is None
 
 
 def test_recording_forwards_only_to_chosen_providers(chooser: Client) -> None:
-    posted = {"name": "s", "choose": "1", "upstream": ["anthropic", "gemini"]}
-    answer = chooser.post(RECORD, posted, follow=True)
-    begun = recording()
-    assert begun is not None
-    assert begun.upstreams == {
+    form_data = {"name": "s", "choose": "1", "upstream": ["anthropic", "gemini"]}
+    answer = chooser.post(RECORD, form_data, follow=True)
+    active_recording = recording()
+    assert active_recording is not None
+    assert active_recording.upstreams == {
         "anthropic": "https://api.anthropic.com",
         "gemini": "https://generativelanguage.googleapis.com",
     }
-    assert begun.keys == {"anthropic": "", "gemini": ""}
+    assert active_recording.keys == {"anthropic": "", "gemini": ""}
     page = text_of(answer)
     assert "<b>anthropic</b> (https://api.anthropic.com) with the client’s key" in page
     assert "or when the server stops" in page and "upstream.example" not in page
@@ -188,10 +188,12 @@ def test_recording_forwards_only_to_chosen_providers(chooser: Client) -> None:
 
 @pytest.mark.parametrize("upstream", ["", "https://evil.example", "openai=https://evil.example"])
 def test_unknown_provider_is_refused(chooser: Client, upstream: str) -> None:
-    posted = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
-    answer = chooser.post(RECORD, posted, follow=True)
-    wanted = "This server cannot record from" if upstream else "Choose at least one provider"
-    assert wanted in text_of(answer) and recording() is None
+    form_data = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
+    answer = chooser.post(RECORD, form_data, follow=True)
+    expected_message = (
+        "This server cannot record from" if upstream else "Choose at least one provider"
+    )
+    assert expected_message in text_of(answer) and recording() is None
 
 
 def test_server_key_is_sent_to_its_provider_and_not_shown(
@@ -199,15 +201,17 @@ def test_server_key_is_sent_to_its_provider_and_not_shown(
 ) -> None:
     monkeypatch.setitem(env.variables(), "ANTHROPIC_API_KEY", "sk-ant-of-the-server")
     monkeypatch.setitem(env.variables(), "OPENAI_API_KEY", "sk-of-the-server")
-    posted = {"name": "s", "choose": "1", "upstream": "anthropic", "key-anthropic": "server"}
-    page = text_of(chooser.post(RECORD, posted, follow=True))
-    begun = recording()
-    assert begun is not None and begun.keys == {"anthropic": "sk-ant-of-the-server"}
+    form_data = {"name": "s", "choose": "1", "upstream": "anthropic", "key-anthropic": "server"}
+    page = text_of(chooser.post(RECORD, form_data, follow=True))
+    active_recording = recording()
+    assert active_recording is not None and active_recording.keys == {
+        "anthropic": "sk-ant-of-the-server"
+    }
     assert "with this server’s key" in page and "sk-ant-of-the-server" not in page
     # The operator has set another upstream for openai.
     services().pipeline.recordings.clear()
-    posted = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
-    answer = chooser.post(RECORD, posted, follow=True)
+    form_data = {"name": "s", "choose": "1", "upstream": "openai", "key-openai": "server"}
+    answer = chooser.post(RECORD, form_data, follow=True)
     assert "This server has no key for openai" in text_of(answer)
     assert recording() is None
 
@@ -219,26 +223,33 @@ def test_editor_without_the_permission_records_from_named_upstreams(editor: Clie
     )
     assert recording() is None
     editor.post(RECORD, {"name": "s"})
-    begun = recording()
-    assert begun is not None and not begun.upstreams and not begun.keys
+    active_recording = recording()
+    assert (
+        active_recording is not None
+        and not active_recording.upstreams
+        and not active_recording.keys
+    )
 
 
 def test_reader_with_the_permission_cannot_record(reader: Client) -> None:
-    right = Permission.objects.get(codename="set_up_recording")
-    User.objects.get(username=READER).user_permissions.add(right)
+    permission = Permission.objects.get(codename="set_up_recording")
+    User.objects.get(username=READER).user_permissions.add(permission)
     assert choices(reader) == {}
     assert reader.post(RECORD, {"name": "s", "choose": "1"}).status_code == 403
 
 
 def test_recording_stops_after_an_hour_and_keeps_its_answers(root: Client) -> None:
     root.post(RECORD, {"name": "s"})
-    begun = recording()
-    assert begun is not None and begun.ends_at is not None
-    begun.end(begun.begin(), RECORDED)
+    active_recording = recording()
+    assert active_recording is not None and active_recording.ends_at is not None
+    active_recording.end(active_recording.begin(), INTERACTION)
     recordings = services().pipeline.recordings
-    assert recording_of(recordings, "s", clock=lambda: begun.ends_at - 1) is begun
-    assert recording_of(recordings, "s", clock=lambda: begun.ends_at) is None
-    begun.ends_at = time.monotonic()
+    assert (
+        recording_of(recordings, "s", clock=lambda: active_recording.ends_at - 1)
+        is active_recording
+    )
+    assert recording_of(recordings, "s", clock=lambda: active_recording.ends_at) is None
+    active_recording.ends_at = time.monotonic()
     page = text_of(root.get(SESSION, {"name": "s"}))
     assert "Recording has stopped: 1 answer so far." in page
     assert "No more requests are sent to providers." in page

@@ -1,4 +1,4 @@
-"""What scenarios and requests hold is text on every page; nothing comes from another host."""
+"""Values of scenarios and requests are escaped on every page; no page loads from other hosts."""
 
 import json
 import re
@@ -20,11 +20,11 @@ from tests.admin.pages import (
     LIST,
     SESSION,
     SESSIONS,
-    a_scenario,
+    create_scenario,
     page_of,
     save,
 )
-from tests.admin.traffic import served, unmatched
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 
 pytestmark = pytest.mark.django_db
 
@@ -44,23 +44,23 @@ PAYLOADS = [
 
 
 class InjectedMarkup(HTMLParser):
-    """Elements and attributes that only a payload can have brought, and all addresses."""
+    """Collects elements and attributes injected by a payload, and all URLs of a page."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.strange: list[str] = []
+        self.injected: list[str] = []
         self.urls: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
         if tag == "script" and not attributes.get("src"):
-            self.strange.append(tag)
+            self.injected.append(tag)
         is_own_image = tag == "img" and attributes.get("src", "").startswith("/static/")
         if tag in ("iframe", "img", "object", "embed") and not is_own_image:
-            self.strange.append(tag)
+            self.injected.append(tag)
         for name, value in attributes.items():
             if name.startswith("on") or ("alert(1)" in value and name[:2] in ("x-", ":", "@")):
-                self.strange.append(f"{tag} {name}")
+                self.injected.append(f"{tag} {name}")
             if name in ("href", "src", "action", "formaction", "hx-get"):
                 self.urls.append(value)
 
@@ -72,11 +72,11 @@ def read(html: str) -> InjectedMarkup:
 
 
 @pytest.fixture(params=[" ".join(PAYLOADS), "javascript:alert(1)"], ids=["markup", "address"])
-def hostile(request: pytest.FixtureRequest, db: None) -> str:
-    """A scenario, a session and requests that hold nothing but the payload."""
+def stored_payload(request: pytest.FixtureRequest, db: None) -> str:
+    """Store a scenario, a session and requests whose values are the payload; return the payload."""
     text: str = request.param
     name = text[:200]
-    scenario = a_scenario(
+    scenario = create_scenario(
         name,
         {"name": name, "match_user": text, "answer_text": text, "match_model": text},
         {"answer_text": "{{ x }}" + text, "answer_tool_calls": [{"name": text, "arguments": text}]},
@@ -92,7 +92,7 @@ def hostile(request: pytest.FixtureRequest, db: None) -> str:
     async_to_sync(state.increment)(text, text)
     async_to_sync(state.add_violation)(text, text)
     async_to_sync(put_scenario)(state, text, text, {})
-    miss = {"field": text, "expected": text, "actual": text}
+    mismatch = {"field": text, "expected": text, "actual": text}
     columns = {
         "session": text,
         "provider": text[:32],
@@ -103,7 +103,7 @@ def hostile(request: pytest.FixtureRequest, db: None) -> str:
         "step": text,
         "fault": text[:32],
         "violations": [text],
-        "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+        "near_misses": [{"scenario": text, "step": text, "mismatches": [mismatch]}],
         "request_headers": {text: text},
         "query": {text: text},
         "request_body": text,
@@ -111,32 +111,35 @@ def hostile(request: pytest.FixtureRequest, db: None) -> str:
         "response_body": text,
         "timings": {text: 1.0},
     }
-    served(**columns)
-    unmatched(**columns)
+    create_journal_row(**columns)
+    create_unmatched_row(**columns)
     return text
 
 
 def addresses(text: str) -> Iterator[str]:
     scenario = Scenario.objects.get()
-    row = unmatched(session=text)
+    row = create_unmatched_row(session=text)
     yield from ("/admin/", LIST, f"{LIST}?tag=x&q=x", page_of(scenario), ADD, IMPORT, JOURNAL)
     yield from (SESSIONS, f"{JOURNAL}{row.pk - 1}/change/", f"{JOURNAL}{row.pk}/change/")
     yield from (f"{LIST}{scenario.pk}/{page}/" for page in ("history", "delete"))
 
 
-def test_hostile_values_are_escaped_on_every_page(root: Client, hostile: str) -> None:
-    pages = {url: root.get(url) for url in addresses(hostile)}
-    pages["session"] = root.get(SESSION, {"name": hostile})
-    pages["filtered"] = root.get(JOURNAL, {"session": hostile, "q": hostile})
-    pages["wrong"] = save(root, Scenario.objects.get(), **{"steps-0-match_user_mode": hostile})
-    pages["import"] = root.post(IMPORT, {"text": hostile, "existing": hostile})
-    document = f'{{"name": "a", {_json(hostile)}: 1}}'
+def test_hostile_values_are_escaped_on_every_page(root: Client, stored_payload: str) -> None:
+    pages = {url: root.get(url) for url in addresses(stored_payload)}
+    pages["session"] = root.get(SESSION, {"name": stored_payload})
+    pages["filtered"] = root.get(JOURNAL, {"session": stored_payload, "q": stored_payload})
+    pages["wrong"] = save(
+        root, Scenario.objects.get(), **{"steps-0-match_user_mode": stored_payload}
+    )
+    pages["import"] = root.post(IMPORT, {"text": stored_payload, "existing": stored_payload})
+    document = f'{{"name": "a", {_json(stored_payload)}: 1}}'
     pages["problems"] = root.post(IMPORT, {"text": document, "existing": "add"})
-    for where, response in pages.items():
-        assert response.status_code == 200, where
+    for url, response in pages.items():
+        assert response.status_code == 200, url
         markup = read(response.content.decode())
-        assert markup.strange == [], where
-        assert [url for url in markup.urls if url.startswith(("javascript:", "data:"))] == [], where
+        assert markup.injected == [], url
+        links = [link for link in markup.urls if link.startswith(("javascript:", "data:"))]
+        assert links == [], url
 
 
 def test_import_preview_escapes_hostile_values(root: Client) -> None:
@@ -146,11 +149,11 @@ def test_import_preview_escapes_hostile_values(root: Client) -> None:
         )
         response = root.post(IMPORT, {"text": document, "existing": "add"})
         assert response.context["changes"], payload
-        assert read(response.content.decode()).strange == []
+        assert read(response.content.decode()).injected == []
 
 
 def test_pages_request_no_other_host(root: Client) -> None:
-    scenario = a_scenario("one", {})
+    scenario = create_scenario("one", {})
     urls = [*("/admin/", LIST, page_of(scenario), ADD, IMPORT, JOURNAL, SESSIONS)]
     for client, url in [(Client(), "/admin/login/"), *((root, url) for url in urls)]:
         html = client.get(url).content.decode()
@@ -170,7 +173,7 @@ def test_every_admin_page_has_a_content_security_policy(root: Client) -> None:
 
 
 def test_no_page_needs_an_inline_script(root: Client) -> None:
-    scenario = a_scenario("one", {})
+    scenario = create_scenario("one", {})
     for url in ("/admin/", LIST, page_of(scenario), ADD, IMPORT, JOURNAL, SESSIONS):
         assert "<script>" not in root.get(url).content.decode()
 

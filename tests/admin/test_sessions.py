@@ -1,4 +1,4 @@
-"""The pages of sessions: what they have done, and the button that forgets it."""
+"""Session pages: their state, and the reset button."""
 
 from datetime import timedelta
 from html import unescape
@@ -12,39 +12,43 @@ from scenarios_app.admin.journal.sessions import reset_session
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, put_scenario
 from scenarios_app.models import Scenario, ServedRequest
 from scenarios_app.serving.services import services
-from tests.admin.pages import RESET, SESSION, SESSIONS, a_scenario, fields, save
-from tests.admin.traffic import NOON, served, unmatched
+from tests.admin.pages import RESET, SESSION, SESSIONS, create_scenario, fields, save
+from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
 
 pytestmark = pytest.mark.django_db
 
 BODY = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}'
-ODD = 'a/b?c&d=<é>"'
+ODD_SESSION = 'a/b?c&d=<é>"'
 
 
 @pytest.fixture
-def busy(db: None) -> str:
-    """A session that has done one of everything."""
-    scenario = a_scenario("weather", {}, {})
-    one, two = scenario.steps.all()
+def busy_session(db: None) -> str:
+    """Create a session with every kind of state, and return its name."""
+    scenario = create_scenario("weather", {}, {})
+    first_step, second_step = scenario.steps.all()
     state = services().state
-    async_to_sync(state.arrive)(ODD)
-    async_to_sync(state.consume)(ODD, StepRef("weather", one.key, "ask"))
-    attempt = AttemptRef(StepRef("weather", two.key, "busy one"), "openai")
-    async_to_sync(state.count_failure)(ODD, attempt, times=3)
-    async_to_sync(state.increment)(ODD, "weather_calls")
-    async_to_sync(state.add_violation)(ODD, "Tools not available: get_weather")
-    async_to_sync(put_scenario)(state, ODD, "my own", {"name": "my own", "steps": []})
-    served(session=ODD), unmatched(session=ODD, way="match"), served(session="quiet")
-    return ODD
+    async_to_sync(state.arrive)(ODD_SESSION)
+    async_to_sync(state.consume)(ODD_SESSION, StepRef("weather", first_step.key, "ask"))
+    attempt = AttemptRef(StepRef("weather", second_step.key, "busy one"), "openai")
+    async_to_sync(state.count_failure)(ODD_SESSION, attempt, times=3)
+    async_to_sync(state.increment)(ODD_SESSION, "weather_calls")
+    async_to_sync(state.add_violation)(ODD_SESSION, "Tools not available: get_weather")
+    async_to_sync(put_scenario)(state, ODD_SESSION, "my own", {"name": "my own", "steps": []})
+    (
+        create_journal_row(session=ODD_SESSION),
+        create_unmatched_row(session=ODD_SESSION, way="match"),
+        create_journal_row(session="quiet"),
+    )
+    return ODD_SESSION
 
 
 def state_of(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)
 
 
-def test_sessions_are_listed_by_last_use(root: Client, busy: str) -> None:
+def test_sessions_are_listed_by_last_use(root: Client, busy_session: str) -> None:
     lines = root.get(SESSIONS).context["lines"]
-    assert [line.name for line in lines] == ["quiet", busy]
+    assert [line.name for line in lines] == ["quiet", busy_session]
     assert (lines[1].seen.requests, lines[1].seen.unmatched) == (2, 1)
     assert len(lines[1].state.consumed) == 1
 
@@ -54,7 +58,9 @@ def test_session_without_requests_is_listed(root: Client) -> None:
     assert [line.name for line in root.get(SESSIONS).context["lines"]] == ["fresh"]
 
 
-def test_session_page_shows_used_steps_attempts_and_counters(root: Client, busy: str) -> None:
+def test_session_page_shows_used_steps_attempts_and_counters(
+    root: Client, busy_session: str
+) -> None:
     (_, line) = root.get(SESSIONS).context["lines"]
     html = unescape(root.get(line.url).content.decode())
     for text in ("step ask", "step busy one", "weather_calls", "1×", "my own", "openai"):
@@ -62,50 +68,50 @@ def test_session_page_shows_used_steps_attempts_and_counters(root: Client, busy:
     assert "Tools not available: get_weather" in html and "2 requests in the journal" in html
 
 
-def test_session_page_links_to_scenarios(root: Client, busy: str) -> None:
-    response = root.get(SESSION, {"name": busy})
+def test_session_page_links_to_scenarios(root: Client, busy_session: str) -> None:
+    response = root.get(SESSION, {"name": busy_session})
     (url,) = response.context["pages"].values()
     assert root.get(url).context["original"].name == "weather"
     assert url.startswith("/admin/") and f'href="{url}"' in response.content.decode()
 
 
-def test_reset_clears_session_and_journal(root: Client, busy: str) -> None:
-    page = root.get(SESSION, {"name": busy})
-    posted = fields(page.content.decode(), "reset_form")
-    assert posted["name"] == busy
-    response = root.post(RESET, posted, follow=True)
+def test_reset_clears_session_and_journal(root: Client, busy_session: str) -> None:
+    page = root.get(SESSION, {"name": busy_session})
+    form_data = fields(page.content.decode(), "reset_form")
+    assert form_data["name"] == busy_session
+    response = root.post(RESET, form_data, follow=True)
     assert "is reset" in response.content.decode()
-    assert state_of(busy) == SessionState(busy)
+    assert state_of(busy_session) == SessionState(busy_session)
     assert list(ServedRequest.objects.values_list("session", flat=True)) == ["quiet"]
-    assert async_to_sync(services().state.scenarios_of)(busy)[1] != {}
+    assert async_to_sync(services().state.scenarios_of)(busy_session)[1] != {}
 
 
-def test_reset_removes_private_scenarios_only_on_request(root: Client, busy: str) -> None:
-    root.post(RESET, {"name": busy, "scenarios": "on"})
-    assert async_to_sync(services().state.scenarios_of)(busy)[1] == {}
+def test_reset_removes_private_scenarios_only_on_request(root: Client, busy_session: str) -> None:
+    root.post(RESET, {"name": busy_session, "scenarios": "on"})
+    assert async_to_sync(services().state.scenarios_of)(busy_session)[1] == {}
 
 
-def test_reset_of_all_sessions_clears_every_session(root: Client, busy: str) -> None:
+def test_reset_of_all_sessions_clears_every_session(root: Client, busy_session: str) -> None:
     async_to_sync(services().state.arrive)("other")
     root.post(RESET, {})
-    assert state_of(busy).ordinal == state_of("other").ordinal == 0
+    assert state_of(busy_session).ordinal == state_of("other").ordinal == 0
     assert not ServedRequest.objects.exists()
 
 
-def test_reset_needs_a_csrf_token(root: Client, busy: str) -> None:
-    assert root.get(RESET, {"name": busy}).status_code == 405
+def test_reset_needs_a_csrf_token(root: Client, busy_session: str) -> None:
+    assert root.get(RESET, {"name": busy_session}).status_code == 405
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = root.cookies
-    assert strict.post(RESET, {"name": busy}).status_code == 403
-    assert state_of(busy).ordinal == 1
+    assert strict.post(RESET, {"name": busy_session}).status_code == 403
+    assert state_of(busy_session).ordinal == 1
 
 
-def test_edit_of_a_scenario_keeps_session_state(root: Client, busy: str) -> None:
+def test_edit_of_a_scenario_keeps_session_state(root: Client, busy_session: str) -> None:
     scenario = Scenario.objects.get()
-    before = state_of(busy)
+    before = state_of(busy_session)
     assert save(root, scenario, description="new").status_code == 302
     assert save(root, scenario, **{"steps-0-answer_text": "new"}).status_code == 302
-    assert state_of(busy) == before
+    assert state_of(busy_session) == before
 
 
 def test_reset_clears_the_steps_served_to_the_session() -> None:
@@ -116,12 +122,12 @@ def test_reset_clears_the_steps_served_to_the_session() -> None:
 
 
 def test_page_shows_the_findings_of_the_control_api_with_their_requests(
-    root: Client, busy: str
+    root: Client, busy_session: str
 ) -> None:
-    row = ServedRequest.objects.get(session=busy, matched=False)
-    html = unescape(root.get(SESSION, {"name": busy}).content.decode())
-    body = root.get("/control/verdict", {"session": busy}).json()
-    card = root.get(SESSION, {"name": busy}).context["verdict"]
+    row = ServedRequest.objects.get(session=busy_session, matched=False)
+    html = unescape(root.get(SESSION, {"name": busy_session}).content.decode())
+    body = root.get("/control/verdict", {"session": busy_session}).json()
+    card = root.get(SESSION, {"name": busy_session}).context["verdict"]
     assert (card.passed, card.requests) == (body["passed"], body["requests"]) == (False, 2)
     assert [(group.title, group.count) for group in card.groups] == [
         ("Unmatched requests", len(body["unmatched"])),
@@ -132,8 +138,8 @@ def test_page_shows_the_findings_of_the_control_api_with_their_requests(
 
 def test_page_shows_undecided_retries_as_notes(root: Client) -> None:
     sent = {"session": "s", "request_body": BODY, "request_headers": {"authorization": "Bearer k"}}
-    served(**sent, at=NOON, status=401)
-    served(**sent, at=NOON + timedelta(seconds=1), status=401)
+    create_journal_row(**sent, at=NOON, status=401)
+    create_journal_row(**sent, at=NOON + timedelta(seconds=1), status=401)
     page = root.get(SESSION, {"name": "s"})
     (notes,) = page.context["verdict"].groups
     assert (notes.title, notes.count, notes.fails) == ("Notes", 1, False)
@@ -143,11 +149,11 @@ def test_page_shows_undecided_retries_as_notes(root: Client) -> None:
 
 
 def test_page_names_unused_steps_and_client_findings(root: Client) -> None:
-    own = {"name": "mine", "steps": [{"name": "never", "produce": {"text": "x"}}]}
-    async_to_sync(put_scenario)(services().state, "s", "mine", own)
+    private_scenario = {"name": "mine", "steps": [{"name": "never", "produce": {"text": "x"}}]}
+    async_to_sync(put_scenario)(services().state, "s", "mine", private_scenario)
     sent = {"session": "s", "request_body": BODY, "request_headers": {"authorization": "Bearer k"}}
-    served(**sent, at=NOON, status=429, response_headers={"retry-after": "9"})
-    again = served(**sent, at=NOON + timedelta(seconds=1))
+    create_journal_row(**sent, at=NOON, status=429, response_headers={"retry-after": "9"})
+    repeated_request = create_journal_row(**sent, at=NOON + timedelta(seconds=1))
     card = root.get(SESSION, {"name": "s"}).context["verdict"]
     unused, findings = card.groups
     assert (unused.title, unused.lines[0].scenario, unused.lines[0].step) == (
@@ -157,13 +163,8 @@ def test_page_names_unused_steps_and_client_findings(root: Client) -> None:
     )
     assert findings.title == "Client findings"
     assert findings.lines[0].text.startswith("retry-after-ignored: ")
-    assert (
-        findings.lines[0]
-        .links[-1]
-        .startswith(
-            f'<a class="sc-link" href="/admin/scenarios_app/servedrequest/{again.pk}/change/"'
-        )
-    )
+    url = f"/admin/scenarios_app/servedrequest/{repeated_request.pk}/change/"
+    assert findings.lines[0].links[-1].startswith(f'<a class="sc-link" href="{url}"')
 
 
 def test_page_of_a_session_without_a_request_has_nothing_to_judge(root: Client) -> None:
@@ -171,16 +172,16 @@ def test_page_of_a_session_without_a_request_has_nothing_to_judge(root: Client) 
     assert "No request to judge." in html
 
 
-def test_list_says_passed_or_failed_and_judges_no_more_than_its_limits(
-    root: Client, busy: str, monkeypatch: pytest.MonkeyPatch
+def test_list_shows_verdicts_up_to_its_limits(
+    root: Client, busy_session: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def passed() -> dict[str, bool | None]:
+    def verdicts() -> dict[str, bool | None]:
         return {line.name: line.passed for line in root.get(SESSIONS).context["lines"]}
 
-    served(session="older", at=NOON - timedelta(days=1))
-    assert passed() == {"quiet": True, "older": True, busy: False}
+    create_journal_row(session="older", at=NOON - timedelta(days=1))
+    assert verdicts() == {"quiet": True, "older": True, busy_session: False}
     monkeypatch.setattr(verdict, "MAX_JUDGED_SESSIONS", 1)
-    assert passed() == {"quiet": True, "older": None, busy: False}
+    assert verdicts() == {"quiet": True, "older": None, busy_session: False}
     monkeypatch.setattr(verdict, "MAX_JUDGED_REQUESTS", 0)
-    assert passed() == {"quiet": None, "older": None, busy: False}
+    assert verdicts() == {"quiet": None, "older": None, busy_session: False}
     assert "Not judged here" in root.get(SESSIONS).content.decode()

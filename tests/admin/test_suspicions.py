@@ -5,13 +5,13 @@ from django.test import Client
 
 from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from tests.admin.drafting import edit_as_draft, save_draft
-from tests.admin.pages import a_scenario, error_lines, page_of, save
+from tests.admin.pages import create_scenario, error_lines, page_of, save
 
 pytestmark = pytest.mark.django_db
 
 
 def test_page_warns_of_a_step_that_never_answers(root: Client) -> None:
-    scenario = a_scenario(
+    scenario = create_scenario(
         "weather",
         {"match_user": "weather", "match_user_mode": "contains", "consume": False},
         {"match_user": "weather in Paris", "match_user_mode": "contains"},
@@ -24,24 +24,24 @@ def test_page_warns_of_a_step_that_never_answers(root: Client) -> None:
 
 
 def test_page_without_suspicions_shows_no_warning(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "weather", "match_user_mode": "contains"})
+    scenario = create_scenario("weather", {"match_user": "weather", "match_user_mode": "contains"})
     assert b'id="suspicions"' not in root.get(page_of(scenario)).content
 
 
 def test_suspicions_are_shown_escaped(root: Client) -> None:
-    a_scenario(
+    create_scenario(
         "<b>first</b>",
         {"match_user": "weather", "match_user_mode": "contains", "consume": False},
         priority=5,
     )
-    below = a_scenario("below", {"match_user": "weather", "match_user_mode": "equals"})
+    below = create_scenario("below", {"match_user": "weather", "match_user_mode": "equals"})
     page = root.get(page_of(below)).content
     assert b"step 1 of &lt;b&gt;first&lt;/b&gt; always answers first" in page
 
 
 def test_warning_of_a_broken_template_links_to_its_field(root: Client) -> None:
     step = {"match_user": "weather", "match_user_mode": "contains", "answer_text": "To {{ city"}
-    html = root.get(page_of(a_scenario("weather", step))).content.decode()
+    html = root.get(page_of(create_scenario("weather", step))).content.decode()
     assert "“{{ city” is not filled in: placeholders look like {{ name }}" in html
     assert 'data-target="steps-0-answer_text"' in html
 
@@ -50,8 +50,8 @@ def test_warning_of_a_broken_template_links_to_its_field(root: Client) -> None:
 def test_refused_deletion_of_a_step_with_a_warning_shows_the_error(
     root: Client, in_draft: bool
 ) -> None:
-    again = {"match_user": "weather", "consume": False}
-    scenario = a_scenario("weather", again, again)
+    step = {"match_user": "weather", "consume": False}
+    scenario = create_scenario("weather", step, step)
     deletion = {"name": "", "steps-0-DELETE": "on"}
     if in_draft:
         page = save_draft(root, edit_as_draft(root, scenario), **deletion)

@@ -1,11 +1,11 @@
-"""The sentence that stands for a step: what it says, and that nothing makes it fail."""
+"""The title of a step describes it, for any data."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios_app.admin.editor.sentence import title_of
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 
 def sentence(**step: object) -> str:
@@ -126,7 +126,7 @@ INNER += [
 ]
 
 
-@settings(max_examples=often(40), deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(KEYS),

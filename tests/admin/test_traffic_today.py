@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from scenarios_app.journal import today as chart
 from scenarios_app.journal.today import HEIGHT, Hour, traffic_of_today
 from scenarios_app.models import Outcome
-from tests.admin.traffic import NOON, served, unmatched
+from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
 
 pytestmark = pytest.mark.django_db
 
@@ -21,11 +21,11 @@ def at(hour: int, minute: int = 0) -> datetime:
 
 
 def test_requests_are_counted_by_hour_and_kind() -> None:
-    served(at=at(9, 59)), served(at=at(9)), served(at=at(10))
-    unmatched(at=at(9)), served(at=at(9), fallback=True)
-    served(at=at(10), fault="http", status=500)
-    served(at=at(23, 59), outcome=Outcome.FAULT, fault="disconnect")
-    unmatched(at=at(23), fault="http")
+    create_journal_row(at=at(9, 59)), create_journal_row(at=at(9)), create_journal_row(at=at(10))
+    create_unmatched_row(at=at(9)), create_journal_row(at=at(9), fallback=True)
+    create_journal_row(at=at(10), fault="http", status=500)
+    create_journal_row(at=at(23, 59), outcome=Outcome.FAULT, fault="disconnect")
+    create_unmatched_row(at=at(23), fault="http")
     assert traffic_of_today(NOON).busy == [
         Hour(9, matched=2, unmatched=2),
         Hour(10, matched=1, faults=1),
@@ -35,7 +35,7 @@ def test_requests_are_counted_by_hour_and_kind() -> None:
 
 
 def test_other_days_are_not_counted() -> None:
-    served(at=at(0) - timedelta(seconds=1)), served(at=at(0), fault="http")
+    create_journal_row(at=at(0) - timedelta(seconds=1)), create_journal_row(at=at(0), fault="http")
     today = traffic_of_today(NOON)
     assert today.busy == [Hour(0, faults=1)] and today.since == at(0)
 
@@ -43,13 +43,13 @@ def test_other_days_are_not_counted() -> None:
 def test_only_the_newest_requests_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chart, "MAX_REQUESTS", 2)
     for hour in (8, 9, 10):
-        served(at=at(hour))
+        create_journal_row(at=at(hour))
     today = traffic_of_today(NOON)
     assert [hour.number for hour in today.busy] == [9, 10] and today.since == at(9)
 
 
 def test_day_takes_two_queries(django_assert_num_queries: DjangoAssertNumQueries) -> None:
-    served(at=NOON)
+    create_journal_row(at=NOON)
     with django_assert_num_queries(2):
         assert traffic_of_today(NOON).most == 1
 
@@ -66,7 +66,7 @@ def test_bars_are_stacked_within_the_chart_and_a_single_request_is_seen() -> Non
 
 def test_overview_has_the_chart_and_its_table(root: Client) -> None:
     now = timezone.now()
-    served(at=now), unmatched(at=now)
+    create_journal_row(at=now), create_unmatched_row(at=now)
     html = root.get("/admin/").content.decode()
     assert "1 matched" in html and "1 unmatched" in html and "0 with a fault" in html
     assert html.count('<rect class="sc-is-') == 2
@@ -75,12 +75,12 @@ def test_overview_has_the_chart_and_its_table(root: Client) -> None:
 
 
 def test_day_without_requests_has_a_message(root: Client) -> None:
-    served(at=NOON)
+    create_journal_row(at=NOON)
     html = root.get("/admin/").content.decode()
     assert "No requests yet today." in html and "<svg viewBox" not in html
 
 
 def test_chart_is_hidden_without_the_right_to_see_the_journal() -> None:
-    bare = Client()
-    bare.force_login(User.objects.create_user("bare", is_staff=True))
-    assert "Requests today" not in bare.get("/admin/").content.decode()
+    client = Client()
+    client.force_login(User.objects.create_user("bare", is_staff=True))
+    assert "Requests today" not in client.get("/admin/").content.decode()

@@ -1,4 +1,4 @@
-"""Deleted scenarios: what is told before, what the trash keeps and how it gives that back."""
+"""Deleted scenarios: the confirmation page, the trash, and restoring."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,8 +12,8 @@ from scenarios_app.store import trash
 from scenarios_app.store.documents import conversation_for, save_conversation
 from scenarios_app.store.history import versions_of
 from tests.admin.drafting import message_text, served_step_keys
-from tests.admin.pages import LIST, a_scenario, fields_at, save, texts
-from tests.admin.traffic import served
+from tests.admin.pages import LIST, create_scenario, fields_at, save, texts
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
@@ -35,10 +35,10 @@ def age(pk: int, **old: int) -> None:
     Step.history.filter(scenario_id=pk, history_type="-").update(history_date=then)
 
 
-def test_deletion_names_answers_and_links_to_the_bin(editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+def test_deletion_names_answers_and_links_to_the_trash(editor: Client) -> None:
+    scenario = create_scenario("weather", {})
     for _ in range(3):
-        served(scenario="weather")
+        create_journal_row(scenario="weather")
     text = editor.get(f"{LIST}{scenario.pk}/delete/").content.decode()
     assert "answered 3 requests of the journal" in text
     page = delete(editor, scenario)
@@ -48,18 +48,20 @@ def test_deletion_names_answers_and_links_to_the_bin(editor: Client) -> None:
 
 
 def test_deletion_of_several_names_the_answers_of_each(editor: Client) -> None:
-    rows = [a_scenario(name, {}) for name in ("a", "b")]
-    served(scenario="b")
-    posted = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
-    text = editor.post(LIST, posted).content.decode()
+    rows = [create_scenario(name, {}) for name in ("a", "b")]
+    create_journal_row(scenario="b")
+    form_data = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
+    text = editor.post(LIST, form_data).content.decode()
     assert "answered no request" in text
     assert "answered 1 request of the journal" in text
-    editor.post(LIST, posted | {"post": "yes"})
-    assert {one.name for one in trash.trash_entries()} == {"a", "b"}
+    editor.post(LIST, form_data | {"post": "yes"})
+    assert {entry.name for entry in trash.trash_entries()} == {"a", "b"}
 
 
 def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "one"}, {"answer_text": "two"}, tags=["x"])
+    scenario = create_scenario(
+        "weather", {"answer_text": "one"}, {"answer_text": "two"}, tags=["x"]
+    )
     save(editor, scenario, description="better")
     save_conversation("weather", {"turns": [{"user": "sun?"}]})
     pk = scenario.pk
@@ -67,33 +69,37 @@ def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client
     (entry,) = trash.trash_entries()
     assert (entry.name, entry.steps, entry.deleted_by) == ("weather", 2, "QA editor")
     assert "“weather” is restored." in message_text(restore(editor, pk))
-    back = Scenario.objects.get(pk=pk)
-    assert (back.name, back.description, back.tags) == ("weather", "better", ["x"])
-    assert texts(back) == ["one", "two"]
+    restored_scenario = Scenario.objects.get(pk=pk)
+    assert (restored_scenario.name, restored_scenario.description, restored_scenario.tags) == (
+        "weather",
+        "better",
+        ["x"],
+    )
+    assert texts(restored_scenario) == ["one", "two"]
     assert list(served_step_keys()) == ["weather"]
-    latest, *_, first = versions_of(back)
+    latest, *_, first = versions_of(restored_scenario)
     assert (latest.reason, first.changes) == ("restored from the trash", ("created",))
     assert conversation_for("weather") == {"turns": [{"user": "sun?"}]}
     assert trash.trash_entries() == []
 
 
 def test_steps_deleted_earlier_are_not_restored(editor: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "old"}, {"answer_text": "new"})
-    gone = scenario.steps.first()
-    assert gone is not None
-    gone.delete()
-    then = timezone.now() - timedelta(minutes=1)
-    Step.history.filter(history_type="-").update(history_date=then)
+    scenario = create_scenario("weather", {"answer_text": "old"}, {"answer_text": "new"})
+    deleted_step = scenario.steps.first()
+    assert deleted_step is not None
+    deleted_step.delete()
+    deletion_time = timezone.now() - timedelta(minutes=1)
+    Step.history.filter(history_type="-").update(history_date=deletion_time)
     pk = scenario.pk
     delete(editor, scenario)
     restore(editor, pk)
     assert texts(Scenario.objects.get(pk=pk)) == ["new"]
 
 
-def test_second_of_two_restores_at_once_is_a_404(
+def test_second_of_two_concurrent_restores_is_404(
     editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
     restore_first = trash.restore
@@ -107,10 +113,10 @@ def test_second_of_two_restores_at_once_is_a_404(
 
 
 def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "old"})
+    scenario = create_scenario("weather", {"answer_text": "old"})
     pk = scenario.pk
     delete(editor, scenario)
-    a_scenario("weather", {"answer_text": "new"})
+    create_scenario("weather", {"answer_text": "new"})
     assert "is restored as “weather (2)”, because its name is taken" in message_text(
         restore(editor, pk)
     )
@@ -118,7 +124,7 @@ def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> No
 
 
 def test_history_of_a_deleted_scenario_is_shown(editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
     assert f'href="{TRASH}{pk}/"' in editor.get(TRASH).content.decode()
@@ -132,18 +138,18 @@ def test_deleted_scenarios_are_kept_for_the_retention(
     editor: Client, settings: Any, setting: int | None, days: int
 ) -> None:
     settings.RETENTION_DAYS = setting
-    old, young = a_scenario("old", {}), a_scenario("young", {})
-    keys = old.pk, young.pk
+    old_scenario, recent_scenario = create_scenario("old", {}), create_scenario("young", {})
+    keys = old_scenario.pk, recent_scenario.pk
     save_conversation("old", {})
-    delete(editor, old)
-    delete(editor, young)
+    delete(editor, old_scenario)
+    delete(editor, recent_scenario)
     age(keys[0], days=days, minutes=1)
     age(keys[1], days=days, minutes=-1)
-    assert [one.name for one in trash.trash_entries()] == ["young"]
+    assert [entry.name for entry in trash.trash_entries()] == ["young"]
     assert editor.get(f"{TRASH}{keys[0]}/").status_code == 404
     assert restore(editor, keys[0]).status_code == 404
     # The next deletion drops what is older.
-    delete(editor, a_scenario("other", {}))
+    delete(editor, create_scenario("other", {}))
     assert not Scenario.history.filter(id=keys[0]).exists()
     assert not Step.history.filter(scenario_id=keys[0]).exists()
     assert not TrialConversation.objects.exists()
@@ -153,21 +159,21 @@ def test_deleted_scenarios_are_kept_for_the_retention(
 def test_conversation_outlives_an_expired_scenario_whose_name_is_still_used(
     editor: Client,
 ) -> None:
-    expired = [a_scenario(name, {}) for name in ("drafted", "deleted again", "gone")]
+    expired = [create_scenario(name, {}) for name in ("drafted", "deleted again", "gone")]
     keys = [scenario.pk for scenario in expired]
     for scenario in expired:
         save_conversation(scenario.name, {})
         delete(editor, scenario)
     Draft.objects.create(name="drafted")
-    delete(editor, a_scenario("deleted again", {}))
+    delete(editor, create_scenario("deleted again", {}))
     for pk in keys:
         age(pk, days=31)
     assert trash.erase_expired() == 3
     assert {row.scenario for row in TrialConversation.objects.all()} == {"drafted", "deleted again"}
 
 
-def test_reader_sees_the_bin_and_restores_nothing(editor: Client, reader: Client) -> None:
-    scenario = a_scenario("weather", {})
+def test_reader_sees_the_trash_and_restores_nothing(editor: Client, reader: Client) -> None:
+    scenario = create_scenario("weather", {})
     pk = scenario.pk
     delete(editor, scenario)
     assert "Restore" not in reader.get(TRASH).content.decode()
@@ -175,8 +181,8 @@ def test_reader_sees_the_bin_and_restores_nothing(editor: Client, reader: Client
     assert not Scenario.objects.exists()
 
 
-def test_scenario_outside_the_bin_is_not_found(editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+def test_scenario_outside_the_trash_is_404(editor: Client) -> None:
+    scenario = create_scenario("weather", {})
     assert editor.get(f"{TRASH}{scenario.pk}/").status_code == 404
     assert restore(editor, scenario.pk).status_code == 404
     assert editor.get(f"{TRASH}{scenario.pk}/restore/").status_code == 405

@@ -1,17 +1,17 @@
-"""What is wrong with a scenario: told at its field and above the page, and nothing is saved."""
+"""Errors of a scenario are shown at their field and above the page; nothing is saved."""
 
 import pytest
 from django.test import Client
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import ADD, a_scenario, error_lines, fields_at, page_of, save, texts
+from tests.admin.pages import ADD, create_scenario, error_lines, fields_at, page_of, save, texts
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def pair(db: None) -> Scenario:
-    return a_scenario("pair", {"answer_text": "a"}, {"answer_text": "b"})
+    return create_scenario("pair", {"answer_text": "a"}, {"answer_text": "b"})
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def pair(db: None) -> Scenario:
 def test_error_names_step_and_field(
     root: Client, pair: Scenario, changes: dict[str, str], line: str
 ) -> None:
-    posted = {f"steps-1-{name}": value for name, value in changes.items()}
-    response = save(root, pair, name="renamed", **posted)
+    form_data = {f"steps-1-{name}": value for name, value in changes.items()}
+    response = save(root, pair, name="renamed", **form_data)
     assert response.status_code == 200
     assert line in error_lines(response)
-    assert [each for each in error_lines(response) if not each.startswith("Step 2, ")] == []
+    assert [line for line in error_lines(response) if not line.startswith("Step 2, ")] == []
     assert Scenario.objects.get().name == "pair" and texts(pair) == ["a", "b"]
 
 
 def test_all_errors_are_listed_together(root: Client, pair: Scenario) -> None:
     wrong = {"answer_tool_calls": "[", "match_user": "(?<=a)b", "match_user_mode": "regex"}
     wrong |= {"answer_text": "{{ city }}", "latency_ms": "700000", "jitter": "7"}
-    posted = {f"steps-1-{name}": value for name, value in wrong.items()}
-    response = save(root, pair, name="", **posted, **{"steps-0-match_model": "x" * 300})
+    form_data = {f"steps-1-{name}": value for name, value in wrong.items()}
+    response = save(root, pair, name="", **form_data, **{"steps-0-match_model": "x" * 300})
     lines = [line.split(":")[0] for line in error_lines(response)]
     fields = ("Last user message", "Answer text", "Tool calls", "Latency (ms)", "Jitter")
     assert lines == ["Name", "Step 1, Model", *(f"Step 2, {field}" for field in fields)]
@@ -110,7 +110,7 @@ def test_all_errors_are_listed_together(root: Client, pair: Scenario) -> None:
 
 
 def test_invalid_answer_is_not_also_reported_as_missing(root: Client) -> None:
-    scenario = a_scenario("one", {})
+    scenario = create_scenario("one", {})
     wrong = {"steps-0-answer_text": "", "steps-0-answer_tool_calls": "[{"}
     [line] = error_lines(save(root, scenario, **wrong))
     assert line.startswith("Step 1, Tool calls: line 1 column 3: not valid JSON")
@@ -155,8 +155,8 @@ def test_one_kind_of_error_hides_no_other(root: Client, pair: Scenario) -> None:
 
 
 def test_error_names_the_current_position_of_the_step(root: Client, pair: Scenario) -> None:
-    places = {"steps-0-order": "2", "steps-1-order": "1"}
-    response = save(root, pair, **places, **{"steps-1-answer_text": ""})
+    order_fields = {"steps-0-order": "2", "steps-1-order": "1"}
+    response = save(root, pair, **order_fields, **{"steps-1-answer_text": ""})
     assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert [row.step.pk for row in response.context["rows"]] == [
         pair.steps.get(answer_text="b").pk,
@@ -170,9 +170,9 @@ def test_step_numbers_skip_deleted_steps(root: Client, pair: Scenario) -> None:
 
 
 def test_refused_save_keeps_the_typed_values(root: Client, pair: Scenario) -> None:
-    typed = {"steps-1-answer_tool_calls": "[{", "steps-1-name": "mine", "description": "d"}
+    changes = {"steps-1-answer_tool_calls": "[{", "steps-1-name": "mine", "description": "d"}
     url = page_of(pair)
-    response = root.post(url, fields_at(root, url) | typed)
+    response = root.post(url, fields_at(root, url) | changes)
     html = response.content.decode()
     assert "[{</textarea>" in html and 'value="mine"' in html and ">\nd</textarea>" in html
 
@@ -196,7 +196,7 @@ def test_refused_save_keeps_the_typed_values(root: Client, pair: Scenario) -> No
 def test_error_of_the_scenario_names_its_field(
     root: Client, pair: Scenario, changes: dict[str, str], line: str
 ) -> None:
-    a_scenario("taken", {})
+    create_scenario("taken", {})
     response = save(root, pair, **changes)
     assert error_lines(response)[0].startswith(line)
     pair.refresh_from_db()
@@ -204,8 +204,8 @@ def test_error_of_the_scenario_names_its_field(
 
 
 def test_step_may_use_variables_of_the_same_post(root: Client, pair: Scenario) -> None:
-    typed = {"variables": '{"city": "Paris"}', "steps-0-answer_text": "{{ city }}"}
-    assert save(root, pair, **typed).status_code == 302
+    changes = {"variables": '{"city": "Paris"}', "steps-0-answer_text": "{{ city }}"}
+    assert save(root, pair, **changes).status_code == 302
     response = save(root, pair, variables="")
     assert error_lines(response) == ["Step 1, Answer text: unknown name in {{ city }}"]
 
@@ -222,16 +222,16 @@ def test_scenario_selected_by_name_needs_turns(root: Client, pair: Scenario) -> 
 
 
 def test_new_scenario_is_validated(root: Client) -> None:
-    posted = fields_at(root, ADD) | {"name": "new", "steps-TOTAL_FORMS": "1"}
+    form_data = fields_at(root, ADD) | {"name": "new", "steps-TOTAL_FORMS": "1"}
     modes = ("match_model_mode", "match_user_mode", "match_system_mode", "match_tool_result_mode")
-    posted |= {f"steps-0-{mode}": "contains" for mode in modes} | {"steps-0-order": "1"}
-    response = root.post(ADD, posted)
+    form_data |= {f"steps-0-{mode}": "contains" for mode in modes} | {"steps-0-order": "1"}
+    response = root.post(ADD, form_data)
     assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert not Scenario.objects.exists()
 
 
 def test_unreadable_column_is_an_error_at_its_field(root: Client, pair: Scenario) -> None:
-    """A fixture may put anything into a JSON column."""
+    # A fixture can load any value into a JSON column.
     step = pair.steps.get(order=2)
     step.match_extra = [1]
     step.save()

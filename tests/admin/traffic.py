@@ -1,4 +1,4 @@
-"""Requests as the journal has them."""
+"""Creates rows of the journal."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from scenarios_app.models import Outcome, ServedRequest
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
-def served(**columns: Any) -> ServedRequest:
-    """A row of the journal: an answered chat completion unless said otherwise. Bodies are stored as
-    text, however long."""
+def create_journal_row(**columns: Any) -> ServedRequest:
+    """Store a journal row; by default a matched chat completion. Bodies of any length are stored as
+    text."""
     for body in {"request_body", "response_body"} & columns.keys():
         columns[body.replace("_body", "_text")] = columns.pop(body)
     fields: dict[str, Any] = {
@@ -30,6 +30,6 @@ def served(**columns: Any) -> ServedRequest:
     return ServedRequest.objects.create(**fields | columns)
 
 
-def unmatched(**columns: Any) -> ServedRequest:
+def create_unmatched_row(**columns: Any) -> ServedRequest:
     fields = {"way": "match", "matched": False, "outcome": Outcome.UNMATCHED, "status": 404}
-    return served(**fields | columns)
+    return create_journal_row(**fields | columns)

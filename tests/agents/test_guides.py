@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.installed import FOLDER, GUIDES, ON_DEMAND, search_path
 from tests.docs.blocks import ROOT, blocks_of
-from tests.docs.newcomer import Newcomer
+from tests.docs.page_runner import PageRunner
 from tests.docs.places import INSTALLED
 
 MAX_LINES = 80
@@ -26,10 +26,10 @@ def test_every_block_of_a_guide_works(agent: str, tmp_path: Path) -> None:
     # The overview continues with the cassette of the first guide.
     pages = [GUIDES[agent], "index"] if agent == "claude" else [GUIDES[agent]]
     path, python = search_path(agent), str(INSTALLED / "python")
-    with Newcomer(tmp_path, path=path, python=python) as newcomer:
+    with PageRunner(tmp_path, path=path, python=python) as page_runner:
         for block in (block for name in pages for block in blocks_of(page(name))):
             try:
-                newcomer.follow(block)
+                page_runner.follow(block)
             except AssertionError as error:
                 pytest.fail(f"{block.place}: {error}", pytrace=False)
 

@@ -1,1 +1,1 @@
-"""A real browser."""
+"""Tests in Chromium."""

@@ -1,4 +1,4 @@
-"""axe-core, as npm has it: what of the rules of accessibility a page breaks."""
+"""Checks pages for accessibility with axe-core from npm."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ RUN = """() => axe.run(document, {resultTypes: ["violations"]}).then(({violation
 
 @cache
 def axe() -> str:
-    """Its source; the test that wants it is skipped where it cannot be had."""
+    """Return the source of axe-core; skip the test if it cannot be installed."""
     file = FOLDER / f"axe-{VERSION}.js"
     if not file.exists():
         try:
@@ -58,8 +58,10 @@ def _fetch(file: Path) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """Each rule that is broken, with where. The page's policy lets no other script run, so that it
-    comes by the browser's own protocol."""
+    """Return each violated rule with its elements.
+
+    The content security policy blocks other scripts, so axe runs over the DevTools protocol.
+    """
     session: Any = page.context.new_cdp_session(page)
     session.send("Runtime.evaluate", {"expression": axe()})
     broken_rules: list[str] = page.evaluate(RUN)

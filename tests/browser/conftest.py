@@ -1,4 +1,4 @@
-"""A real browser at a running server: it may ask no other host, and its console stays silent."""
+"""Chromium with a running server; requests to other hosts and console errors fail a test."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ OpenPage: TypeAlias = Callable[..., Page]
 
 @dataclass(frozen=True)
 class Admin:
-    """The admin as a logged-in editor sees it."""
+    """A page of the admin with a logged-in user."""
 
     page: Page
     live: Live
@@ -46,8 +46,10 @@ class Admin:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One for this folder: Playwright keeps an event loop in this thread for as long as it runs,
-    in which no other test could have its own. Each test has contexts of its own."""
+    """Start a browser for this package; each test has its own contexts.
+
+    Playwright runs an event loop in this thread, so tests outside the package need it stopped.
+    """
     path = chromium()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Playwright runs an event loop in this thread, where Django refuses queries.
@@ -59,14 +61,18 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
-    """Makes pages; whatever one of them asked or complained of is looked at in the end."""
+    """Return a function that opens pages; check their requests and console messages afterwards."""
     requested: list[str] = []
     console: list[str] = []
 
     def make(
-        *, width: int = 1280, height: int = 900, dark: bool = False, refused: bool = False
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        allow_failed_requests: bool = False,
     ) -> Page:
-        """`refused`: the page will ask for what it is refused, of which browsers complain."""
+        """Open a page; `allow_failed_requests` ignores console messages about failed requests."""
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
@@ -76,7 +82,7 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
 
         def record_console(message: ConsoleMessage) -> None:
             expected = message.text in ABORTED or (
-                refused and message.text.startswith("Failed to load resource")
+                allow_failed_requests and message.text.startswith("Failed to load resource")
             )
             if message.type in ("error", "warning") and not expected:
                 console.append(message.text)
@@ -88,23 +94,23 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
     yield make
     for context in browser.contexts:
         context.close()
-    outside = [
+    foreign_urls = [
         url for url in requested if not url.startswith((f"{live.base_url}/", "data:", "blob:"))
     ]
-    assert outside == []
+    assert foreign_urls == []
     assert console == []
 
 
 @pytest.fixture
 def log_in(open_page: OpenPage, live: Live) -> Callable[..., Admin]:
-    """Opens the admin with a session's cookie, an editor's unless another role is asked for."""
+    """Return a function that opens the admin as a user of a role, by default an editor."""
 
     def enter(role: str = EDITOR, **screen: int | bool) -> Admin:
-        operator = role == OPERATOR
+        is_operator = role == OPERATOR
         user, created = User.objects.get_or_create(
-            username=role, is_staff=True, is_superuser=operator
+            username=role, is_staff=True, is_superuser=is_operator
         )
-        if created and not operator:
+        if created and not is_operator:
             user.groups.add(Group.objects.get(name=role))
         client = Client()
         client.force_login(user)

@@ -1,4 +1,4 @@
-"""What one does on a scenario's page: opens its rows, adds some, waits for what it says of them."""
+"""Opens and adds step rows on a scenario's page, and requests answers."""
 
 import httpx2
 from playwright.sync_api import Locator, Page, expect
@@ -18,10 +18,10 @@ def row(page: Page, index: int) -> Locator:
 
 
 def open_row(page: Page, index: int) -> Locator:
-    opened = row(page, index)
-    opened.locator("summary").first.click()
-    expect(opened.get_by_label("Answer text")).to_be_visible()
-    return opened
+    step_row = row(page, index)
+    step_row.locator("summary").first.click()
+    expect(step_row.get_by_label("Answer text")).to_be_visible()
+    return step_row
 
 
 def open_fold(step: Locator, title: str) -> None:
@@ -30,13 +30,13 @@ def open_fold(step: Locator, title: str) -> None:
 
 
 def add_step(page: Page) -> Locator:
-    there = page.locator(".sc-list > .sc-step").count()
+    step_count = page.locator(".sc-list > .sc-step").count()
     page.get_by_role("button", name="Add a step").click()
-    return row(page, there)
+    return row(page, step_count)
 
 
-def answer(admin: Admin, text: str) -> str:
-    """What an OpenAI client is told now."""
+def request_answer(admin: Admin, text: str) -> str:
+    """Send a chat request; return the answer text, or "none" after an error."""
     response = httpx2.post(
         f"{admin.live.openai_base_url}/chat/completions",
         json={"model": "gpt-4o", "messages": [{"role": "user", "content": text}]},

@@ -1,4 +1,4 @@
-"""Rows that hold hostile texts in every field that a page shows, and the pages that show them."""
+"""Stores rows with hostile texts in every displayed field, and lists their pages."""
 
 import json
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from scenarios_app.engine.state import AttemptRef, StepRef, put_scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import get_or_create_draft
-from tests.admin.chat.talks import LISTS, talk
-from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, a_scenario, page_of
-from tests.admin.traffic import served, unmatched
+from tests.admin.chat.talks import LISTS, create_conversation
+from tests.admin.pages import JOURNAL, LIST, SESSION, SESSIONS, create_scenario, page_of
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 from tests.browser.payloads import ALL, PAYLOADS
 from tests.support.live_server import run_apart
 from traces_app.models import ModelCall, Trace, TraceEvent
@@ -36,38 +36,42 @@ QUESTION = json.dumps({"model": ALL, "messages": [{"role": "user", "content": AL
 
 @dataclass(frozen=True)
 class HostilePage:
-    """A page, and the texts that are on it whole."""
+    """The path of a page, and the texts that it shows completely."""
 
     path: str
     texts: tuple[str, ...] = PAYLOADS
 
 
 def write_scenarios() -> list[HostilePage]:
-    """Most of them are wrong, which their pages tell. Those that are right are what Try it compares
-    and what the first page counts."""
+    """Store hostile scenarios; most are invalid, and the valid ones are used by *Try it*."""
     for text in PAYLOADS:
-        a_scenario(text[:255], description=text, tags=[text.replace(",", "")])
-    some = [PAYLOADS[start : start + STEPS] for start in range(0, len(PAYLOADS), STEPS)]
+        create_scenario(text[:255], description=text, tags=[text.replace(",", "")])
+    payload_groups = [PAYLOADS[start : start + STEPS] for start in range(0, len(PAYLOADS), STEPS)]
     rows = [
-        a_scenario(
+        create_scenario(
             f"{number}",
             *map(_step, texts),
             description=ALL,
             variables={ALL: ALL},
             system_prompt_must_include=[ALL],
         )
-        for number, texts in enumerate(some)
+        for number, texts in enumerate(payload_groups)
     ]
     load(load_documents({"scenarios": list(_playable())}))
-    pages = [HostilePage(page_of(row), texts) for row, texts in zip(rows, some, strict=True)]
+    pages = [
+        HostilePage(page_of(row), texts) for row, texts in zip(rows, payload_groups, strict=True)
+    ]
     draft, _ = get_or_create_draft(rows[0])
-    pages += [HostilePage(f"{DRAFT}{draft.pk}/{page}/", some[0]) for page in ("change", "publish")]
+    pages += [
+        HostilePage(f"{DRAFT}{draft.pk}/{page}/", payload_groups[0])
+        for page in ("change", "publish")
+    ]
     pages += [HostilePage(f"{LIST}{rows[0].pk}/history/", ()), HostilePage(DRAFT, ())]
     return [*pages, HostilePage(LIST), HostilePage("/", NAMES)]
 
 
 def _playable() -> Iterator[dict[str, Any]]:
-    """As many scenarios as the first page names, with as many steps."""
+    """Store as many valid scenarios and steps as the overview names."""
     size = ceil(len(NAMES) / MAX_UNUSED_SHOWN)
     for start in range(0, len(NAMES), size):
         steps = [
@@ -84,7 +88,7 @@ def _playable() -> Iterator[dict[str, Any]]:
 def write_journal() -> list[HostilePage]:
     rows = []
     for text in PAYLOADS:
-        miss = {"field": text, "expected": text, "actual": text}
+        mismatch = {"field": text, "expected": text, "actual": text}
         columns: dict[str, Any] = {
             "session": text[:255],
             "provider": text[:32],
@@ -95,7 +99,7 @@ def write_journal() -> list[HostilePage]:
             "step": text[:255],
             "fault": text[:32],
             "violations": [text],
-            "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+            "near_misses": [{"scenario": text, "step": text, "mismatches": [mismatch]}],
             "request_headers": {text: text},
             "query": {text: text},
             "request_body": text,
@@ -103,15 +107,15 @@ def write_journal() -> list[HostilePage]:
             "response_body": text,
             "timings": {text: 1.0},
         }
-        rows.append(unmatched(**columns))
+        rows.append(create_unmatched_row(**columns))
     columns |= dict.fromkeys(("path", "model", "request_body", "response_body"), ALL)
     columns |= {"violations": [ALL], "request_headers": {ALL: ALL}, "session": NAME}
-    one, question = served(**columns), served(request_body=QUESTION)
+    row, question = create_journal_row(**columns), create_journal_row(request_body=QUESTION)
     run_apart(_write_session(NAME))
     return [
         HostilePage("/admin/", ()),
         HostilePage(JOURNAL),
-        HostilePage(f"{JOURNAL}{one.pk}/change/"),
+        HostilePage(f"{JOURNAL}{row.pk}/change/"),
         HostilePage(f"{JOURNAL}{rows[0].pk}/change/", PAYLOADS[:1]),
         HostilePage(SESSIONS, SHORT),
         HostilePage(f"{SESSION}?name={quote(NAME)}"),
@@ -131,10 +135,10 @@ async def _write_session(session: str) -> None:
 
 def write_chat() -> list[HostilePage]:
     for text in PAYLOADS:
-        talked = create(CLIENT, text[:200])
-        question = append_message(talked, Sender.USER, content=text)
+        conversation = create(CLIENT, text[:200])
+        question = append_message(conversation, Sender.USER, content=text)
         ABComparison.objects.create(
-            conversation=talked,
+            conversation=conversation,
             user_message=question,
             seed=1,
             profile_a_name=text[:100],
@@ -149,7 +153,7 @@ def write_chat() -> list[HostilePage]:
             system_prompt=ALL,
             mcp_servers=[text],
         )
-    conversation = talk(ALL, preference="a")
+    conversation = create_conversation(ALL, preference="a")
     Conversation.objects.filter(pk=conversation.pk).update(client_id=CLIENT)
     Trace.objects.update(profile_name=ALL[:100], provider_id=ALL[:50], model_id=ALL[:200])
     Message.objects.update(model_id=ALL[:200])
@@ -166,9 +170,12 @@ def write_chat() -> list[HostilePage]:
         TraceEvent.objects.create(trace=trace, seq=seq, type=type, payload=payload)
     parts = [{"thinking": ALL}, {"tool_call": {"id": ALL, "name": ALL, "arguments": {ALL: ALL}}}]
     ModelCall.objects.create(trace=trace, number=2, purpose=ALL[:16], parts=parts, code=ALL[:32])
-    listed = dict.fromkeys(LISTS, SHORT) | {"chat_app.contextstate": (), "traces_app.trace": ()}
+    texts_by_model = dict.fromkeys(LISTS, SHORT) | {
+        "chat_app.contextstate": (),
+        "traces_app.trace": (),
+    }
     return [
-        *(HostilePage(LISTS[name], texts) for name, texts in listed.items()),
+        *(HostilePage(LISTS[name], texts) for name, texts in texts_by_model.items()),
         *(HostilePage(path, texts) for path, texts in _chat_rows(conversation, trace)),
         HostilePage(f"/traces/{trace.pk}/"),
         HostilePage(f"/chat/?c={conversation.pk}"),
@@ -176,12 +183,12 @@ def write_chat() -> list[HostilePage]:
     ]
 
 
-def _chat_rows(talked: Conversation, trace: Trace) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _chat_rows(conversation: Conversation, trace: Trace) -> Iterator[tuple[str, tuple[str, ...]]]:
     rows: list[tuple[Any, tuple[str, ...]]] = [
-        (talked, ()),
-        (talked.messages.last(), PAYLOADS),
-        (talked.context_state, PAYLOADS),
-        (talked.comparisons.get(), ()),
+        (conversation, ()),
+        (conversation.messages.last(), PAYLOADS),
+        (conversation.context_state, PAYLOADS),
+        (conversation.comparisons.get(), ()),
         (trace, PAYLOADS),
         (ModelProfile.objects.get(name=PAYLOADS[0]), PAYLOADS),
     ]
@@ -202,6 +209,6 @@ def _step(text: str) -> dict[str, Any]:
     }
 
 
-def written() -> list[HostilePage]:
-    """Everything, and where it is shown."""
+def write_hostile_pages() -> list[HostilePage]:
+    """Store all hostile rows and return the pages that show them."""
     return [*write_scenarios(), *write_journal(), *write_chat()]

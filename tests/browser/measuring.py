@@ -1,11 +1,11 @@
-"""What a page looks like in figures: the contrast of its texts, and whether a focus can be seen."""
+"""Measures the contrast of a page's texts and the visibility of the focus."""
 
 from typing import Any
 
 from playwright.sync_api import Page
 
 # Contrast of a text and its background (WCAG 2.2, 1.4.3).
-LEAST_CONTRAST = 4.5
+MIN_CONTRAST = 4.5
 
 # A canvas converts colours of any notation to bytes. The background is what a text's ancestors
 # paint over each other. Icons and disabled elements need no contrast.
@@ -70,7 +70,7 @@ CONTRASTS = """() => {
   return found;
 }"""
 
-STILL = """() => {
+DISABLE_ANIMATIONS = """() => {
   const sheet = new CSSStyleSheet();
   const rule = "transition: none !important; animation: none !important";
   sheet.replaceSync(`*, ::before, ::after { ${rule} }`);
@@ -96,28 +96,28 @@ FOCUS = """() => {
 }"""
 
 
-def hold_still(page: Page) -> None:
-    """From now on what changes does so at once."""
-    page.evaluate(STILL)
+def disable_animations(page: Page) -> None:
+    """Turn off the transitions and animations of a page."""
+    page.evaluate(DISABLE_ANIMATIONS)
 
 
-def contrasts(page: Page) -> list[dict[str, Any]]:
-    """Every text that can be seen, with its place and the ratio."""
-    measured: list[dict[str, Any]] = page.evaluate(CONTRASTS)
-    return measured
+def measure_contrasts(page: Page) -> list[dict[str, Any]]:
+    """Return every visible text with its element and contrast ratio."""
+    measure_contrasts: list[dict[str, Any]] = page.evaluate(CONTRASTS)
+    return measure_contrasts
 
 
-def too_faint(page: Page) -> list[str]:
-    """Texts below the least contrast, with their ratios."""
+def find_low_contrast_texts(page: Page) -> list[str]:
+    """Return the texts below MIN_CONTRAST with their ratios."""
     return sorted(
         {
-            f"{one['ratio']:.2f} {one['where']} {one['text']!r}"
-            for one in contrasts(page)
-            if one["ratio"] < LEAST_CONTRAST
+            f"{text['ratio']:.2f} {text['where']} {text['text']!r}"
+            for text in measure_contrasts(page)
+            if text["ratio"] < MIN_CONTRAST
         }
     )
 
 
-def focus_is_seen(page: Page) -> bool:
-    seen: bool = page.evaluate(FOCUS)
-    return seen
+def is_focus_visible(page: Page) -> bool:
+    is_visible: bool = page.evaluate(FOCUS)
+    return is_visible

@@ -1,5 +1,8 @@
-"""Texts that would do harm wherever they are taken for more than texts. What runs calls `hit`, what
-becomes an element bears `data-hostile`, and what is fetched comes from a host that is not there."""
+"""Texts that do harm if they are not escaped.
+
+Scripts call `hit`, elements have the attribute `data-hostile`, and URLs name a host that does not
+exist.
+"""
 
 PAYLOADS = (
     # Elements, alone and after closing tags of what may surround them.

@@ -1,4 +1,4 @@
-"""`make screenshots`: takes the pictures in docs/screenshots, of a server of its own."""
+"""`make screenshots`: takes the pictures in docs/screenshots of a new server."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ SCENARIOS = "/admin/scenarios_app/scenario/"
 
 @contextmanager
 def serving(folder: str) -> Iterator[str]:
-    """The address of a server with the demo, in dev: its rows are its own."""
+    """Run a server with the demo scenarios in dev mode; yield its address."""
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": PASSWORD, "DATABASE_URL": ""}
     command = [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0"]
     with subprocess.Popen(
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _traffic(url: str, browser: Browser) -> tuple[str, str]:
-    """Something to be seen; gives a conversation and a trace."""
+    """Send requests, messages and votes; return the ids of a conversation and its trace."""
     headers = {"Authorization": "Bearer any"}
     for text in (QUESTION, "Is anybody there?", "hello"):
         body: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
@@ -79,9 +79,9 @@ def _traffic(url: str, browser: Browser) -> tuple[str, str]:
     sent = {"client_id": "screenshots", "message": QUESTION}
     answer = httpx2.post(f"{url}/api/get_chat_response_stream", json=sent, timeout=60)
     conversation, trace = answer.headers["x-conversation-id"], answer.headers["x-trace-id"]
-    for seed, (one, other, preference) in enumerate(VOTES):
+    for seed, (first_profile, second_profile, preference) in enumerate(VOTES):
         question = {"client_id": "votes", "message": "hello", "seed": seed}
-        question |= {"profile_a": one, "profile_b": other}
+        question |= {"profile_a": first_profile, "profile_b": second_profile}
         compared = httpx2.post(f"{url}/api/ab/stream", json=question, timeout=60).text
         comparison = compared.rsplit('"comparison_id":"', 1)[1].partition('"')[0]
         vote = {"client_id": "votes", "comparison_id": comparison, "preference": preference}
@@ -90,7 +90,7 @@ def _traffic(url: str, browser: Browser) -> tuple[str, str]:
 
 
 def _draft(page: Page, url: str) -> str:
-    """The path of a draft that changes something."""
+    """Create a draft with changes and return its path."""
     page.goto(f"{url}{SCENARIOS}?q=greeting")
     _open(page, "greeting")
     page.get_by_role("button", name="Edit as draft").click()

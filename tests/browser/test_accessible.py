@@ -1,5 +1,4 @@
-"""Nobody is kept out: axe finds nothing on any page, light or dark; keys lead to the first field
-and save; what goes wrong is a page with a way home; one theme for all."""
+"""Accessibility: axe violations, keyboard access, error pages and themes."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -12,12 +11,12 @@ from playwright.sync_api import Page, expect
 from mockllm_site.roles import EDITOR
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import get_or_create_draft
-from tests.admin.chat.talks import talk
-from tests.admin.pages import a_scenario
+from tests.admin.chat.talks import create_conversation
+from tests.admin.pages import create_scenario
 from tests.browser.axe import violations
 from tests.browser.conftest import OPERATOR, Admin, OpenPage
 from tests.browser.editing import page_of
-from tests.browser.measuring import hold_still
+from tests.browser.measuring import disable_animations
 from tests.chat.api_client import Api
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
@@ -29,7 +28,7 @@ STEPS = (
     {"name": "rain", "match_user": "rain", "consume": False, "answer_text": "TODO"},
     {"name": "sun", "match_user": "sun", "answer_tool_calls": [{"name": "f"}]},
 )
-MOST_TABS = 6
+MAX_TAB_PRESSES = 6
 # Divided into tests, so that none takes long.
 PARTS = 4
 # The suite checks the two that differ most; `make test-long` checks all.
@@ -47,16 +46,16 @@ THEMES_AND_WIDTHS = [
 
 @pytest.fixture
 def paths(live: Live) -> list[str]:
-    """Pages with something of each kind on them."""
+    """Store rows of each kind and return the paths of pages that show them."""
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is **3**."}))
-    row = a_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
+    row = create_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
     draft, _ = get_or_create_draft(row)
     first = quote(row.history.earliest().history_date.isoformat())
     row.description = "Rain, sun or snow."
     row.save()
     role = Group.objects.get(name=EDITOR).pk
-    gone = a_scenario("gone", {})
-    gone.delete()
+    deleted_scenario = create_scenario("gone", {})
+    deleted_scenario.delete()
     api = Api(live.base_url, "reader")
     trace = api.send("1 + 2?").trace_id
     for text in ("rain?", "nothing like it"):
@@ -83,7 +82,7 @@ def paths(live: Live) -> list[str]:
         *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
         *("admin/chat_app/message/?feedback=given", "admin/traces_app/trace/"),
         *("admin/auth/user/", "admin/auth/user/add/", f"admin/auth/group/{role}/change/"),
-        f"admin/chat_app/abcomparison/{talk().comparisons.get().pk}/change/",
+        f"admin/chat_app/abcomparison/{create_conversation().comparisons.get().pk}/change/",
     ]
 
 
@@ -92,33 +91,36 @@ def paths(live: Live) -> list[str]:
 def test_axe_finds_nothing_and_pages_fit(
     log_in: Callable[..., Admin], paths: list[str], live: Live, dark: bool, width: int, part: int
 ) -> None:
-    admin = log_in(OPERATOR, dark=dark, width=width, refused=True)
+    admin = log_in(OPERATOR, dark=dark, width=width, allow_failed_requests=True)
     page = admin.page
     failures = {}
     for path in paths[part::PARTS]:
         page.goto(f"{live.base_url}/{path}")
         page.wait_for_load_state("networkidle")
-        hold_still(page)
+        disable_animations(page)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
         button = page.locator(".sc-at-hand .sc-primary")
         if button.count():
             button.click()
             page.wait_for_load_state("networkidle")
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        if broken := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
-            failures[path] = broken
+        page_width = page.evaluate("document.documentElement.scrollWidth")
+        if page_failures := [
+            *violations(page),
+            *([f"{page_width} wide"] if page_width > width else []),
+        ]:
+            failures[path] = page_failures
     assert failures == {}
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing_before_a_login_and_on_a_refused_page(
+def test_axe_finds_nothing_on_login_and_permission_pages(
     open_page: OpenPage, log_in: Callable[..., Admin], live: Live, dark: bool
 ) -> None:
     page = open_page(dark=dark)
     page.goto(f"{live.base_url}/admin/login/")
-    hold_still(page)
+    disable_animations(page)
     assert violations(page) == []
-    page = log_in(dark=dark, refused=True).page
+    page = log_in(dark=dark, allow_failed_requests=True).page
     page.goto(f"{live.base_url}/admin/auth/user/")
     expect(page.get_by_text("You need the permission")).to_be_visible()
     assert violations(page) == []
@@ -128,17 +130,17 @@ def test_axe_finds_nothing_before_a_login_and_on_a_refused_page(
 def test_axe_finds_nothing_in_the_bar_for_selected_rows(
     log_in: Callable[..., Admin], dark: bool
 ) -> None:
-    a_scenario("weather", {}, description="Rain or sun.")
+    create_scenario("weather", {}, description="Rain or sun.")
     admin = log_in(dark=dark)
     admin.go("scenarios_app/scenario/")
     admin.page.get_by_label("Select record").check()
     expect(admin.page.get_by_label("Select action to run")).to_be_visible()
-    hold_still(admin.page)
+    disable_animations(admin.page)
     assert violations(admin.page) == []
 
 
-def tabs_to_a_field(page: Page) -> int:
-    """How many presses it takes, the way past the navigation among them."""
+def count_tabs_to_field(page: Page) -> int:
+    """Return the number of Tab presses to a field, including the link that skips the navigation."""
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -153,14 +155,14 @@ def tabs_to_a_field(page: Page) -> int:
 
 @pytest.mark.parametrize("path", ["add/", "try/", "play/", "import/", ""])
 def test_first_field_is_reached_with_few_tab_presses(admin: Admin, path: str) -> None:
-    a_scenario("weather", {})
+    create_scenario("weather", {})
     admin.go(f"scenarios_app/scenario/{path}")
     admin.page.wait_for_load_state("networkidle")
-    assert tabs_to_a_field(admin.page) <= MOST_TABS
+    assert count_tabs_to_field(admin.page) <= MAX_TAB_PRESSES
 
 
 def test_ctrl_s_saves_the_form(admin: Admin) -> None:
-    row = a_scenario("weather", {})
+    row = create_scenario("weather", {})
     admin.go(page_of(row))
     admin.page.get_by_label("Description").fill("Written by keys.")
     admin.page.keyboard.press("Control+s")
@@ -170,7 +172,7 @@ def test_ctrl_s_saves_the_form(admin: Admin) -> None:
 
 @pytest.mark.parametrize("path", ["nothing/", "admin/nothing/", "admin/auth/user/"])
 def test_error_pages_link_to_home(log_in: Callable[..., Admin], live: Live, path: str) -> None:
-    page = log_in(refused=True).page
+    page = log_in(allow_failed_requests=True).page
     page.goto(f"{live.base_url}/{path}")
     expect(page.get_by_role("link", name="Home", exact=True)).to_be_visible()
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()

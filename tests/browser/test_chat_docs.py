@@ -1,4 +1,4 @@
-"""The chat API's page: every operation is on it, and can be tried, with no other host."""
+"""The page of the chat API lists every operation and can send requests."""
 
 import pytest
 from playwright.sync_api import expect
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def test_api_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
     page = open_page()
     page.goto(f"{live.base_url}/api/docs/")
-    operations = [one for path in document()["paths"].values() for one in path.values()]
+    operations = [operation for path in document()["paths"].values() for operation in path.values()]
     expect(page.locator("form[data-path]")).to_have_count(len(operations))
     assert page.title() == "mockllm chat API"
     block = page.locator("#list_conversations")

@@ -1,4 +1,4 @@
-"""Writing scenarios by clicks: what a browser saves is what the next request gets."""
+"""The scenario editor in a browser: saved scenarios answer the next request."""
 
 import pytest
 from playwright.sync_api import ElementHandle, Locator, Page, Route, expect
@@ -6,9 +6,9 @@ from playwright.sync_api import ElementHandle, Locator, Page, Route, expect
 from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultKind
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
-from tests.admin.pages import a_scenario, texts
+from tests.admin.pages import create_scenario, texts
 from tests.browser.conftest import Admin
-from tests.browser.editing import ADD, add_step, answer, open_fold, open_row, page_of, row
+from tests.browser.editing import ADD, add_step, open_fold, open_row, page_of, request_answer, row
 
 pytestmark = pytest.mark.browser
 
@@ -26,12 +26,12 @@ def test_saved_scenario_answers_the_next_request(admin: Admin) -> None:
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert texts(Scenario.objects.get(name="weather")) == ["It rains.", "Hi!"]
-    assert answer(admin, "hello") == "Hi!"
+    assert request_answer(admin, "hello") == "Hi!"
     admin.go(page_of(Scenario.objects.get()))
     expect(row(page, 1).locator(".sc-title")).to_contain_text("user contains “hello” → text “Hi!”")
     open_row(page, 1).get_by_label("Answer text").fill("Hello again!")
     admin.save()
-    assert answer(admin, "hello") == "Hello again!"
+    assert request_answer(admin, "hello") == "Hello again!"
 
 
 def test_new_step_answers_every_time_and_fails_first_if_chosen(
@@ -52,7 +52,7 @@ def test_new_step_answers_every_time_and_fails_first_if_chosen(
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert Scenario.objects.get().steps.get().failures_kind == "rate_limit"
-    assert [answer(admin, "rain") for _ in range(3)] == ["none", "It rains.", "It rains."]
+    assert [request_answer(admin, "rain") for _ in range(3)] == ["none", "It rains.", "It rains."]
     admin.go(page_of(Scenario.objects.get()))
     step = open_row(page, 0)
     expect(step.locator(".sc-folds")).to_contain_text("first request: rate limit (429)")
@@ -61,16 +61,22 @@ def test_new_step_answers_every_time_and_fails_first_if_chosen(
     step.get_by_label("When it fails").select_option("never")
     step.get_by_label("Can answer").select_option("once per session")
     admin.save()
-    stored = Scenario.objects.get().steps.get()
-    assert (stored.failures_times, stored.failures_kind, stored.consume) == (None, "", True)
+    saved_step = Scenario.objects.get().steps.get()
+    assert (saved_step.failures_times, saved_step.failures_kind, saved_step.consume) == (
+        None,
+        "",
+        True,
+    )
 
 
 @pytest.mark.parametrize("section", ["failures", "fault", "both"])
 def test_save_keeps_every_stored_failure(admin: Admin, section: str) -> None:
-    """No more steps than are sent at once, so that the browser posts the fields of each."""
+    # Few enough steps that the browser loads and posts the fields of all rows.
     page, kinds = admin.page, list(FAULT_KINDS.values())
     for part in (kinds[:6], kinds[6:]):
-        scenario = a_scenario(f"faults {part[0].name}", *(failing(kind, section) for kind in part))
+        scenario = create_scenario(
+            f"faults {part[0].name}", *(failure_columns(kind, section) for kind in part)
+        )
         before = document_of(scenario).steps
         assert before
         admin.go(page_of(scenario))
@@ -83,8 +89,8 @@ def test_save_keeps_every_stored_failure(admin: Admin, section: str) -> None:
         assert document_of(scenario).steps == before
 
 
-def failing(kind: FaultKind, section: str) -> dict[str, object]:
-    """The columns of a step with every key of the kind that has a column."""
+def failure_columns(kind: FaultKind, section: str) -> dict[str, object]:
+    """Return a step's columns with every key of a fault kind that has a column."""
     keys = {"status": 503, "message": "No.", "retry_after_ms": 7, "after_chunks": 2, "hold_ms": 9}
     keys = {key: value for key, value in keys.items() if key in kind.keys}
     columns: dict[str, object] = {"match_user": kind.name, "consume": False}
@@ -101,7 +107,7 @@ def failing(kind: FaultKind, section: str) -> dict[str, object]:
 
 def test_failure_of_first_requests_becomes_a_permanent_one(admin: Admin) -> None:
     columns = {"failures_kind": "timeout", "failures_times": 2, "match_user": "hello"}
-    scenario = a_scenario("one", columns)
+    scenario = create_scenario("one", columns)
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 0)
@@ -141,7 +147,7 @@ def test_title_and_summaries_follow_typing(admin: Admin) -> None:
 
 
 def test_new_step_ignores_case_and_stored_step_stays_unchanged(admin: Admin) -> None:
-    scenario = a_scenario("one", {"match_user": "Refund"})
+    scenario = create_scenario("one", {"match_user": "Refund"})
     page = admin.page
     admin.go(page_of(scenario))
     expect(open_row(page, 0).get_by_label("Ignore case")).not_to_be_checked()
@@ -150,9 +156,11 @@ def test_new_step_ignores_case_and_stored_step_stays_unchanged(admin: Admin) -> 
     new.get_by_label("Last user message").last.fill("Return")
     new.get_by_label("Answer text").fill("Send it back.")
     admin.save()
-    stored = scenario.steps.order_by("order").values_list("match_user_ignore_case", flat=True)
-    assert list(stored) == [False, True]
-    assert answer(admin, "i want to RETURN it") == "Send it back."
+    ignore_case_flags = scenario.steps.order_by("order").values_list(
+        "match_user_ignore_case", flat=True
+    )
+    assert list(ignore_case_flags) == [False, True]
+    assert request_answer(admin, "i want to RETURN it") == "Send it back."
 
 
 def test_three_steps_with_message_and_reply_fit_on_two_screens(admin: Admin) -> None:
@@ -201,7 +209,9 @@ def test_incomplete_argument_shows_a_warning(admin: Admin) -> None:
 
 def test_call_of_a_custom_tool_is_entered_stored_and_shown_again(admin: Admin) -> None:
     page = admin.page
-    scenario = a_scenario("script", {"answer_tool_calls": [{"name": "f", "arguments": {"a": 1}}]})
+    scenario = create_scenario(
+        "script", {"answer_tool_calls": [{"name": "f", "arguments": {"a": 1}}]}
+    )
     admin.go(page_of(scenario))
     step = open_row(page, 0)
     step.get_by_role("button", name="Add a tool call").click()
@@ -222,7 +232,7 @@ def test_call_of_a_custom_tool_is_entered_stored_and_shown_again(admin: Admin) -
 
 
 def test_new_step_is_appended_and_opened(admin: Admin) -> None:
-    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     admin.go(page_of(scenario))
     new = add_step(admin.page)
     expect(new.locator(".sc-number").first).to_have_text("3")
@@ -233,7 +243,9 @@ def test_new_step_is_appended_and_opened(admin: Admin) -> None:
 
 
 def test_stored_and_new_steps_are_dragged(admin: Admin) -> None:
-    scenario = a_scenario("three", *({"match_user": word, "answer_text": word} for word in "abc"))
+    scenario = create_scenario(
+        "three", *({"match_user": word, "answer_text": word} for word in "abc")
+    )
     page = admin.page
     admin.go(page_of(scenario))
     new = add_step(page)
@@ -250,9 +262,9 @@ def test_stored_and_new_steps_are_dragged(admin: Admin) -> None:
 
 
 def test_notes_do_not_move_rows_during_a_drag(admin: Admin) -> None:
-    scenario = a_scenario("two", {"match_user": "a", "consume": False}, {"match_user": "b"})
+    scenario = create_scenario("two", {"match_user": "a", "consume": False}, {"match_user": "b"})
     page = admin.page
-    notes, doubt = page.locator("#notes"), "Step 2: step 1 always answers first"
+    notes, warning = page.locator("#notes"), "Step 2: step 1 always answers first"
     second = row(page, 1)
     checks: list[Route] = []
     page.route("**/check/", lambda route: checks.append(route))
@@ -265,43 +277,43 @@ def test_notes_do_not_move_rows_during_a_drag(admin: Admin) -> None:
     with page.expect_response("**/check/"):
         checks.pop().continue_()
     page.wait_for_function("!document.querySelector('.htmx-request')")
-    assert doubt not in notes.inner_text()
+    assert warning not in notes.inner_text()
     assert second.bounding_box() == before
     page.unroute("**/check/")
     page.mouse.up()
-    expect(notes).to_contain_text(doubt)
+    expect(notes).to_contain_text(warning)
 
 
-def drag(page: Page, what: Locator, to: int) -> None:
-    """By its handle to another place; a hand, too, lets go only when the row is there."""
-    moved = what.element_handle()
-    handle = what.locator(".sc-handle")
+def drag(page: Page, step_row: Locator, to: int) -> None:
+    """Drag a step by its handle to another position; release only when the row is there."""
+    row_element = step_row.element_handle()
+    handle = step_row.locator(".sc-handle")
     # Waits until the handle is visible, still and uncovered.
     handle.hover(position={"x": 5, "y": 5})
     start, end = handle.bounding_box(), row(page, to).locator("summary").first.bounding_box()
-    assert moved and start and end
-    x, up = start["x"] + 5, end["y"] < start["y"]
+    assert row_element and start and end
+    x, moves_up = start["x"] + 5, end["y"] < start["y"]
     page.mouse.down()
-    page.mouse.move(x, start["y"] + (-5 if up else 15), steps=5)
+    page.mouse.move(x, start["y"] + (-5 if moves_up else 15), steps=5)
     for nudge in range(100):
-        if place_of(moved) == to:
+        if position_of(row_element) == to:
             # A row that slides under the pointer is swapped again.
             page.wait_for_function("document.getAnimations().length === 0")
-            if place_of(moved) == to:
+            if position_of(row_element) == to:
                 break
-        y = end["y"] + (5 if up else end["height"] - 5) + nudge % 2
+        y = end["y"] + (5 if moves_up else end["height"] - 5) + nudge % 2
         page.mouse.move(x, y, steps=3)
     page.mouse.up()
     page.wait_for_function("!document.body.classList.contains('sorting')")
 
 
-def place_of(row: ElementHandle) -> int:
-    place: int = row.evaluate("row => [...row.parentElement.children].indexOf(row)")
-    return place
+def position_of(row: ElementHandle) -> int:
+    position: int = row.evaluate("row => [...row.parentElement.children].indexOf(row)")
+    return position
 
 
 def test_steps_are_moved_with_the_keyboard(admin: Admin) -> None:
-    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     admin.go(page_of(scenario))
     row(admin.page, 1).locator("summary").first.focus()
     admin.page.keyboard.press("Alt+ArrowUp")
@@ -311,7 +323,7 @@ def test_steps_are_moved_with_the_keyboard(admin: Admin) -> None:
 
 
 def test_error_links_to_its_field(admin: Admin) -> None:
-    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
     open_row(page, 1).get_by_label("Answer text").fill("{{ city }}")
@@ -336,7 +348,9 @@ def test_error_links_to_its_field(admin: Admin) -> None:
 
 
 def test_step_is_deleted_and_another_deletion_undone(admin: Admin) -> None:
-    scenario = a_scenario("three", {"answer_text": "a"}, {"answer_text": "b"}, {"answer_text": "c"})
+    scenario = create_scenario(
+        "three", {"answer_text": "a"}, {"answer_text": "b"}, {"answer_text": "c"}
+    )
     admin.go(page_of(scenario))
     row(admin.page, 0).locator(".sc-trash").click()
     row(admin.page, 1).locator(".sc-trash").click()
@@ -349,7 +363,7 @@ def test_step_is_deleted_and_another_deletion_undone(admin: Admin) -> None:
 
 def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
     calls = [{"id": "call_1", "name": "old", "arguments": {"b": 1, "a": [2]}}]
-    scenario = a_scenario("tools", {"answer_text": "", "answer_tool_calls": calls})
+    scenario = create_scenario("tools", {"answer_text": "", "answer_tool_calls": calls})
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 0)
@@ -359,9 +373,12 @@ def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
     step.get_by_role("button", name="Edit as JSON").last.click()
     step.get_by_label("Arguments (JSON)").fill('{"big": 12345678901234567890}')
     admin.save()
-    stored = scenario.steps.get().answer_tool_calls
-    assert stored == [*calls, {"name": "get_weather", "arguments": {"big": 12345678901234567890}}]
-    assert list(stored[0]["arguments"]) == ["b", "a"]
+    stored_calls = scenario.steps.get().answer_tool_calls
+    assert stored_calls == [
+        *calls,
+        {"name": "get_weather", "arguments": {"big": 12345678901234567890}},
+    ]
+    assert list(stored_calls[0]["arguments"]) == ["b", "a"]
     admin.go(page_of(scenario))
     step = open_row(page, 0)
     # JavaScript would round this number, so the stored value stays JSON.
@@ -386,7 +403,7 @@ def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
 
 
 def test_row_of_a_long_scenario_loads_its_fields_when_opened(admin: Admin) -> None:
-    scenario = a_scenario("long", *({"answer_text": f"a{n}"} for n in range(40)))
+    scenario = create_scenario("long", *({"answer_text": f"a{n}"} for n in range(40)))
     admin.go(page_of(scenario))
     expect(row(admin.page, 30).get_by_label("Answer text")).to_have_count(0)
     open_row(admin.page, 30).get_by_label("Answer text").fill("changed")
@@ -395,7 +412,7 @@ def test_row_of_a_long_scenario_loads_its_fields_when_opened(admin: Admin) -> No
 
 
 def test_leaving_with_unsaved_changes_asks(admin: Admin) -> None:
-    scenario = a_scenario("one", {"answer_text": "a"})
+    scenario = create_scenario("one", {"answer_text": "a"})
     admin.go(page_of(scenario))
     dialogs: list[str] = []
     admin.page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))

@@ -1,34 +1,34 @@
-"""The editor without a mouse: everything can be reached, and where one is can be seen."""
+"""The editor with the keyboard: all controls are reachable and the focus is visible."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.admin.pages import a_scenario, texts
+from tests.admin.pages import create_scenario, texts
 from tests.browser.conftest import Admin
 from tests.browser.editing import page_of, row
-from tests.browser.measuring import focus_is_seen, hold_still
+from tests.browser.measuring import disable_animations, is_focus_visible
 
 pytestmark = pytest.mark.browser
 
 # More than any page has focusable elements.
-STOPS = 150
+MAX_TAB_STOPS = 150
 
 
-def tab_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until it has the focus; at each stop on the way the focus can be seen."""
-    for _ in range(STOPS):
+def tab_to(page: Page, target: Locator) -> None:
+    """Press Tab until an element has the focus; fail if the focus is invisible on the way."""
+    for _ in range(MAX_TAB_STOPS):
         page.keyboard.press("Tab")
-        assert focus_is_seen(page), page.evaluate("document.activeElement.outerHTML")
-        if wanted.evaluate("one => one === document.activeElement"):
+        assert is_focus_visible(page), page.evaluate("document.activeElement.outerHTML")
+        if target.evaluate("one => one === document.activeElement"):
             return
-    raise AssertionError(f"Tab does not lead to {wanted}")
+    raise AssertionError(f"Tab does not lead to {target}")
 
 
 def test_step_is_edited_and_saved_with_the_keyboard(admin: Admin) -> None:
-    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
-    hold_still(page)
+    disable_animations(page)
     tab_to(page, row(page, 1).locator("summary").first)
     page.keyboard.press("Alt+ArrowUp")
     expect(row(page, 0).locator(".sc-title")).to_contain_text("text “b”")

@@ -1,4 +1,4 @@
-"""Lint while one writes: what is doubtful or wrong is told before anything is saved."""
+"""Lint in the editor shows warnings and errors while typing, before a save."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import a_scenario, texts
+from tests.admin.pages import create_scenario, texts
 from tests.browser.conftest import Admin
 from tests.browser.editing import ADD, add_step, open_row, page_of, row
 
@@ -39,7 +39,7 @@ def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
     reply = {"match_user": "rain", "match_tool_result": "sunny", "answer_text": "Yes."}
     steps = ({"consume": False, **call}, {"consume": False, **reply})
     # Enough steps that the rows are loaded without their fields.
-    scenario = a_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
+    scenario = create_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
     page = admin.page
     notes = page.locator("#notes")
     for name in ("Use this step for the first answer only", "Try step 2 before it"):
@@ -69,7 +69,7 @@ def test_untouched_page_shows_no_error(admin: Admin) -> None:
 
 
 def test_error_is_shown_at_its_field_before_a_save(admin: Admin) -> None:
-    scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 1)
@@ -103,7 +103,7 @@ def test_note_links_to_the_tool_call_lines(admin: Admin) -> None:
 
 def test_step_for_a_tool_result_is_added_by_a_click(admin: Admin) -> None:
     call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
-    scenario = a_scenario("loop", {"consume": False, **call})
+    scenario = create_scenario("loop", {"consume": False, **call})
     page = admin.page
     notes = page.locator("#notes")
     admin.go(page_of(scenario))
@@ -120,7 +120,7 @@ def test_step_for_a_tool_result_is_added_by_a_click(admin: Admin) -> None:
 
 
 def test_save_with_warnings_shows_them_on_the_next_page(admin: Admin) -> None:
-    scenario = a_scenario("all", {"match_user": "rain"})
+    scenario = create_scenario("all", {"match_user": "rain"})
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 0)
@@ -143,13 +143,16 @@ def test_long_warning_in_the_footer_is_fully_visible(
     tool = "look_up_everything_about_the_order_of_a_customer_in_the_archive_of_last_year"
     call = {"answer_text": "", "answer_tool_calls": [{"name": tool}], "consume": False}
     page = admin.page
-    admin.go(page_of(a_scenario("long", {"match_user": "rain", **call})))
+    admin.go(page_of(create_scenario("long", {"match_user": "rain", **call})))
     page.get_by_label("Description").fill("changed")
     line = page.locator("#checked")
     expect(line).to_contain_text("endless loop")
-    box, around = line.bounding_box(), page.locator("#submit-row").bounding_box()
-    assert box and around
-    assert around["x"] + 16 <= box["x"] and box["x"] + box["width"] <= around["x"] + around["width"]
+    box, footer_box = line.bounding_box(), page.locator("#submit-row").bounding_box()
+    assert box and footer_box
+    assert (
+        footer_box["x"] + 16 <= box["x"]
+        and box["x"] + box["width"] <= footer_box["x"] + footer_box["width"]
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     admin.save()
     expect(page.get_by_text("Saved, with 1 warning:")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The journal in a real browser: rows come as requests are answered, through the list's filters."""
+"""The live journal in a browser: new rows appear and respect the list's filters."""
 
 from collections.abc import Callable
 
@@ -56,7 +56,7 @@ def test_all_journal_columns_are_visible(admin: Admin) -> None:
         httpx2.post(url, headers=headers, json={"model": "claude-sonnet-5-5", "messages": messages})
     open_journal(admin)
     # Rows are replaced when the page has joined, so find the cell in one call.
-    place = admin.page.wait_for_function(
+    box_handle = admin.page.wait_for_function(
         """title => {
             const cell = document.querySelector(`#result_list tbody [title="${title}"]`);
             const { x, width, height } = cell?.getBoundingClientRect() ?? {};
@@ -64,12 +64,12 @@ def test_all_journal_columns_are_visible(admin: Admin) -> None:
         }""",
         arg=session,
     )
-    box = place.json_value()
+    box = box_handle.json_value()
     assert box["height"] < 30
-    right = admin.page.evaluate(
+    right_edge = admin.page.evaluate(
         "document.querySelector('#result_list').getBoundingClientRect().right"
     )
-    assert box["x"] + box["width"] < right <= 1280
+    assert box["x"] + box["width"] < right_edge <= 1280
 
 
 def test_unmatched_request_names_the_closest_step(admin: Admin) -> None:
@@ -92,11 +92,11 @@ def test_new_rows_respect_filters_and_can_be_paused(admin: Admin) -> None:
     ask(admin.live, model="second")
     expect(page.locator(ROWS)).to_have_count(1)
     expect(page.locator(ROWS)).to_contain_text("second")
-    with page.expect_websocket() as opened:
+    with page.expect_websocket() as socket_info:
         page.reload()
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#state")).to_have_text("paused")
-    with opened.value.expect_event("framereceived", lambda frame: "third" in str(frame)):
+    with socket_info.value.expect_event("framereceived", lambda frame: "third" in str(frame)):
         ask(admin.live, model="third")
     expect(page.locator(ROWS)).to_have_count(1)
     page.get_by_role("button", name="Pause").click()

@@ -1,4 +1,4 @@
-"""Every page of the admin in a real browser: it fits, it runs nothing it was given, it is quiet."""
+"""Every admin page in a browser fits the screen, runs no stored markup and logs no errors."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,8 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import expect
 
 from mockllm_site.roles import READER
-from tests.admin.pages import a_scenario
-from tests.admin.traffic import served, unmatched
+from tests.admin.pages import create_scenario
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 from tests.browser.conftest import Admin, OpenPage
 from tests.support.live_server import Live
 
@@ -27,16 +27,18 @@ HOSTILE = [
 
 
 def paths() -> list[str]:
-    """Pages that show a hostile scenario and a hostile request."""
+    """Store a hostile scenario and a hostile request; return the paths of pages that show them."""
     text = " ".join(HOSTILE)
-    scenario = a_scenario(
+    scenario = create_scenario(
         text[:150],
-        *({"name": each, "match_user": each, "description": ""} for each in ()),
-        *({"name": each[:200], "match_user": each, "match_model": each} for each in HOSTILE),
+        *(
+            {"name": payload[:200], "match_user": payload, "match_model": payload}
+            for payload in HOSTILE
+        ),
         description=text,
         tags=[HOSTILE[0]],
     )
-    miss = {"field": text, "expected": text, "actual": text}
+    mismatch = {"field": text, "expected": text, "actual": text}
     columns = {
         "session": text[:200],
         "path": text,
@@ -44,12 +46,12 @@ def paths() -> list[str]:
         "scenario": scenario.name,
         "step": text[:200],
         "violations": [text],
-        "near_misses": [{"scenario": text, "step": text, "mismatches": [miss]}],
+        "near_misses": [{"scenario": text, "step": text, "mismatches": [mismatch]}],
         "request_headers": {text: text},
         "request_body": text * 20,
         "response_body": text * 20,
     }
-    rows = [served(**columns), unmatched(**columns)]
+    rows = [create_journal_row(**columns), create_unmatched_row(**columns)]
     base = "scenarios_app"
     return [
         "",
@@ -72,8 +74,8 @@ def test_docs_pages_fit_the_screen(
     page = open_page(width=width, height=height)
     for path in ("", "admin/", "scenarios/", "benchmarks/", "overview/"):
         page.goto(f"{live.base_url}/docs/{path}")
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, path
+        page_width = page.evaluate("document.documentElement.scrollWidth")
+        assert page_width <= width, path
 
 
 def test_help_opens_the_section_about_the_page(admin: Admin) -> None:
@@ -93,8 +95,8 @@ def test_pages_fit_and_run_no_injected_script(
         page.wait_for_load_state("networkidle")
         for summary in page.locator(".sc-step > details > summary").all():
             summary.evaluate("element => element.parentElement.open = true")
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, f"{path} is {wide} wide"
+        page_width = page.evaluate("document.documentElement.scrollWidth")
+        assert page_width <= width, f"{path} is {page_width} wide"
         assert page.evaluate("window.hit") is None, path
 
 
@@ -110,7 +112,7 @@ def test_login_form_logs_in(open_page: OpenPage, live: Live) -> None:
 
 
 def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
-    scenario = a_scenario(
+    scenario = create_scenario(
         "three",
         {"name": "call the tool", "match_user": "weather " * 4, "match_tools": ["get_weather"]},
         {"match_tool_result": "sunny", "answer_text": "It is sunny. " * 20},
@@ -125,7 +127,7 @@ def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
 
 
 def test_reader_opens_rows_and_cannot_type(log_in: Callable[..., Admin]) -> None:
-    scenario = a_scenario("one", {"answer_text": "a"})
+    scenario = create_scenario("one", {"answer_text": "a"})
     admin = log_in(READER)
     admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
     admin.page.locator(".sc-step summary").first.click()
@@ -137,7 +139,7 @@ def test_reader_opens_rows_and_cannot_type(log_in: Callable[..., Admin]) -> None
 
 
 def test_session_is_reset_by_one_button(admin: Admin) -> None:
-    served(session="nightly")
+    create_journal_row(session="nightly")
     admin.go("scenarios_app/servedrequest/sessions/")
     admin.page.get_by_role("link", name="nightly").click()
     admin.page.get_by_role("button", name="Reset this session").click()

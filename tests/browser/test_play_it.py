@@ -1,4 +1,4 @@
-"""From an example to a conversation that is played, changed and kept, by clicks."""
+"""An example's conversation is played, changed and saved in the browser."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scenarios_app.models import Draft, Scenario, TrialConversation
-from tests.admin.pages import a_scenario
+from tests.admin.pages import create_scenario
 from tests.browser.conftest import Admin
 from tests.browser.editing import open_row, page_of
 
@@ -22,9 +22,9 @@ def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width
     page.get_by_role("link", name="New scenario").click()
     page.get_by_role("button", name="Tool loop").click()
     expect(page.get_by_label("Draft", exact=True)).to_be_visible()
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup_info:
         page.get_by_role("button", name="Play it").click()
-    tab = opened.value
+    tab = popup_info.value
     play = tab.get_by_role("button", name="Play", exact=True)
     expect(play).to_be_in_viewport(ratio=1)
     play.click()
@@ -50,12 +50,12 @@ def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width
 
 def test_unsaved_edits_are_played(admin: Admin) -> None:
     page = admin.page
-    scenario = a_scenario("weather", {"match_user": "sun", "consume": False})
+    scenario = create_scenario("weather", {"match_user": "sun", "consume": False})
     admin.go(page_of(scenario))
     open_row(page, 0).get_by_label("Answer text").fill("It burns.")
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup_info:
         page.get_by_role("button", name="Play it").click()
-    tab = opened.value
+    tab = popup_info.value
     tab.get_by_role("button", name="Play", exact=True).click()
     expect(tab.locator(".sc-tried-step")).to_contain_text("It burns.")
     assert Scenario.objects.get().steps.get().answer_text == "answer 1"

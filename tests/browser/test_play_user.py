@@ -1,4 +1,4 @@
-"""A scripted user that is written in the editor and played, by clicks."""
+"""A scripted user is written and played in the editor."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import a_scenario
+from tests.admin.pages import create_scenario
 from tests.browser.conftest import Admin
 from tests.browser.editing import page_of
 
@@ -37,12 +37,12 @@ def test_script_is_written_and_played(
 ) -> None:
     admin = log_in(width=width)
     page = admin.page
-    admin.go(page_of(a_scenario("refund", *STEPS)))
+    admin.go(page_of(create_scenario("refund", *STEPS)))
     page.get_by_text("Scripted user", exact=True).click()
     page.get_by_label("Scripted user (JSON)").fill(json.dumps(SCRIPT, indent=1))
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup_info:
         page.get_by_role("button", name="Play the user").click()
-    tab = opened.value
+    tab = popup_info.value
     expect(tab.locator("#told")).to_have_text("A checkpoint failed.")
     turns = tab.locator("[data-state]")
     expect(turns).to_have_count(2)
@@ -61,7 +61,7 @@ def test_script_is_written_and_played(
 
 def test_wrong_script_is_shown_at_its_field(admin: Admin) -> None:
     page = admin.page
-    admin.go(page_of(a_scenario("refund", *STEPS)))
+    admin.go(page_of(create_scenario("refund", *STEPS)))
     page.get_by_text("Scripted user", exact=True).click()
     page.get_by_label("Scripted user (JSON)").fill('{"turns": [{"sya": "x"}]}')
     expect(page.locator("#notes")).to_contain_text('turns[0].sya: unknown key, did you mean "say"?')

@@ -1,4 +1,4 @@
-"""Pages can be read: light and dark, wide and narrow."""
+"""Contrast and width of pages with both themes on wide and narrow screens."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 from chat_app.models import ABComparison, Conversation
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import get_or_create_draft
-from tests.admin.chat.talks import talk
+from tests.admin.chat.talks import create_conversation
 from tests.browser.conftest import Admin
-from tests.browser.measuring import contrasts, hold_still, too_faint
+from tests.browser.measuring import disable_animations, find_low_contrast_texts, measure_contrasts
 from tests.chat.api_client import Api
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 PHONE = 420
 CLIENT = "reader"
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
-DOUBTFUL = {
+SCENARIO_WITH_WARNINGS = {
     "name": "doubtful",
     "description": "Its second step never answers",
     "tags": ["demo"],
@@ -42,18 +42,18 @@ DOUBTFUL = {
 
 @pytest.fixture
 def paths(live: Live) -> list[str]:
-    """Pages with something of each kind on them."""
+    """Store rows of each kind and return the paths of pages that show them."""
     live.load(
-        DOUBTFUL,
+        SCENARIO_WITH_WARNINGS,
         scenario(
             {"text": "Let me add.", "reasoning": "I need a tool.", **TOOL_CALL}, {"text": "3"}
         ),
     )
     stream = Api(live.base_url, CLIENT).send("What is 1 + 2?")
-    talked = talk("words", preference="a")
-    comparison = talked.comparisons.get()
+    conversation = create_conversation("words", preference="a")
+    comparison = conversation.comparisons.get()
     ABComparison.objects.update(profile_a_name="one", profile_b_name="two", excluded=True)
-    Conversation.objects.filter(pk=talked.pk).update(tags=["smoke"], archived=True)
+    Conversation.objects.filter(pk=conversation.pk).update(tags=["smoke"], archived=True)
     for text in ("rain", "nothing of that"):
         body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
         httpx2.post(
@@ -84,14 +84,14 @@ def paths(live: Live) -> list[str]:
         f"{admin}/servedrequest/sessions/",
         f"{admin}/servedrequest/session/?name={live.session}",
         "/admin/chat_app/conversation/",
-        f"/admin/chat_app/conversation/{talked.pk}/change/",
+        f"/admin/chat_app/conversation/{conversation.pk}/change/",
         f"/admin/chat_app/abcomparison/{comparison.pk}/change/",
         f"/admin/traces_app/trace/{comparison.trace_a_id}/change/",
     ]
 
 
 def unfold(page: Page) -> None:
-    """Let everything be seen that the page holds."""
+    """Open all folded parts of a page."""
     if "/try/" in page.url:
         page.get_by_role("button", name="Try", exact=True).click()
         expect(page.locator(".sc-tried-step").first).to_be_visible()
@@ -99,7 +99,7 @@ def unfold(page: Page) -> None:
         expect(page.locator("article.assistant").first).to_be_visible()
     elif "/scenarios_app/" in page.url and page.url.endswith("/change/"):
         page.locator(".sc-page").wait_for()
-    hold_still(page)
+    disable_animations(page)
     page.evaluate(OPEN)
 
 
@@ -110,15 +110,15 @@ def test_texts_have_contrast_and_pages_fit_a_phone(
     admin = log_in(dark=dark)
     page = admin.page
     page.evaluate(f"localStorage.setItem('mockllm-client', '{CLIENT}')")
-    faint: dict[str, list[str]] = {}
-    wide: dict[str, int] = {}
+    low_contrast_texts: dict[str, list[str]] = {}
+    page_widths: dict[str, int] = {}
     for path in paths:
         page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(f"{admin.live.base_url}{path}")
         unfold(page)
-        assert contrasts(page), path
-        faint[path] = too_faint(page)
+        assert measure_contrasts(page), path
+        low_contrast_texts[path] = find_low_contrast_texts(page)
         page.set_viewport_size({"width": PHONE, "height": 900})
-        wide[path] = page.evaluate("document.documentElement.scrollWidth")
-    assert {path: texts for path, texts in faint.items() if texts} == {}
-    assert {path: width for path, width in wide.items() if width > PHONE} == {}
+        page_widths[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: texts for path, texts in low_contrast_texts.items() if texts} == {}
+    assert {path: width for path, width in page_widths.items() if width > PHONE} == {}

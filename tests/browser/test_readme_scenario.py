@@ -1,4 +1,4 @@
-"""The README's scenario, written by hand in the admin, as the official SDKs get it."""
+"""The README's scenario, created in the admin, answers the official SDKs."""
 
 import json
 from pathlib import Path
@@ -35,12 +35,12 @@ def test_readme_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin)
     write_the_call(add_step(page))
     admin.save()
     expect(page.get_by_text("was added successfully")).to_be_visible()
-    assert dump(document_of(Scenario.objects.get())) == dump(in_the_readme())
+    assert dump(document_of(Scenario.objects.get())) == dump(readme_scenario())
     for live, ask in ((admin.live, ask_openai), (Live(admin.live.server), ask_anthropic)):
         # Twice in one session: no step is consumed.
         ask(live)
         ask(live)
-        assert [one.step for one in live.requests()] == ["2", "1", "2", "1"]
+        assert [request.step for request in live.requests()] == ["2", "1", "2", "1"]
 
 
 def write_the_call(step: Locator) -> None:
@@ -61,15 +61,15 @@ def write_the_answer(step: Locator) -> None:
     step.get_by_label("Answer text").fill(ANSWER)
 
 
-def in_the_readme() -> ScenarioDocument:
-    """The first scenario document of the README."""
+def readme_scenario() -> ScenarioDocument:
+    """Return the first scenario document of the README."""
     blocks = README.read_text().split("```json\n")[1:]
     (document,) = load_documents(json.loads(blocks[0].partition("```")[0]))
     return document
 
 
 def ask_openai(live: Live) -> None:
-    """Whole, then streamed."""
+    """Request a complete answer, then a streamed one."""
     tools: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     with OpenAI(base_url=live.openai_base_url, api_key=live.key, max_retries=0) as client:
@@ -80,12 +80,12 @@ def ask_openai(live: Live) -> None:
         assert call.function.name == "get_weather"
         assert json.loads(call.function.arguments) == {"city": "Oslo"}
         messages += [choice.message, {"role": "tool", "tool_call_id": call.id, "content": RESULT}]
-        pieces = [
+        texts = [
             chunk.choices[0].delta.content or ""
             for chunk in client.chat.completions.create(**request, stream=True)
             if chunk.choices
         ]
-    assert len(pieces) > 1 and "".join(pieces) == ANSWER
+    assert len(texts) > 1 and "".join(texts) == ANSWER
 
 
 def ask_anthropic(live: Live) -> None:

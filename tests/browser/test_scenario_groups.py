@@ -1,5 +1,4 @@
-"""The list of scenarios by group, the import of a chosen file and the overview's chart, in a real
-browser."""
+"""Groups of the scenario list, the import of a file, and the overview's chart."""
 
 from collections.abc import Callable
 
@@ -8,11 +7,11 @@ from django.utils import timezone
 from playwright.sync_api import FilePayload, Page, expect
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import a_scenario
-from tests.admin.traffic import served, unmatched
+from tests.admin.pages import create_scenario
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 from tests.browser.axe import violations
 from tests.browser.conftest import Admin
-from tests.browser.measuring import hold_still
+from tests.browser.measuring import disable_animations
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +25,7 @@ def row_names(page: Page) -> list[str]:
 
 def test_five_scenarios_fit_on_a_phone(log_in: Callable[..., Admin]) -> None:
     for number in range(12):
-        a_scenario(
+        create_scenario(
             f"scenario {number}",
             {},
             tags=["checkout", "smoke", f"part {number}"],
@@ -43,8 +42,8 @@ def test_five_scenarios_fit_on_a_phone(log_in: Callable[..., Admin]) -> None:
 
 
 def test_scenarios_are_moved_to_a_group_with_the_keyboard(admin: Admin) -> None:
-    a_scenario("refund", {}, tags=["shop"]), a_scenario("return", {}, tags=["shop"])
-    a_scenario("search", {}, tags=["other"])
+    create_scenario("refund", {}, tags=["shop"]), create_scenario("return", {}, tags=["shop"])
+    create_scenario("search", {}, tags=["other"])
     page = admin.page
     admin.go("scenarios_app/scenario/")
     page.get_by_role("navigation", name="Groups").get_by_role("link", name="shop").focus()
@@ -87,35 +86,35 @@ def test_chosen_file_is_named_and_previewed(admin: Admin) -> None:
 def test_new_pages_are_accessible_and_fit(
     log_in: Callable[..., Admin], dark: bool, width: int
 ) -> None:
-    a_scenario("refund", {}, tags=["shop", "smoke"])
-    served(at=timezone.now()), unmatched(at=timezone.now())
+    create_scenario("refund", {}, tags=["shop", "smoke"])
+    create_journal_row(at=timezone.now()), create_unmatched_row(at=timezone.now())
     page = log_in(dark=dark, width=width).page
-    broken: dict[str, object] = {}
+    failures_by_page: dict[str, object] = {}
 
-    def look(name: str) -> None:
+    def check_page(name: str) -> None:
         page.wait_for_load_state("networkidle")
-        hold_still(page)
+        disable_animations(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         if failures := [*violations(page), *([f"{wide} wide"] if wide > width else [])]:
-            broken[name] = failures
+            failures_by_page[name] = failures
 
     page.get_by_text("As a table").click()
     expect(page.get_by_role("img", name="Requests by hour")).to_be_visible()
-    look("overview")
+    check_page("overview")
     page.goto(f"{page.url}scenarios_app/scenario/")
-    look("list")
+    check_page("list")
     for action in ("Move to a group", "Add or remove tags"):
         page.get_by_label("Select record").check()
         page.get_by_label("Select action to run").select_option(label=action)
         page.get_by_role("button", name="Run").click()
         expect(page.get_by_role("link", name="Cancel")).to_be_visible()
-        look(action)
+        check_page(action)
         page.get_by_role("link", name="Cancel").click()
     page.goto(f"{page.url}import/")
-    look("import")
+    check_page("import")
     page.get_by_label("or pasted").fill('{"name": "refund", "steps": []}')
     page.get_by_label("keep both").check()
     page.get_by_role("button", name="Show what would change").click()
     expect(page.get_by_text("refund (2)").first).to_be_visible()
-    look("preview")
-    assert broken == {}
+    check_page("preview")
+    assert failures_by_page == {}

@@ -1,4 +1,4 @@
-"""From a request that nothing answered to the step that answers it, by clicks."""
+"""A step is created from an unmatched request in the browser."""
 
 import httpx2
 import pytest
@@ -35,9 +35,9 @@ def test_unmatched_request_is_answered_after_three_clicks(admin: Admin) -> None:
     page.keyboard.type("Refunded.")
     page.get_by_role("button", name="Save and enable").click()
     expect(page.get_by_text("answers this request now")).to_be_visible()
-    served = ask(live, "REFUND MY ORDER 4712!")
-    assert served.json()["choices"][0]["message"]["content"] == "Refunded."
-    assert [one.matched for one in live.requests()] == [False, True]
+    response = ask(live, "REFUND MY ORDER 4712!")
+    assert response.json()["choices"][0]["message"]["content"] == "Refunded."
+    assert [request.matched for request in live.requests()] == [False, True]
 
 
 def test_preview_follows_typing(admin: Admin) -> None:
@@ -59,9 +59,9 @@ def test_middle_click_on_a_row_opens_its_request_in_a_new_tab(admin: Admin) -> N
     page, live = admin.page, admin.live
     ask(live)
     page.goto(f"{live.base_url}/journal/")
-    with page.context.expect_page() as opened:
+    with page.context.expect_page() as page_info:
         page.locator("#result_list tbody .field-answered_by").first.click(button="middle")
-    opened.value.wait_for_url("**/change/**")
+    page_info.value.wait_for_url("**/change/**")
 
 
 def test_selecting_text_in_a_row_does_not_open_its_request(admin: Admin) -> None:

@@ -1,4 +1,4 @@
-"""The page of a trace in a real browser."""
+"""The page of a trace in a browser."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.store.drafts import plan_publication, publish
-from tests.admin.chat.talks import talk
+from tests.admin.chat.talks import create_conversation
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.api_client import Api
 from tests.chat.chat_helpers import scenario
@@ -33,10 +33,10 @@ def test_waterfall_shows_model_calls_tools_and_first_token(
     stream = api.send("What is 1 + 2?")
     page = open_page()
     page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
-    kinds = page.locator(".waterfall tbody tr").evaluate_all(
+    row_kinds = page.locator(".waterfall tbody tr").evaluate_all(
         "rows => rows.map(r => r.dataset.kind)"
     )
-    assert kinds == ["run", "call", "tool", "call"]
+    assert row_kinds == ["run", "call", "tool", "call"]
     assert page.locator(".waterfall line.first").count() == 2
     expect(page.locator(".totals")).to_contain_text("completed")
     expect(page.locator(".totals")).to_contain_text("demo")
@@ -60,9 +60,12 @@ def test_scenario_made_from_a_trace_gives_the_same_answers(
     document = json.loads(text)
     Scenario.objects.all().delete()
     live.load(document)
-    again = api.send("What is 1 + 2?")
-    assert again.text == stream.text
-    assert again.of("tool_start")[0]["tool_call_id"] == stream.of("tool_start")[0]["tool_call_id"]
+    replayed_stream = api.send("What is 1 + 2?")
+    assert replayed_stream.text == stream.text
+    assert (
+        replayed_stream.of("tool_start")[0]["tool_call_id"]
+        == stream.of("tool_start")[0]["tool_call_id"]
+    )
 
 
 def test_draft_made_from_a_trace_gives_the_same_answers_once_published(
@@ -98,7 +101,7 @@ def test_trace_that_makes_no_draft_says_why(
     live.load(scenario({"text": "Hi."}))
     stream = api.send("Hello")
     Trace.objects.update(status=Status.CANCELLED)
-    page = log_in(refused=True).page
+    page = log_in(allow_failed_requests=True).page
     page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
     page.get_by_role("button", name="Make a scenario of it").click()
     expect(page.locator("#error-banner")).to_contain_text("The run was cancelled")
@@ -109,7 +112,7 @@ def test_trace_that_cannot_be_replayed_says_why(open_page: OpenPage, live: Live,
     live.load(scenario({"text": "Hi."}))
     stream = api.send("Hello")
     Trace.objects.update(status=Status.CANCELLED)
-    page = open_page(refused=True)
+    page = open_page(allow_failed_requests=True)
     page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
     page.click("#make")
     expect(page.locator("#error-banner")).to_contain_text("The run was cancelled")
@@ -140,7 +143,7 @@ def test_trace_values_are_text_and_the_page_fits(
 
 
 def test_list_of_traces_breaks_neither_times_nor_hidden_profiles(admin: Admin) -> None:
-    talk()
+    create_conversation()
     admin.go("traces_app/trace/")
     row = admin.page.locator("#result_list tbody tr").first
     expect(row).to_contain_text("hidden until the vote")
@@ -155,7 +158,7 @@ def test_list_of_traces_breaks_neither_times_nor_hidden_profiles(admin: Admin) -
 
 
 def test_question_of_a_trace_is_aligned_as_its_other_fields(log_in: Callable[..., Admin]) -> None:
-    talk()
+    create_conversation()
     admin = log_in(width=420)
     admin.go(f"traces_app/trace/{Trace.objects.all()[0].pk}/change/")
     question = admin.page.locator(".sc-question")
@@ -163,6 +166,6 @@ def test_question_of_a_trace_is_aligned_as_its_other_fields(log_in: Callable[...
 
 
 def test_unknown_trace_is_not_found(live: Live, open_page: OpenPage) -> None:
-    page = open_page(refused=True)
+    page = open_page(allow_failed_requests=True)
     answer = page.goto(f"{live.base_url}/traces/7/")
     assert answer is not None and answer.status == 404

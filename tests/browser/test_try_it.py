@@ -1,4 +1,4 @@
-"""Trying a request: each step with what it wants and what it got, and the bytes; nothing else."""
+"""*Try it* in a browser: expected and actual values of each step, and the response bytes."""
 
 import json
 from collections.abc import Callable
@@ -36,17 +36,17 @@ SCENARIO: dict[str, Any] = {
 
 
 def conditions(card: Locator) -> list[list[str]]:
-    """The lines of a card, cell by cell."""
+    """Return the cells of each line of a card."""
     return [line.locator("td").all_inner_texts() for line in card.locator("tr").all()]
 
 
 def state(live: Live) -> Any:
-    """What the session has consumed and counted."""
+    """Return the consumed steps and counters of the session."""
     return httpx2.get(f"{live.base_url}/control/state", params={"session": live.session}).json()
 
 
 def stream_events(live: Live) -> list[str]:
-    """The events that the request gets, in the words that the page uses for it."""
+    """Return the events of the response as the page labels them."""
     messages = [{"role": "user", "content": QUESTION}]
     body = {"model": "gpt-4o", "messages": messages, "stream": True}
     headers = {"Authorization": f"Bearer {live.key}"}
@@ -63,18 +63,20 @@ def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     page.get_by_label("User message").fill(QUESTION)
     page.get_by_label("Session").fill(live.session)
     page.get_by_role("button", name="Try", exact=True).click()
-    wins, misses = (page.locator(f".sc-tried-step[data-state={state}]") for state in CARDS)
-    expect(wins.locator("h3")).to_have_text("weather, step sun answers")
-    summary = misses.locator("summary")
+    winning_step, missed_steps = (
+        page.locator(f".sc-tried-step[data-state={state}]") for state in CARDS
+    )
+    expect(winning_step.locator("h3")).to_have_text("weather, step sun answers")
+    summary = missed_steps.locator("summary")
     expect(summary).to_have_text("weather, step rain 1 of 3 failed Message")
     # Folded at first.
     summary.click()
     expected = f'got "{QUESTION}"'
-    assert conditions(wins) == [
+    assert conditions(winning_step) == [
         ["✓", "Can answer", f"wants {UNUSED}", f"got {UNUSED}"],
         ["✓", "Message", 'wants last user message contains "sun"', expected],
     ]
-    assert conditions(misses) == [
+    assert conditions(missed_steps) == [
         ["✓", "Can answer", f"wants {UNUSED}", f"got {UNUSED}"],
         ["✓", "Model", 'wants equals "gpt-4o"', 'got "gpt-4o"'],
         ["✗", "Message", 'wants last user message contains "rain"', expected],
@@ -97,9 +99,9 @@ def test_unsaved_edits_are_tried_in_a_new_tab_and_stay(
     row = page.locator(".sc-list > .sc-step").nth(1)
     row.locator("summary").first.click()
     row.get_by_label("Answer text").fill("It burns.")
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup_info:
         page.get_by_role("button", name="Try it").click()
-    tab = opened.value
+    tab = popup_info.value
     tab.get_by_label("User message").fill(QUESTION)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_be_in_viewport(ratio=1)
     tab.keyboard.press("Control+Enter")

@@ -1,5 +1,7 @@
-"""The first hour of each role, click by click: QA, QA without a mouse, an author with a reviewer,
-an operator. Clicks are counted where their number is a promise."""
+"""The first hour of each role: QA, QA with the keyboard, author and reviewer, operator.
+
+Clicks are counted where the documentation promises their number.
+"""
 
 import re
 from collections.abc import Callable
@@ -12,8 +14,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from mockllm_site.roles import AUTHOR, EDITOR
 from scenarios_app.models import Scenario
-from tests.admin.chat.talks import talk
-from tests.admin.pages import a_scenario
+from tests.admin.chat.talks import create_conversation
+from tests.admin.pages import create_scenario
 from tests.browser.conftest import OPERATOR, Admin
 from tests.browser.editing import add_step, open_row
 from tests.browser.test_keyboard import tab_to
@@ -24,24 +26,24 @@ from tests.support.live_server import Live
 pytestmark = pytest.mark.browser
 
 QUESTION = "What is the weather in Paris?"
-MOST_CLICKS_TO_A_SCENARIO = 20
-MOST_CLICKS_TO_A_SERVED_STEP = 4
+MAX_CLICKS_TO_A_SCENARIO = 20
+MAX_CLICKS_TO_A_SERVED_STEP = 4
 
 
-class Counted:
-    """Clicks, choices among them; typing is not counted."""
+class ClickCounter:
+    """Counts clicks and selected options; typing is not counted."""
 
     def __init__(self) -> None:
         self.clicks = 0
 
-    def click(self, what: Locator) -> None:
+    def click(self, target: Locator) -> None:
         self.clicks += 1
-        what.click()
+        target.click()
 
-    def choose(self, what: Locator, label: str) -> None:
+    def choose(self, target: Locator, label: str) -> None:
         # One click opens the list, one chooses.
         self.clicks += 2
-        what.select_option(label=label)
+        target.select_option(label=label)
 
 
 def ask(live: Live, *messages: dict[str, Any], stream: bool = False) -> httpx2.Response:
@@ -71,72 +73,76 @@ def run_action_on_all(page: Page, name: str) -> None:
 
 
 def test_qa_completes_the_first_hour(admin: Admin) -> None:
-    page, live, walk = admin.page, admin.live, Counted()
+    page, live, counter = admin.page, admin.live, ClickCounter()
     first_steps = page.locator("#first-steps")
     expect(first_steps.get_by_role("listitem")).to_have_count(3)
-    walk.click(first_steps.get_by_role("link", name="Make a scenario"))
-    walk.click(page.get_by_role("link", name="Empty"))
+    counter.click(first_steps.get_by_role("link", name="Make a scenario"))
+    counter.click(page.get_by_role("link", name="Empty"))
     page.get_by_label("Name", exact=True).fill("paris")
-    walk.clicks += 1
+    counter.clicks += 1
     answer = add_step(page)
-    walk.click(answer.get_by_text("More conditions"))
+    counter.click(answer.get_by_text("More conditions"))
     answer.get_by_label("Last tool result").last.fill("sunny")
     answer.get_by_label("Answer text").fill("It is sunny in Paris.")
-    walk.clicks += 1
+    counter.clicks += 1
     call = add_step(page)
-    walk.click(call.locator("summary", has_text="Failures"))
-    walk.choose(call.get_by_label("When it fails"), "the first requests, then it answers")
+    counter.click(call.locator("summary", has_text="Failures"))
+    counter.choose(call.get_by_label("When it fails"), "the first requests, then it answers")
     expect(call.get_by_label("Failure type")).to_have_value("rate_limit")
     call.get_by_label("Last user message").last.fill("weather")
-    walk.click(call.get_by_role("button", name="Add a tool call"))
+    counter.click(call.get_by_role("button", name="Add a tool call"))
     call.get_by_label("Tool", exact=True).fill("get_weather")
-    walk.clicks += 1
+    counter.clicks += 1
     other = add_step(page)
     other.get_by_label("Last user message").last.fill("thanks")
     other.get_by_label("Answer text").fill("You are welcome.")
 
     # Tried and played before it is saved.
-    with page.expect_popup() as opened:
-        walk.click(page.get_by_role("button", name="Try it"))
-    tried = opened.value
-    tried.get_by_label("User message").fill("Thanks!")
-    walk.click(tried.get_by_role("button", name="Try", exact=True))
-    expect(tried.locator("#told")).to_contain_text("You are welcome.")
-    tried.close()
-    with page.expect_popup() as opened:
-        walk.click(page.get_by_role("button", name="Play it"))
-    played = opened.value
-    played.get_by_label("Turn 1 is").select_option("The user says")
-    played.get_by_label("Turn 1: what the user says").fill("Thanks!")
-    walk.click(played.get_by_role("button", name="Play", exact=True))
-    expect(played.locator("#told")).to_have_text("All turns passed.")
-    played.close()
-    walk.click(page.get_by_role("button", name="Save", exact=True))
+    with page.expect_popup() as popup_info:
+        counter.click(page.get_by_role("button", name="Try it"))
+    try_page = popup_info.value
+    try_page.get_by_label("User message").fill("Thanks!")
+    counter.click(try_page.get_by_role("button", name="Try", exact=True))
+    expect(try_page.locator("#told")).to_contain_text("You are welcome.")
+    try_page.close()
+    with page.expect_popup() as popup_info:
+        counter.click(page.get_by_role("button", name="Play it"))
+    play_page = popup_info.value
+    play_page.get_by_label("Turn 1 is").select_option("The user says")
+    play_page.get_by_label("Turn 1: what the user says").fill("Thanks!")
+    counter.click(play_page.get_by_role("button", name="Play", exact=True))
+    expect(play_page.locator("#told")).to_have_text("All turns passed.")
+    play_page.close()
+    counter.click(page.get_by_role("button", name="Save", exact=True))
     expect(page.get_by_text("was added successfully")).to_be_visible()
-    assert walk.clicks <= MOST_CLICKS_TO_A_SCENARIO
+    assert counter.clicks <= MAX_CLICKS_TO_A_SCENARIO
 
     # Like a client, which retries after the 429.
     user = {"role": "user", "content": QUESTION}
     assert ask(live, user).status_code == 429
     for stream in (False, True):
-        answered = ask(live, user, stream=stream)
-        assert answered.status_code == 200 and "get_weather" in answered.text
-    asked = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
-    reply = {"role": "assistant", "content": None, "tool_calls": [asked]}
+        response = ask(live, user, stream=stream)
+        assert response.status_code == 200 and "get_weather" in response.text
+    tool_call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": "{}"},
+    }
+    reply = {"role": "assistant", "content": None, "tool_calls": [tool_call]}
     result = {"role": "tool", "tool_call_id": "c", "content": "sunny"}
     assert "It is sunny in Paris." in ask(live, user, reply, result).text
 
     # From an unmatched request in the journal to a step that answers it.
     assert say(live, "Who are you?").status_code == 404
-    walk = Counted()
-    walk.click(menu(page, "Journal"))
-    walk.click(first_row(page).locator(".field-answered_by"))
-    walk.click(page.get_by_role("link", name="Make a step"))
+    counter = ClickCounter()
+    counter.click(menu(page, "Journal"))
+    counter.click(first_row(page).locator(".field-answered_by"))
+    counter.click(page.get_by_role("link", name="Make a step"))
     expect(page.get_by_label("Answer")).to_be_focused()
     page.keyboard.type("Nobody.")
-    walk.click(page.get_by_role("button", name="Save and enable"))
+    counter.click(page.get_by_role("button", name="Save and enable"))
     expect(page.get_by_text("answers this request now")).to_be_visible()
-    assert walk.clicks <= MOST_CLICKS_TO_A_SERVED_STEP
+    assert counter.clicks <= MAX_CLICKS_TO_A_SERVED_STEP
     assert "Nobody." in say(live, "Who are you?").text
     menu(page, "Journal").click()
     expect(first_row(page)).to_contain_text("200 complete")
@@ -162,23 +168,23 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     page.locator("#bulk_form input[type=text]").first.fill("smoke")
     page.locator("#bulk_form .sc-primary").click()
     expect(first_row(page)).to_contain_text("smoke")
-    assert [one.tags for one in Scenario.objects.all()] == [["forecast", "smoke"]] * 2
+    assert [scenario.tags for scenario in Scenario.objects.all()] == [["forecast", "smoke"]] * 2
 
 
 def test_qa_completes_the_first_hour_without_a_mouse(admin: Admin) -> None:
     page, live = admin.page, admin.live
 
-    def press(what: Locator) -> None:
-        tab_to(page, what)
+    def press(target: Locator) -> None:
+        tab_to(page, target)
         page.keyboard.press("Enter")
 
-    def follow(what: Locator) -> None:
-        tab_to(page, what)
+    def follow(target: Locator) -> None:
+        tab_to(page, target)
         with page.expect_navigation():
             page.keyboard.press("Enter")
 
-    def write(what: Locator, text: str) -> None:
-        tab_to(page, what)
+    def write(target: Locator, text: str) -> None:
+        tab_to(page, target)
         page.keyboard.type(text)
 
     follow(page.locator("#first-steps").get_by_role("link", name="Make a scenario"))
@@ -217,8 +223,8 @@ def test_qa_completes_the_first_hour_without_a_mouse(admin: Admin) -> None:
 def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     log_in: Callable[..., Admin], live: Live
 ) -> None:
-    a_scenario("weather", {"match_user": "weather", "answer_text": "old", "consume": False})
-    page = log_in(AUTHOR, refused=True).page
+    create_scenario("weather", {"match_user": "weather", "answer_text": "old", "consume": False})
+    page = log_in(AUTHOR, allow_failed_requests=True).page
     menu(page, "Scenarios").click()
     page.locator("#result_list").get_by_role("link", name="weather").first.click()
     page.get_by_role("button", name="Edit as draft").click()
@@ -247,19 +253,19 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     assert page.url == draft
     assert say(live, "Who are you?").status_code == 404
 
-    reviewer, walk = log_in(EDITOR).page, Counted()
-    walk.click(menu(reviewer, "Scenarios"))
-    walk.click(reviewer.get_by_role("link", name="Drafts"))
-    walk.click(reviewer.locator("#result_list").get_by_role("link", name="weather").first)
+    reviewer, counter = log_in(EDITOR).page, ClickCounter()
+    counter.click(menu(reviewer, "Scenarios"))
+    counter.click(reviewer.get_by_role("link", name="Drafts"))
+    counter.click(reviewer.locator("#result_list").get_by_role("link", name="weather").first)
     banner = reviewer.get_by_label("Draft", exact=True)
     expect(banner).to_contain_text(f"created by {AUTHOR}")
-    walk.click(banner.get_by_role("link", name="Publish…"))
+    counter.click(banner.get_by_role("link", name="Publish…"))
     form = reviewer.locator("#publish_form")
     expect(form).to_contain_text('Answer text from "old" to "new"')
     expect(form).to_contain_text("step 2")
-    walk.click(form.get_by_role("button", name="Publish"))
+    counter.click(form.get_by_role("button", name="Publish"))
     expect(reviewer.get_by_text("“weather” is published.")).to_be_visible()
-    assert walk.clicks == 5
+    assert counter.clicks == 5
     assert [say(live, text).text.count("new") for text in (QUESTION,)] == [1]
     assert "Nobody." in say(live, "Who are you?").text
 
@@ -275,9 +281,9 @@ def test_operator_completes_the_first_hour(
 ) -> None:
     # In dev the known providers can be chosen.
     settings.MOCKLLM_ENV = "dev"
-    a_scenario("rain", {"match_user": "Rain", "answer_text": "It rains."})
+    create_scenario("rain", {"match_user": "Rain", "answer_text": "It rains."})
     trace = Api(live.base_url, "walker").send("Rain?").trace_id
-    comparison = talk("Which of them?", preference="a").comparisons.get()
+    comparison = create_conversation("Which of them?", preference="a").comparisons.get()
     assert say(live, "Who are you?").status_code == 404
     page = log_in(OPERATOR).page
 
@@ -293,8 +299,8 @@ def test_operator_completes_the_first_hour(
     page.locator("#id_groups_add").click()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("was changed successfully")).to_be_visible()
-    newcomer = User.objects.get(username="newcomer")
-    assert newcomer.is_staff and [group.name for group in newcomer.groups.all()] == [EDITOR]
+    new_user = User.objects.get(username="newcomer")
+    assert new_user.is_staff and [group.name for group in new_user.groups.all()] == [EDITOR]
 
     # A session: why it failed, recording of real answers, and the reset.
     menu(page, "Sessions").click()
@@ -328,15 +334,15 @@ def test_operator_completes_the_first_hour(
 
 
 def test_trace_becomes_a_replayed_scenario_in_two_clicks(admin: Admin) -> None:
-    page, live, walk = admin.page, admin.live, Counted()
+    page, live, counter = admin.page, admin.live, ClickCounter()
     live.load(scenario({"text": "It rains."}))
     trace = Api(live.base_url, "walker").send("Rain?").trace_id
     page.goto(f"{live.base_url}/traces/{trace}/")
-    walk.click(page.get_by_role("button", name="Make a scenario of it"))
+    counter.click(page.get_by_role("button", name="Make a scenario of it"))
     expect(page.get_by_label("Draft", exact=True)).to_be_visible()
-    with page.expect_popup() as opened:
-        walk.click(page.get_by_role("button", name="Play it"))
-    tab = opened.value
+    with page.expect_popup() as popup_info:
+        counter.click(page.get_by_role("button", name="Play it"))
+    tab = popup_info.value
     expect(tab.locator(".sc-tried-step")).to_contain_text("It rains.")
     expect(tab.locator("#told")).to_have_text("All turns passed.")
-    assert walk.clicks <= 2
+    assert counter.clicks <= 2

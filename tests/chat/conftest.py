@@ -9,7 +9,7 @@ from chat_app.clients.transports import allowed_hosts
 from tests.chat.api_client import Api
 from tests.chat.chat_helpers import Chat
 from tests.chat.mock_provider import KEY_VARIABLE, mock_provider  # noqa: F401
-from tests.conftest import forget
+from tests.conftest import reset_server_state
 from tests.support.live_server import Live
 
 
@@ -17,7 +17,7 @@ from tests.support.live_server import Live
 def chat(transactional_db: None) -> Iterator[Chat]:
     """A chat whose rows are committed, as its runs write from another thread."""
     yield Chat()
-    forget()
+    reset_server_state()
 
 
 class _KeysForAllowedHosts:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat_app.ranking import MEAN_SCORE, ProfileRank, Vote, _rank_counts, rank_profiles
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 NAMES = st.sampled_from(["one", "two", "three", "four"])
 VOTES = st.lists(st.builds(Vote, NAMES, NAMES, tie=st.booleans()), max_size=40)
@@ -126,7 +126,7 @@ def test_a_profile_against_itself_counts_for_nothing() -> None:
     assert rank_profiles([Vote("one", "one"), Vote("one", "one", tie=True)]) == []
 
 
-@settings(max_examples=often(25))
+@settings(max_examples=example_count(25))
 @given(VOTES, st.randoms(use_true_random=False))
 def test_the_order_of_votes_does_not_matter(votes: list[Vote], chance: random.Random) -> None:
     shuffled = [Vote(v.loser, v.winner, tie=True) if v.tie else v for v in votes]
@@ -134,7 +134,7 @@ def test_the_order_of_votes_does_not_matter(votes: list[Vote], chance: random.Ra
     assert rank_uncached(votes) == rank_uncached(shuffled)
 
 
-@settings(max_examples=often(25))
+@settings(max_examples=example_count(25))
 @given(VOTES)
 def test_every_score_lies_in_its_interval_or_near_it(votes: list[Vote]) -> None:
     for rank in rank_profiles(votes):

@@ -14,7 +14,7 @@ from mockllm_site.kit.processes import machine_id, process_start_time
 from mockllm_site.serve import lease as leases
 from mockllm_site.serve.lease import DEAD_SECONDS, Lease, LeaseRefused
 from scenarios_app.models import Installation, ServerProcess
-from tests.admin.traffic import served
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
@@ -171,7 +171,7 @@ def test_renewal_deletes_rows_of_dead_processes() -> None:
 def test_unclean_end_covers_rows_of_a_clock_that_was_ahead() -> None:
     """The clock was set back between the last row and the look at the dead process."""
     future = timezone.now() + timedelta(hours=1)
-    served(session="before", at=future)
+    create_journal_row(session="before", at=future)
     create_remote_process(shares="one")
     clock = Clock()
     lease = make_lease(clock, shares="one")

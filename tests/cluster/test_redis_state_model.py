@@ -6,7 +6,7 @@ from scenarios_app.cluster.state import RedisState
 from tests.cluster.stores import delete_keys, fresh_state
 from tests.cluster.test_redis_state import AlternatingState
 from tests.engine.test_memory_model import StoreMachine
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 
 class RedisMachine(StoreMachine):
@@ -21,6 +21,6 @@ class RedisMachine(StoreMachine):
 
 
 RedisMachine.TestCase.settings = settings(
-    max_examples=often(200), stateful_step_count=30, deadline=None
+    max_examples=example_count(200), stateful_step_count=30, deadline=None
 )
 TestRedis = RedisMachine.TestCase

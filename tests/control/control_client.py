@@ -22,18 +22,18 @@ class Control:
         self.client = Client(headers={"host": "localhost:5099", **headers})
 
     def get(self, path: str, **query: Any) -> HttpResponse:
-        return self.ask("GET", path, query=query)
+        return self.request("GET", path, query=query)
 
     def delete(self, path: str, **query: Any) -> HttpResponse:
-        return self.ask("DELETE", path, query=query)
+        return self.request("DELETE", path, query=query)
 
     def post(self, path: str, body: Any, **query: Any) -> HttpResponse:
-        return self.ask("POST", path, query=query, body=body)
+        return self.request("POST", path, query=query, body=body)
 
     def put(self, path: str, body: Any, **query: Any) -> HttpResponse:
-        return self.ask("PUT", path, query=query, body=body)
+        return self.request("PUT", path, query=query, body=body)
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -48,50 +48,54 @@ class Control:
         url = f"/control/{path}" + (f"?{urlencode(query)}" if query else "")
         # Without a body, Django's client would omit the content type.
         extra: dict[str, Any] = {"CONTENT_TYPE": content_type} if body == b"" else {}
-        sent = b"" if body is None else data
-        response = self.client.generic(method, url, sent, content_type, headers=headers, **extra)
+        request_body = b"" if body is None else data
+        response = self.client.generic(
+            method, url, request_body, content_type, headers=headers, **extra
+        )
         check(method, url.partition("?")[0], response)
         return response
 
 
 def check(method: str, path: str, response: Any) -> None:
     """Fail unless the OpenAPI document describes the response's status and body."""
-    kind = response.headers.get("Content-Type", "")
+    response_type = response.headers.get("Content-Type", "")
     operation = _operation(method, path)
     if operation is None:
         assert response.status_code in (400, 401, 403, 404, 405), response.content
         expected: dict[str, Any] = {"$ref": "#/components/schemas/ErrorBody"}
     else:
-        answers = operation["responses"]
-        assert str(response.status_code) in answers, (method, path, response.status_code)
-        content = answers[str(response.status_code)].get("content")
+        responses = operation["responses"]
+        assert str(response.status_code) in responses, (method, path, response.status_code)
+        content = responses[str(response.status_code)].get("content")
         if content is None:
             assert response.content == b""
             return
         (media_type,) = content
-        assert kind.partition(";")[0] == media_type
+        assert response_type.partition(";")[0] == media_type
         if media_type != "application/json":
             return
         expected = content[media_type]["schema"]
-    assert kind == "application/json"
+    assert response_type == "application/json"
     schema = {**expected, "components": document()["components"]}
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(response.json())
 
 
 @cache
 def _routes() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-    found = []
+    routes = []
     for path, operations in document()["paths"].items():
         # Names may hold a slash; ids do not.
         pattern = re.escape(path).replace(r"\{name\}", ".+").replace(r"\{id\}", "[^/]+")
-        found.append((re.compile(f"{pattern}/?"), operations))
+        routes.append((re.compile(f"{pattern}/?"), operations))
     # Longest first, because a step's path also looks like a name.
-    return sorted(found, key=lambda route: len(route[0].pattern), reverse=True)
+    return sorted(routes, key=lambda route: len(route[0].pattern), reverse=True)
 
 
 def _operation(method: str, path: str) -> dict[str, Any] | None:
-    found = (operations for pattern, operations in _routes() if pattern.fullmatch(path))
-    return next(found, {}).get(method.lower())
+    matching_operations = (
+        operations for pattern, operations in _routes() if pattern.fullmatch(path)
+    )
+    return next(matching_operations, {}).get(method.lower())
 
 
 def error_of(response: Any) -> tuple[int, str, str | None]:
@@ -102,12 +106,13 @@ def error_of(response: Any) -> tuple[int, str, str | None]:
     return response.status_code, body["code"], body["field"]
 
 
-def scenario(name: str, *steps: Any, **keys: Any) -> dict[str, Any]:
-    """A scenario document."""
-    return {"name": name, **keys, "steps": list(steps) or [says(name)]}
+def scenario(name: str, *steps: Any, **fields: Any) -> dict[str, Any]:
+    """Return a scenario document; without `steps` it has one step that replies with its name."""
+    return {"name": name, **fields, "steps": list(steps) or [text_step(name)]}
 
 
-def says(text: str, **keys: Any) -> dict[str, Any]:
+def text_step(text: str, **keys: Any) -> dict[str, Any]:
+    """Return a step that replies with a text."""
     return {"produce": {"text": text}, **keys}
 
 

@@ -1,4 +1,4 @@
-"""Who gets in: this machine where the server is its own, and whoever has the token."""
+"""Access to the control API: from loopback in dev and test mode, else with the token."""
 
 from typing import Any
 
@@ -33,8 +33,8 @@ PROXY_HEADERS = {
 
 
 @pytest.fixture
-def bound(control: Control, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
-    """Says what the server is bound to, in which mode, and its token; gives a client."""
+def make_client(control: Control, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
+    """Return a function that sets listening address, mode and token, and returns a client."""
     settings.ALLOWED_HOSTS = ["*"]
 
     def bind(address: str, *, mode: str = "test", token: str = "", host: str = "localhost") -> Any:
@@ -47,12 +47,12 @@ def bound(control: Control, monkeypatch: pytest.MonkeyPatch, settings: Any) -> A
 
 
 @pytest.mark.parametrize("host", OPEN_HOSTS)
-def test_a_name_of_loopback_is_one(host: str) -> None:
+def test_loopback_host_is_recognized(host: str) -> None:
     assert is_loopback_host(host)
 
 
 @pytest.mark.parametrize("host", CLOSED_HOSTS)
-def test_any_other_name_is_none(host: str) -> None:
+def test_other_host_is_not_loopback(host: str) -> None:
     assert not is_loopback_host(host)
 
 
@@ -60,17 +60,19 @@ def test_any_other_name_is_none(host: str) -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "0.0.0.0", "::", "192.168.1.5", ""])
 @pytest.mark.parametrize("host", ["localhost:8000", "evil.example"])
 @pytest.mark.parametrize("token", ["", TOKEN])
-@pytest.mark.parametrize("given", [None, f"Bearer {TOKEN}", "Bearer wrong"])
+@pytest.mark.parametrize("authorization", [None, f"Bearer {TOKEN}", "Bearer wrong"])
 def test_access_by_mode_address_host_and_token(
-    bound: Any, mode: str, address: str, host: str, token: str, given: str | None
+    make_client: Any, mode: str, address: str, host: str, token: str, authorization: str | None
 ) -> None:
-    client = bound(address, mode=mode, token=token, host=host)
-    response = client.get("/control/requests", headers=given and {"authorization": given})
+    client = make_client(address, mode=mode, token=token, host=host)
+    response = client.get(
+        "/control/requests", headers=authorization and {"authorization": authorization}
+    )
     if mode != "prod" and address in ("127.0.0.1", "::1") and host.startswith("localhost"):
         assert response.status_code == 200
     elif not token:
         assert error_of(response) == (403, "FORBIDDEN", None)
-    elif given == f"Bearer {TOKEN}":
+    elif authorization == f"Bearer {TOKEN}":
         assert response.status_code == 200
     else:
         assert error_of(response) == (401, "UNAUTHORIZED", None)
@@ -78,18 +80,18 @@ def test_access_by_mode_address_host_and_token(
 
 
 @pytest.mark.parametrize("header", PROXY_HEADERS)
-def test_forwarded_headers_are_not_believed(bound: Any, header: str) -> None:
-    client = bound("0.0.0.0")
+def test_forwarded_headers_do_not_open_the_api(make_client: Any, header: str) -> None:
+    client = make_client("0.0.0.0")
     response = client.get("/control/requests", headers={header: PROXY_HEADERS[header]})
     assert error_of(response) == (403, "FORBIDDEN", None)
-    client = bound("127.0.0.1", host="evil.example")
+    client = make_client("127.0.0.1", host="evil.example")
     response = client.get("/control/requests", headers={header: PROXY_HEADERS[header]})
     assert error_of(response) == (403, "FORBIDDEN", None)
 
 
-def test_a_name_that_was_made_to_resolve_to_loopback_is_refused(bound: Any, settings: Any) -> None:
-    """What DNS rebinding comes down to: the right socket, but a page's own host name."""
-    client = bound("127.0.0.1", host="evil.example:8000")
+def test_dns_rebinding_to_loopback_is_rejected(make_client: Any, settings: Any) -> None:
+    # DNS rebinding reaches the right socket, but with the host name of the page.
+    client = make_client("127.0.0.1", host="evil.example:8000")
     assert client.post("/control/reset", {}, "application/json").status_code == 403
     settings.ALLOWED_HOSTS = ["localhost"]
     response = client.post("/control/reset", {}, "application/json")
@@ -97,7 +99,7 @@ def test_a_name_that_was_made_to_resolve_to_loopback_is_refused(bound: Any, sett
 
 
 @pytest.mark.parametrize(
-    "given",
+    "authorization",
     [
         "",
         TOKEN,
@@ -112,48 +114,52 @@ def test_a_name_that_was_made_to_resolve_to_loopback_is_refused(bound: Any, sett
         "Bearer ünï",
     ],
 )
-def test_only_the_token_itself_is_the_token(bound: Any, given: str) -> None:
-    client = bound("0.0.0.0", token=TOKEN)
-    response = client.get("/control/requests", headers={"authorization": given})
+def test_wrong_token_is_rejected(make_client: Any, authorization: str) -> None:
+    client = make_client("0.0.0.0", token=TOKEN)
+    response = client.get("/control/requests", headers={"authorization": authorization})
     assert error_of(response) == (401, "UNAUTHORIZED", None)
     assert TOKEN not in response.content.decode()
 
 
-@pytest.mark.parametrize("given", [f"bearer {TOKEN}", f"BEARER  {TOKEN}", f"Bearer {TOKEN} "])
-def test_the_scheme_may_be_written_in_any_way(bound: Any, given: str) -> None:
-    client = bound("0.0.0.0", token=TOKEN)
-    assert client.get("/control/requests", headers={"authorization": given}).status_code == 200
+@pytest.mark.parametrize(
+    "authorization", [f"bearer {TOKEN}", f"BEARER  {TOKEN}", f"Bearer {TOKEN} "]
+)
+def test_bearer_scheme_is_case_insensitive(make_client: Any, authorization: str) -> None:
+    client = make_client("0.0.0.0", token=TOKEN)
+    assert (
+        client.get("/control/requests", headers={"authorization": authorization}).status_code == 200
+    )
 
 
-def test_a_token_may_hold_any_character(bound: Any) -> None:
-    client = bound("0.0.0.0", token="pässwörd")
+def test_a_token_may_hold_any_character(make_client: Any) -> None:
+    client = make_client("0.0.0.0", token="pässwörd")
     # A header's bytes are decoded as Latin-1, whatever their encoding.
-    given = "Bearer " + "pässwörd".encode().decode("latin-1")
-    assert client.get("/control/requests", HTTP_AUTHORIZATION=given).status_code == 200
+    authorization = "Bearer " + "pässwörd".encode().decode("latin-1")
+    assert client.get("/control/requests", HTTP_AUTHORIZATION=authorization).status_code == 200
 
 
 def test_the_token_is_compared_in_constant_time(
-    bound: Any, monkeypatch: pytest.MonkeyPatch
+    make_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared: list[tuple[bytes, bytes]] = []
+    compared_pairs: list[tuple[bytes, bytes]] = []
 
-    def compare(given: bytes, wanted: bytes) -> bool:
-        compared.append((given, wanted))
+    def compare(actual: bytes, expected: bytes) -> bool:
+        compared_pairs.append((actual, expected))
         return True
 
     monkeypatch.setattr("mockllm_site.kit.api.tokens.hmac.compare_digest", compare)
-    client = bound("0.0.0.0", token=TOKEN)
+    client = make_client("0.0.0.0", token=TOKEN)
     assert client.get("/control/requests", headers={"authorization": "Bearer x"}).status_code == 200
-    assert compared == [(b"x", TOKEN.encode())]
+    assert compared_pairs == [(b"x", TOKEN.encode())]
 
 
 @pytest.mark.parametrize("route", urlpatterns, ids=lambda route: str(route.pattern))
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
-def test_no_route_is_left_open(bound: Any, route: URLPattern, method: str) -> None:
-    """Docs and schema neither, and whoever may not come in is not told what there is."""
+def test_every_route_requires_access(make_client: Any, route: URLPattern, method: str) -> None:
+    # Docs and schema are closed too, so that nobody without access learns the routes.
     path = str(route.pattern).replace("<path:name>", "x").replace("<str:id>", "x")
     for token, status in (("", 403), (TOKEN, 401)):
-        client = bound("0.0.0.0", token=token)
+        client = make_client("0.0.0.0", token=token)
         response = client.generic(method, f"/control/{path}", b"{", "text/plain")
         assert response.status_code == status
 
@@ -170,7 +176,7 @@ def test_no_route_is_left_open(bound: Any, route: URLPattern, method: str) -> No
         (None, False),
     ],
 )
-def test_under_another_server_the_connections_own_address_counts(
+def test_address_of_connection_decides_under_another_server(
     monkeypatch: pytest.MonkeyPatch, server: Any, is_ours: bool
 ) -> None:
     monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
@@ -184,7 +190,7 @@ def test_bound_address_wins_over_address_of_connection(
     assert not is_on_loopback({"server": ("127.0.0.1", 8000)})
 
 
-def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listening_address_decides_access(monkeypatch: pytest.MonkeyPatch) -> None:
     # monkeypatch removes the variable after the test.
     monkeypatch.setenv(ADDRESS_VARIABLE, "")
     for address, is_ours in (("127.0.0.1", True), ("0.0.0.0", False)):
@@ -210,7 +216,7 @@ def test_a_request_without_a_host_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert not is_open(request)
 
 
-def test_no_login_is_looked_for_and_what_protects_every_answer_is_there(control: Control) -> None:
+def test_login_session_is_ignored_and_security_headers_are_set(control: Control) -> None:
     client = Client(headers={"host": "localhost"}, enforce_csrf_checks=True)
     client.cookies["sessionid"] = "of-somebody"
     response = client.post("/control/reset", "{}", "application/json")
@@ -222,7 +228,7 @@ def test_no_login_is_looked_for_and_what_protects_every_answer_is_there(control:
 
 
 @pytest.mark.parametrize("path", ["/control/state?session=x", "/control/none", "/control/docs/"])
-def test_a_host_that_is_not_the_servers_is_refused_before_any_view(
+def test_unknown_host_is_rejected_before_any_view(
     control: Control, settings: Any, path: str
 ) -> None:
     settings.ALLOWED_HOSTS = ["localhost"]

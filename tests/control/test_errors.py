@@ -1,4 +1,4 @@
-"""Whatever goes wrong below `/control/` is `{"code", "message", "field"}`, never a page."""
+"""Errors below `/control/` are `{"code", "message", "field"}`, never an HTML page."""
 
 import json
 from typing import Any
@@ -27,8 +27,8 @@ WRITING = [
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 @pytest.mark.parametrize("path", ["", "nobody", "state/x", "reset/x", "schema/x", "docs/x"])
-def test_a_path_that_is_not_there_is_not_found(control: Control, method: str, path: str) -> None:
-    response = control.ask(method, path, body=b"{}")
+def test_unknown_path_is_404(control: Control, method: str, path: str) -> None:
+    response = control.request(method, path, body=b"{}")
     assert error_of(response) == (404, "NOT_FOUND", None)
     assert f"/control/{path}" in response.json()["message"]
 
@@ -51,10 +51,10 @@ def test_a_path_that_is_not_there_is_not_found(control: Control, method: str, pa
         ("PATCH", "scenarios/x", "GET, HEAD, PUT, DELETE"),
     ],
 )
-def test_a_method_that_is_not_there_is_named(
+def test_unknown_method_is_rejected_by_name(
     control: Control, method: str, path: str, allowed: str
 ) -> None:
-    response = control.ask(method, path, body=b"{}")
+    response = control.request(method, path, body=b"{}")
     assert error_of(response) == (405, "VALIDATION_ERROR", None)
     assert response.headers["Allow"] == allowed
 
@@ -73,24 +73,24 @@ def test_a_method_that_is_not_there_is_named(
 def test_body_without_json_content_type_is_refused(
     control: Control, method: str, path: str, content_type: str
 ) -> None:
-    """These are what a page of another origin can send without being asked."""
+    # A page of another origin can send these types without a CORS preflight.
     body = json.dumps(scenario("x")).encode()
-    response = control.ask(method, path, body=body, content_type=content_type)
+    response = control.request(method, path, body=body, content_type=content_type)
     assert error_of(response) == (415, "VALIDATION_ERROR", None)
 
 
 def test_request_without_a_body_is_refused(control: Control) -> None:
     chat()
-    response = control.ask("POST", "reset", content_type="")
+    response = control.request("POST", "reset", content_type="")
     assert error_of(response) == (415, "VALIDATION_ERROR", None)
-    response = control.ask("POST", "reset", body=b"")
+    response = control.request("POST", "reset", body=b"")
     assert error_of(response) == (400, "VALIDATION_ERROR", None)
     assert len(control.get("requests").json()["requests"]) == 1
 
 
-def test_json_may_say_its_charset(control: Control) -> None:
+def test_json_with_charset_is_accepted(control: Control) -> None:
     kind = "application/json; charset=utf-8"
-    assert control.ask("POST", "reset", body=b"{}", content_type=kind).status_code == 200
+    assert control.request("POST", "reset", body=b"{}", content_type=kind).status_code == 200
 
 
 @pytest.mark.parametrize(("method", "path"), WRITING)
@@ -115,7 +115,7 @@ def test_json_may_say_its_charset(control: Control) -> None:
 )
 def test_malformed_json_is_refused(control: Control, method: str, path: str, body: bytes) -> None:
     control.put("scenarios/x", scenario("x"))
-    response = control.ask(method, path, body=body)
+    response = control.request(method, path, body=body)
     assert error_of(response)[:2] == (400, "VALIDATION_ERROR")
     assert len(response.content) < 2_000
 
@@ -126,27 +126,30 @@ def test_a_body_that_is_too_large_is_refused(
 ) -> None:
     settings.MOCKLLM_MAX_BODY_BYTES = 100
     control.client.raise_request_exception = False
-    fits = json.dumps({"a": "x" * 80}).encode()
-    assert error_of(control.ask(method, path, body=fits))[0] in (400, 404)
-    response = control.ask(method, path, body=json.dumps({"a": "x" * 100}).encode())
+    largest_body = json.dumps({"a": "x" * 80}).encode()
+    assert error_of(control.request(method, path, body=largest_body))[0] in (400, 404)
+    response = control.request(method, path, body=json.dumps({"a": "x" * 100}).encode())
     assert error_of(response) == (413, "VALIDATION_ERROR", None)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml", "image/*", "nonsense", ""])
-def test_answers_are_json_whatever_is_accepted(control: Control, accept: str) -> None:
-    response = control.ask("GET", "requests", headers={"accept": accept})
+def test_responses_are_json_for_any_accept_header(control: Control, accept: str) -> None:
+    response = control.request("GET", "requests", headers={"accept": accept})
     assert (response.status_code, response.headers["Content-Type"]) == (200, "application/json")
-    assert error_of(control.ask("GET", "nobody", headers={"accept": accept}))[0] == 404
+    assert error_of(control.request("GET", "nobody", headers={"accept": accept}))[0] == 404
 
 
 @pytest.mark.parametrize(
     "path", ["scenarios", "reset", "state", "requests", "verify", "explain", "requests/x"]
 )
-def test_a_slash_at_the_end_is_taken_and_never_redirected(control: Control, path: str) -> None:
+def test_trailing_slash_is_accepted_without_redirect(control: Control, path: str) -> None:
     for method in ("GET", "POST"):
-        plain = control.ask(method, path, body=b"[]")
-        slashed = control.ask(method, f"{path}/", body=b"[]")
-        assert (slashed.status_code, slashed.content) == (plain.status_code, plain.content)
+        response_without_slash = control.request(method, path, body=b"[]")
+        response_with_slash = control.request(method, f"{path}/", body=b"[]")
+        assert (response_with_slash.status_code, response_with_slash.content) == (
+            response_without_slash.status_code,
+            response_without_slash.content,
+        )
 
 
 def test_internal_error_does_not_reveal_its_reason(
@@ -164,19 +167,15 @@ def test_internal_error_does_not_reveal_its_reason(
     assert "the secret reason" in caplog.text
 
 
-def test_a_database_that_does_not_answer_is_unavailable(
-    control: Control, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def locked(*_: object) -> None:
+def test_database_error_is_503(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_locked(*_: object) -> None:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr("scenarios_app.control.requests.rows_of_session", locked)
+    monkeypatch.setattr("scenarios_app.control.requests.rows_of_session", raise_locked)
     assert error_of(control.get("requests")) == (503, "SERVICE_UNAVAILABLE", None)
 
 
-def test_a_journal_that_is_behind_is_unavailable(
-    control: Control, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_journal_that_is_behind_is_503(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
     flush = journal.flush
     monkeypatch.setattr(journal, "flush", lambda *_: False)
     assert error_of(control.get("requests")) == (503, "SERVICE_UNAVAILABLE", None)
@@ -184,7 +183,7 @@ def test_a_journal_that_is_behind_is_unavailable(
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_a_host_that_is_not_ours_gets_no_page_either(db: None, settings: Any, debug: bool) -> None:
+def test_unknown_host_gets_json_and_no_page(db: None, settings: Any, debug: bool) -> None:
     settings.DEBUG = debug
     settings.ALLOWED_HOSTS = ["localhost"]
     response = Client(headers={"host": "evil.example"}).get("/control/requests")
@@ -215,7 +214,7 @@ def test_other_pages_keep_their_own_errors(db: None, settings: Any) -> None:
         (KeyError("x"), (500, "INTERNAL_ERROR", None)),
     ],
 )
-def test_every_exception_has_its_answer(
+def test_every_exception_has_its_response(
     error: Exception, expected: tuple[int, str, str | None]
 ) -> None:
     response = answer_error(error, {})

@@ -1,4 +1,4 @@
-"""Verifying and explaining where the path says the model, the kind of stream and maybe the key."""
+"""Verify and explain Gemini requests, whose path has the model, the stream and maybe the key."""
 
 import json
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from django.test import Client
 
 from scenarios_app.journal import journal
-from tests.control.control_client import KEY, Control, says, scenario
+from tests.control.control_client import KEY, Control, scenario, text_step
 
 HELLO = {"contents": [{"parts": [{"text": "Hello"}]}]}
-NAMED = {"provider": "gemini", "path": "/v1beta/models/{model}:generateContent"}
+CANONICAL_MATCH = {"provider": "gemini", "path": "/v1beta/models/{model}:generateContent"}
 PATHS = (
     "/v1beta/models/m-1:generateContent",
     "/v1/models/m-1:streamGenerateContent",
@@ -17,7 +17,7 @@ PATHS = (
 )
 
 
-def generate(path: str) -> Any:
+def send_generate_request(path: str) -> Any:
     headers = {} if "key=" in path else {"x-goog-api-key": KEY}
     body = json.dumps(HELLO, separators=(",", ":"))
     return Client().post(path, body, "application/json", headers=headers)
@@ -30,25 +30,31 @@ def count(control: Control, match: dict[str, Any]) -> int:
 
 
 def test_requests_are_counted_by_their_canonical_path(control: Control) -> None:
-    control.post("scenarios", scenario("one", says("Hi.", consume=False)))
+    control.post("scenarios", scenario("one", text_step("Hi.", consume=False)))
     for path in PATHS:
-        assert generate(path).status_code == 200
+        assert send_generate_request(path).status_code == 200
     assert journal.flush()
-    said = [{"role": "user", "equals": "Hello"}]
-    assert count(control, NAMED) == count(control, {**NAMED, "messages": said}) == 3
-    assert count(control, {**NAMED, "stream": True}) == 2
-    assert count(control, {**NAMED, "model": "m-2"}) == 1
+    messages = [{"role": "user", "equals": "Hello"}]
+    assert (
+        count(control, CANONICAL_MATCH)
+        == count(control, {**CANONICAL_MATCH, "messages": messages})
+        == 3
+    )
+    assert count(control, {**CANONICAL_MATCH, "stream": True}) == 2
+    assert count(control, {**CANONICAL_MATCH, "model": "m-2"}) == 1
     assert count(control, {"path": "/v1/models/m-1:streamGenerateContent"}) == 1
 
 
-def test_an_explained_answer_is_the_one_that_is_given(control: Control) -> None:
-    control.post("scenarios", scenario("one", says("Hi.", consume=False, match=NAMED)))
+def test_explained_response_equals_the_served_response(control: Control) -> None:
+    control.post(
+        "scenarios", scenario("one", text_step("Hi.", consume=False, match=CANONICAL_MATCH))
+    )
     for path in PATHS:
-        asked = {"path": path, "headers": {"x-goog-api-key": KEY}, "body": HELLO}
-        found = control.post("explain", asked).json()
-        assert (found["provider"], found["winner"]["scenario"]) == ("gemini", "one")
-        given = generate(path)
-        body = b"".join(given) if given.streaming else given.content
-        assert found["sent"]["body"].encode() == body
-        assert found["sent"] == found["streamed" if "stream" in path else "whole"]
-        assert found["streamed"]["body"].startswith("[" if path == PATHS[1] else "data: ")
+        request_data = {"path": path, "headers": {"x-goog-api-key": KEY}, "body": HELLO}
+        explanation = control.post("explain", request_data).json()
+        assert (explanation["provider"], explanation["winner"]["scenario"]) == ("gemini", "one")
+        response = send_generate_request(path)
+        body = b"".join(response) if response.streaming else response.content
+        assert explanation["sent"]["body"].encode() == body
+        assert explanation["sent"] == explanation["streamed" if "stream" in path else "whole"]
+        assert explanation["streamed"]["body"].startswith("[" if path == PATHS[1] else "data: ")

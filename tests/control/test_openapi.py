@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true to the routes; the JSON Schema of documents."""
+"""The OpenAPI document is valid and complete; the JSON Schema of scenario documents."""
 
 import re
 from typing import Any
@@ -18,22 +18,24 @@ METHODS = ("get", "post", "put", "delete")
 def document(control: Control) -> dict[str, Any]:
     response = control.get("schema/")
     assert response.status_code == 200
-    found: dict[str, Any] = response.json()
-    return found
+    openapi_document: dict[str, Any] = response.json()
+    return openapi_document
 
 
 def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {
         (method.upper(), path): operation
-        for path, found in document["paths"].items()
-        for method, operation in found.items()
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
     }
 
 
 def routes() -> set[tuple[str, str]]:
-    """Every method of every route of the URLconf that has a schema, twins with a slash and the 404
-    apart."""
-    found: set[tuple[str, str]] = set()
+    """Return method and path of every route of the URLconf that has a schema.
+
+    Routes that differ only in a slash at the end are counted once.
+    """
+    routes: set[tuple[str, str]] = set()
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
         view = route.callback
@@ -42,10 +44,10 @@ def routes() -> set[tuple[str, str]]:
             continue
         path = "/control/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern))
         handlers = [m.upper() for m in METHODS if hasattr(view.cls, m)]  # type: ignore[attr-defined]
-        twin = path[:-1] if path.endswith("/") else f"{path}/"
-        if ("GET", twin) not in found and ("POST", twin) not in found:
-            found.update((method, path) for method in handlers)
-    return found
+        other_path = path[:-1] if path.endswith("/") else f"{path}/"
+        if ("GET", other_path) not in routes and ("POST", other_path) not in routes:
+            routes.update((method, path) for method in handlers)
+    return routes
 
 
 def test_the_document_is_valid(document: dict[str, Any]) -> None:
@@ -92,10 +94,10 @@ def test_document_has_the_routes_of_the_contract(document: dict[str, Any]) -> No
 
 
 def test_every_operation_is_described(document: dict[str, Any]) -> None:
-    found = operations(document)
-    names = [operation["operationId"] for operation in found.values()]
+    operations_by_route = operations(document)
+    names = [operation["operationId"] for operation in operations_by_route.values()]
     assert len(set(names)) == len(names)
-    for (method, path), operation in found.items():
+    for (method, path), operation in operations_by_route.items():
         assert operation["description"], path
         assert operation["security"] == [{"token": []}, {}]
         statuses = set(operation["responses"])
@@ -110,26 +112,26 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
             assert ("content" in answer) == (status != "204")
 
 
-def test_every_field_says_what_it_means(document: dict[str, Any]) -> None:
-    bare = [
+def test_every_field_and_query_parameter_has_a_description(document: dict[str, Any]) -> None:
+    undescribed_fields = [
         f"{name}.{field}"
         for name, shape in document["components"]["schemas"].items()
         for field, value in shape.get("properties", {}).items()
         if "description" not in value
     ]
-    queries = [
+    undescribed_parameters = [
         parameter["name"]
         for operation in operations(document).values()
         for parameter in operation.get("parameters", ())
         if parameter["in"] == "query" and not parameter.get("description")
     ]
-    assert bare + queries == []
+    assert undescribed_fields + undescribed_parameters == []
 
 
 def test_every_reference_has_a_target(document: dict[str, Any]) -> None:
     components = document["components"]["schemas"]
-    wanted = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
-    assert wanted <= set(components)
+    referenced_names = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
+    assert referenced_names <= set(components)
     assert "$defs" not in str(document)
 
 
@@ -138,7 +140,7 @@ def test_document_names_the_bearer_token(document: dict[str, Any]) -> None:
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
 
 
-def test_the_schema_of_documents_tells_good_from_bad(control: Control) -> None:
+def test_scenario_schema_accepts_valid_and_rejects_invalid_documents(control: Control) -> None:
     schema = control.get("schema/scenario.json").json()
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
@@ -147,7 +149,9 @@ def test_the_schema_of_documents_tells_good_from_bad(control: Control) -> None:
     assert not validator.is_valid({**scenario("x"), "priorty": 1})
 
 
-def test_documents_in_the_api_have_that_schema(document: dict[str, Any]) -> None:
+def test_request_body_schema_accepts_valid_and_rejects_invalid_documents(
+    document: dict[str, Any],
+) -> None:
     body = operations(document)["POST", "/control/scenarios"]["requestBody"]
     schema = {
         **body["content"]["application/json"]["schema"],

@@ -1,4 +1,4 @@
-"""Recordings by the control API: begun, looked at, ended, and what they come to."""
+"""`/control/recording`: start, inspect and stop a recording, and its resulting scenario."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,22 +13,22 @@ from scenarios_app.serving.services import services
 from tests.control.control_client import KEY, Control, error_of
 
 pytestmark = pytest.mark.django_db
-ASKED = RecordedRequest(
+FIRST_REQUEST = RecordedRequest(
     "POST", "/v1/chat/completions", body=b'{"model":"m","messages":[{"role":"user","content":"a"}]}'
 )
-ANSWER = RecordedResponse(200, (("content-type", "application/json"),), ((1.0, b'{"a": 1}'),))
-MISSED = RecordedRequest(
+RESPONSE = RecordedResponse(200, (("content-type", "application/json"),), ((1.0, b'{"a": 1}'),))
+SECOND_REQUEST = RecordedRequest(
     "POST", "/v1/chat/completions", body=b'{"model":"m","messages":[{"role":"user","content":"b"}]}'
 )
 
 
 @pytest.fixture(autouse=True)
 def upstreams() -> Iterator[None]:
-    """An upstream that nobody asks here."""
+    """Configure an upstream; no test sends it a request."""
     pipeline = services().pipeline
-    named = {"openai": "http://127.0.0.1:1"}
+    upstream_urls = {"openai": "http://127.0.0.1:1"}
     before = dict(pipeline.options.upstreams)
-    pipeline.options.upstreams.update(named)  # type: ignore[attr-defined]
+    pipeline.options.upstreams.update(upstream_urls)  # type: ignore[attr-defined]
     yield
     pipeline.options.upstreams.clear()  # type: ignore[attr-defined]
     pipeline.options.upstreams.update(before)  # type: ignore[attr-defined]
@@ -36,29 +36,29 @@ def upstreams() -> Iterator[None]:
     services().drifts.clear()
 
 
-def begun(session: str | None = None) -> Recording:
+def current_recording(session: str | None = None) -> Recording:
     return services().pipeline.recordings[session]
 
 
-def hear(recording: Recording) -> None:
-    recording.end(recording.begin(), Interaction(ASKED, ANSWER))
+def record_interaction(recording: Recording) -> None:
+    recording.end(recording.begin(), Interaction(FIRST_REQUEST, RESPONSE))
 
 
-def cassette(control: Control) -> Any:
+def record_cassette(control: Control) -> Any:
     control.put("recording", {"mode": "all", "name": "c"})
-    hear(begun())
+    record_interaction(current_recording())
     return control.delete("recording").json()["document"]
 
 
 def test_a_recording_becomes_a_scenario(control: Control) -> None:
-    begun_as = control.put("recording", {"mode": "all", "name": "c", "keys": {"openai": "sk-1"}})
-    assert begun_as.status_code == 201
-    assert begun_as.json()["upstreams"] == {"openai": "http://127.0.0.1:1"}
-    assert "sk-1" not in begun_as.content.decode()
-    hear(begun())
+    response = control.put("recording", {"mode": "all", "name": "c", "keys": {"openai": "sk-1"}})
+    assert response.status_code == 201
+    assert response.json()["upstreams"] == {"openai": "http://127.0.0.1:1"}
+    assert "sk-1" not in response.content.decode()
+    record_interaction(current_recording())
     assert control.get("recording").json()["interactions"] == 1
-    ended = control.delete("recording").json()
-    document = ended["document"]
+    result = control.delete("recording").json()
+    document = result["document"]
     assert document["name"] == "c" and len(document["steps"]) == 1
     assert control.put("scenarios/c", document).status_code == 201
     assert control.get("recording").status_code == 404
@@ -67,16 +67,16 @@ def test_a_recording_becomes_a_scenario(control: Control) -> None:
 def test_recording_is_refused_with_several_processes(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where there is a REDIS_URL: some other process may get the next request."""
+    # With a REDIS_URL another process may get the next request.
     monkeypatch.setattr(services().cluster, "_bus", object())
     for mode in ("none", "new", "all"):
-        refused = control.put("recording", {"mode": mode, "name": "c"})
-        assert refused.status_code == 409
-        assert "in the memory of one process" in refused.json()["message"]
+        response = control.put("recording", {"mode": mode, "name": "c"})
+        assert response.status_code == 409
+        assert "in the memory of one process" in response.json()["message"]
     assert services().pipeline.recordings == {}
 
 
-def test_a_recording_of_nothing_is_an_empty_scenario(control: Control) -> None:
+def test_empty_recording_is_an_empty_scenario(control: Control) -> None:
     control.put("recording", {"mode": "all", "name": "c"})
     document = control.delete("recording").json()["document"]
     assert (document["name"], document["steps"]) == ("c", [])
@@ -84,63 +84,65 @@ def test_a_recording_of_nothing_is_an_empty_scenario(control: Control) -> None:
 
 def test_answer_that_no_document_can_hold_is_left_out_and_noted(control: Control) -> None:
     control.put("recording", {"mode": "all", "name": "c"})
-    hear(begun())
-    half = RecordedResponse(200, ANSWER.headers, ((1.0, b'{"a": "\\ud800"}'),))
-    begun().end(begun().begin(), Interaction(ASKED, half))
-    hear(begun())
-    ended = control.delete("recording")
-    assert ended.status_code == 200
-    body = ended.json()
+    record_interaction(current_recording())
+    unstorable_response = RecordedResponse(200, RESPONSE.headers, ((1.0, b'{"a": "\\ud800"}'),))
+    current_recording().end(
+        current_recording().begin(), Interaction(FIRST_REQUEST, unstorable_response)
+    )
+    record_interaction(current_recording())
+    response = control.delete("recording")
+    assert response.status_code == 200
+    body = response.json()
     assert len(body["document"]["steps"]) == 2
     assert [note for note in body["notes"] if "answer 2: produce" in note and "surrogate" in note]
 
 
 def test_new_steps_follow_steps_of_the_cassette(control: Control) -> None:
-    known = cassette(control)
-    control.put("recording", {"mode": "new", "name": "c", "cassettes": [known]})
-    hear(begun())
+    cassette = record_cassette(control)
+    control.put("recording", {"mode": "new", "name": "c", "cassettes": [cassette]})
+    record_interaction(current_recording())
     document = control.delete("recording").json()["document"]
     before, after = document["steps"]
-    assert before["match"] == known["steps"][0]["match"] and after == known["steps"][0]
+    assert before["match"] == cassette["steps"][0]["match"] and after == cassette["steps"][0]
 
 
 def test_replay_reports_drift(control: Control) -> None:
-    known = cassette(control)
-    control.put("recording", {"session": KEY, "mode": "none", "cassettes": [known]})
-    recording = begun(key_session(KEY))
-    recording.add_miss(MissedRequest("openai", MISSED))
-    ended = control.delete("recording", session=KEY).json()
-    assert (ended["document"], ended["drifted"]) == (None, True)
-    (one,) = ended["drift"]
-    assert (one["kind"], one["step"]) == ("changed", "1")
-    (told,) = control.get("drift").json()["recordings"]
-    assert (told["session"], told["cassettes"]) == (key_session(KEY), ["c"])
+    cassette = record_cassette(control)
+    control.put("recording", {"session": KEY, "mode": "none", "cassettes": [cassette]})
+    recording = current_recording(key_session(KEY))
+    recording.add_miss(MissedRequest("openai", SECOND_REQUEST))
+    result = control.delete("recording", session=KEY).json()
+    assert (result["document"], result["drifted"]) == (None, True)
+    (drift,) = result["drift"]
+    assert (drift["kind"], drift["step"]) == ("changed", "1")
+    (replay_status,) = control.get("drift").json()["recordings"]
+    assert (replay_status["session"], replay_status["cassettes"]) == (key_session(KEY), ["c"])
 
 
 def test_a_session_gets_its_own_copy_of_a_cassette(control: Control) -> None:
-    known = cassette(control)
-    control.put("recording", {"mode": "none", "cassettes": [known]})
+    cassette = record_cassette(control)
+    control.put("recording", {"mode": "none", "cassettes": [cassette]})
     for session in ("one", "two"):
-        async_to_sync(begun().give_cassettes)(session)
+        async_to_sync(current_recording().give_cassettes)(session)
         assert control.get("scenarios/c", session=session).status_code == 200
     control.delete("scenarios/c", session="one")
-    async_to_sync(begun().give_cassettes)("one")
+    async_to_sync(current_recording().give_cassettes)("one")
     assert control.get("scenarios/c", session="one").status_code == 404
 
 
 def test_two_sessions_never_record_one_cassette(control: Control) -> None:
     control.put("recording", {"session": "one", "mode": "all", "name": "c"})
-    refused = control.put("recording", {"session": "two", "mode": "all", "name": "c"})
-    assert refused.status_code == 409 and refused.json()["field"] == "name"
-    again = control.put("recording", {"session": "one", "mode": "all", "name": "c"})
+    conflict = control.put("recording", {"session": "two", "mode": "all", "name": "c"})
+    assert conflict.status_code == 409 and conflict.json()["field"] == "name"
+    same_session = control.put("recording", {"session": "one", "mode": "all", "name": "c"})
     replay = control.put("recording", {"session": "two", "mode": "none", "name": "c"})
-    assert (again.status_code, replay.status_code) == (201, 201)
+    assert (same_session.status_code, replay.status_code) == (201, 201)
 
 
 def test_without_an_upstream_nothing_is_recorded(control: Control) -> None:
     services().pipeline.options.upstreams.clear()  # type: ignore[attr-defined]
-    refused = control.put("recording", {"mode": "new"})
-    assert refused.status_code == 409 and "MOCKLLM_UPSTREAMS" in refused.json()["message"]
+    response = control.put("recording", {"mode": "new"})
+    assert response.status_code == 409 and "MOCKLLM_UPSTREAMS" in response.json()["message"]
     assert control.put("recording", {"mode": "none"}).status_code == 201
 
 
@@ -154,15 +156,17 @@ def test_without_an_upstream_nothing_is_recorded(control: Control) -> None:
         ({"mode": "all", "upstream": "http://x"}, "upstream"),
     ],
 )
-def test_a_wrong_beginning_names_its_place(control: Control, body: Any, field: str) -> None:
-    refused = control.put("recording", body)
-    assert refused.status_code == 400 and str(refused.json()["field"]).startswith(field)
+def test_invalid_start_of_a_recording_names_the_field(
+    control: Control, body: Any, field: str
+) -> None:
+    response = control.put("recording", body)
+    assert response.status_code == 400 and str(response.json()["field"]).startswith(field)
     assert services().pipeline.recordings == {}
 
 
 def test_recording_begins_only_with_a_name_that_its_scenario_can_have(control: Control) -> None:
-    refused = control.put("recording", {"mode": "new", "name": "my recording "})
-    assert error_of(refused) == (400, "VALIDATION_ERROR", "name")
+    response = control.put("recording", {"mode": "new", "name": "my recording "})
+    assert error_of(response) == (400, "VALIDATION_ERROR", "name")
     assert control.get("recording").status_code == 404
 
 
@@ -171,8 +175,8 @@ def test_ending_an_unknown_recording_is_not_found(control: Control) -> None:
     assert answer.status_code == 404 and "session “nobody”" in answer.json()["message"]
 
 
-def test_a_session_is_recorded_by_the_name_that_its_requests_bring(control: Control) -> None:
-    """It need not be known yet."""
+def test_recording_can_start_before_its_session(control: Control) -> None:
+    # The session has sent no request yet.
     control.put("recording", {"session": "of-a-header", "mode": "all"})
     recordings = services().pipeline.recordings
     assert recording_of(recordings, "of-a-header") is not None
@@ -182,17 +186,20 @@ def test_a_session_is_recorded_by_the_name_that_its_requests_bring(control: Cont
     assert recordings == {}
 
 
-def test_an_answer_that_is_still_given_is_waited_for_and_then_left_out() -> None:
+def test_running_interaction_is_left_out_after_the_timeout() -> None:
     recording = Recording(None, "all", "c")
     recording.begin()
-    ended = recording.wait_for_result(seconds=0)
-    assert ended.interactions == () and "still running" in ended.problems[0]
+    result = recording.wait_for_result(seconds=0)
+    assert result.interactions == () and "still running" in result.problems[0]
 
 
-def test_interactions_stand_in_the_order_in_which_they_were_asked() -> None:
+def test_interactions_are_in_request_order() -> None:
     recording = Recording(None, "all", "c")
     first, second = recording.begin(), recording.begin()
-    later = Interaction(MISSED, ANSWER)
+    later = Interaction(SECOND_REQUEST, RESPONSE)
     recording.end(second, later)
-    recording.end(first, Interaction(ASKED, ANSWER))
-    assert [one.request for one in recording.wait_for_result().interactions] == [ASKED, MISSED]
+    recording.end(first, Interaction(FIRST_REQUEST, RESPONSE))
+    assert [interaction.request for interaction in recording.wait_for_result().interactions] == [
+        FIRST_REQUEST,
+        SECOND_REQUEST,
+    ]

@@ -1,4 +1,4 @@
-"""The journal over HTTP: pages, filters, one request whole, emptying it."""
+"""`/control/requests`: pages, filters, single requests, and deletion."""
 
 import json
 from uuid import uuid4
@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.models import ServedRequest
-from tests.control.control_client import KEY, Control, chat, error_of, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, scenario, text_step
 
 LINE = {
     "id",
@@ -26,10 +26,10 @@ LINE = {
     "near_misses",
     "duration_ms",
 }
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 GREETING = scenario(
     "greeting",
-    says("Hi.", name="say hi", consume=False, match={"messages": [{"contains": "Hello"}]}),
+    text_step("Hi.", name="say hi", consume=False, match={"messages": [{"contains": "Hello"}]}),
 )
 
 
@@ -49,7 +49,7 @@ def texts_of(page: dict[str, object]) -> list[str]:
     return [str(request["id"]) for request in requests]
 
 
-def test_an_answer_that_has_ended_can_be_read_at_once(control: Control) -> None:
+def test_completed_response_is_listed_immediately(control: Control) -> None:
     control.post("scenarios", GREETING)
     uid = chat("Hello you").headers["x-mockllm-request"]
     (line,) = control.get("requests").json()["requests"]
@@ -73,15 +73,15 @@ def test_an_answer_that_has_ended_can_be_read_at_once(control: Control) -> None:
     assert line["at"].endswith("Z") and line["duration_ms"] >= 0
 
 
-def test_an_unmatched_request_comes_with_its_near_misses(control: Control) -> None:
+def test_unmatched_request_has_its_near_misses(control: Control) -> None:
     control.post("scenarios", GREETING)
     chat("Bye")
     (line,) = control.get("requests").json()["requests"]
     assert (line["matched"], line["outcome"], line["status"]) == (False, "unmatched", 404)
     assert (line["scenario"], line["step"]) == (None, None)
-    (near,) = line["near_misses"]
-    assert (near["scenario"], near["step"]) == ("greeting", "say hi")
-    assert near["mismatches"] == [
+    (near_miss,) = line["near_misses"]
+    assert (near_miss["scenario"], near_miss["step"]) == ("greeting", "say hi")
+    assert near_miss["mismatches"] == [
         {
             "field": "match.messages[0]",
             "expected": 'last message contains "Hello"',
@@ -91,7 +91,7 @@ def test_an_unmatched_request_comes_with_its_near_misses(control: Control) -> No
 
 
 def test_a_violation_is_in_the_journal(control: Control) -> None:
-    control.post("scenarios", scenario("strict", says("x", expect={"temperature": 0.5})))
+    control.post("scenarios", scenario("strict", text_step("x", expect={"temperature": 0.5})))
     chat()
     (line,) = control.get("requests").json()["requests"]
     assert line["violations"] == ["Expected temperature 0.5 but received undefined"]
@@ -102,9 +102,9 @@ def test_one_request_has_its_headers_and_bodies_without_secrets(control: Control
     uid = chat("Hello", headers={"x-team": "qa"}, key="sk-0123456789abcdef").headers[
         "x-mockllm-request"
     ]
-    one = control.get(f"requests/{uid}").json()
-    assert set(one) == LINE | {"request", "response"}
-    request, response = one["request"], one["response"]
+    entry = control.get(f"requests/{uid}").json()
+    assert set(entry) == LINE | {"request", "response"}
+    request, response = entry["request"], entry["response"]
     assert request["method"] == "POST"
     assert request["headers"]["authorization"] == "Bearer ***cdef"
     assert request["headers"]["x-team"] == "qa"
@@ -125,18 +125,21 @@ def test_cut_body_is_marked_as_cut(control: Control, settings: object) -> None:
     assert request["bytes"] > 50
 
 
-def test_list_with_bodies_has_each_request_as_it_is_read_alone(control: Control) -> None:
+def test_list_with_bodies_equals_single_requests(control: Control) -> None:
     control.post("scenarios", GREETING)
     ids = [chat(text).headers["x-mockllm-request"] for text in ("Hello", "Bye")]
     page = control.get("requests", bodies="true", limit=1).json()
-    alone = [control.get(f"requests/{uid}").json() for uid in ids]
-    assert (page["requests"], page["next"]) == (alone[:1], ids[0])
-    assert control.get("requests", bodies="true", after=ids[0]).json()["requests"] == alone[1:]
+    single_entries = [control.get(f"requests/{uid}").json() for uid in ids]
+    assert (page["requests"], page["next"]) == (single_entries[:1], ids[0])
+    assert (
+        control.get("requests", bodies="true", after=ids[0]).json()["requests"]
+        == single_entries[1:]
+    )
     assert error_of(control.get("requests", bodies="all")) == (400, "VALIDATION_ERROR", "bodies")
 
 
-@pytest.mark.parametrize("id", ["nobody", NOBODY, "1", "%00", "a b"])
-def test_an_id_that_is_not_there_is_not_found(control: Control, id: str) -> None:
+@pytest.mark.parametrize("id", ["nobody", UNKNOWN_ID, "1", "%00", "a b"])
+def test_unknown_id_is_404(control: Control, id: str) -> None:
     chat()
     assert error_of(control.get(f"requests/{id}")) == (404, "NOT_FOUND", None)
 
@@ -164,24 +167,24 @@ def test_filters_narrow_the_journal(
     chat("Hello", key="sk-two")
     claude("sk-one")
     chat("Bye", key="sk-two")
-    every = texts_of(control.get("requests").json())
-    found = texts_of(control.get("requests", **filters).json())
-    assert found == [every[n] for n in expected]
+    all_texts = texts_of(control.get("requests").json())
+    filtered_texts = texts_of(control.get("requests", **filters).json())
+    assert filtered_texts == [all_texts[n] for n in expected]
 
 
 def test_pages_follow_one_another_without_gap_or_repetition(control: Control) -> None:
     for _ in range(5):
         chat()
-    every = texts_of(control.get("requests").json())
-    seen: list[str] = []
+    all_texts = texts_of(control.get("requests").json())
+    paged_texts: list[str] = []
     after = ""
     for size in (2, 2, 1):
         page = control.get("requests", limit=2, after=after).json()
         assert len(page["requests"]) == size
-        seen += texts_of(page)
+        paged_texts += texts_of(page)
         after = page["next"]
     assert after is None
-    assert seen == every and len(set(seen)) == 5
+    assert paged_texts == all_texts and len(set(paged_texts)) == 5
 
 
 def test_a_page_that_is_just_full_is_the_last(control: Control) -> None:
@@ -192,13 +195,13 @@ def test_a_page_that_is_just_full_is_the_last(control: Control) -> None:
 
 def test_requests_after_an_id_are_listed(control: Control) -> None:
     last = chat().headers["x-mockllm-request"]
-    told = control.get("requests", after=last).json()
-    assert (told["requests"], told["next"]) == ([], None)
+    empty_page = control.get("requests", after=last).json()
+    assert (empty_page["requests"], empty_page["next"]) == ([], None)
     new = chat().headers["x-mockllm-request"]
     assert texts_of(control.get("requests", after=last).json()) == [new]
 
 
-def test_a_page_has_a_hundred_requests_unless_told(control: Control) -> None:
+def test_default_page_has_a_hundred_requests(control: Control) -> None:
     chat()
     row = ServedRequest.objects.get() if control.get("requests") else None
     assert row is not None
@@ -223,20 +226,20 @@ def test_a_page_has_a_hundred_requests_unless_told(control: Control) -> None:
         ({"limit": "9" * 5_000}, (400, "VALIDATION_ERROR", "limit")),
         ({"matched": "yes"}, (400, "VALIDATION_ERROR", "matched")),
         ({"after": "nobody"}, (400, "VALIDATION_ERROR", "after")),
-        ({"after": NOBODY}, (404, "NOT_FOUND", "after")),
+        ({"after": UNKNOWN_ID}, (404, "NOT_FOUND", "after")),
         ({"sesion": "x"}, (400, "VALIDATION_ERROR", "sesion")),
         ({"session": "a\0b"}, (400, "VALIDATION_ERROR", "session")),
         ({"provider": "a\0b"}, (400, "VALIDATION_ERROR", "provider")),
     ],
 )
-def test_a_query_that_is_not_understood_is_refused(
+def test_invalid_query_is_rejected(
     control: Control, query: dict[str, str], expected: tuple[int, str, str]
 ) -> None:
     assert error_of(control.get("requests", **query)) == expected
 
 
-def test_a_parameter_given_twice_is_refused(control: Control) -> None:
-    response = control.ask("GET", "requests?session=a&session=b")
+def test_repeated_parameter_is_rejected(control: Control) -> None:
+    response = control.request("GET", "requests?session=a&session=b")
     assert error_of(response) == (400, "VALIDATION_ERROR", "session")
 
 
@@ -246,8 +249,8 @@ def test_deleting_empties_the_journal_and_leaves_the_state(control: Control) -> 
     chat(key="sk-two")
     response = control.delete("requests", session="sk-one")
     assert (response.status_code, response.content) == (204, b"")
-    (left,) = control.get("requests").json()["requests"]
-    assert left["session"] == key_session("sk-two")
+    (remaining_entry,) = control.get("requests").json()["requests"]
+    assert remaining_entry["session"] == key_session("sk-two")
     assert control.delete("requests").status_code == 204
     assert control.get("requests").json()["requests"] == []
     assert len(control.get("state", session="sk-one").json()["consumed"]) == 1
@@ -265,9 +268,9 @@ def test_a_page_is_read_without_its_bodies(
     for _ in range(10):
         chat()
     control.get("requests")
-    with django_assert_max_num_queries(2) as seen:  # type: ignore[operator]
+    with django_assert_max_num_queries(2) as query_log:  # type: ignore[operator]
         control.get("requests")
-    assert not any("request_text" in query["sql"] for query in seen.captured_queries)
+    assert not any("request_text" in query["sql"] for query in query_log.captured_queries)
 
 
 def _values(row: ServedRequest) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Scenario documents over HTTP: kept, replaced, deleted, and seen by the very next request."""
+"""`/control/scenarios`: documents are stored, replaced, deleted, and served immediately."""
 
 from typing import Any
 from urllib.parse import quote
@@ -9,49 +9,51 @@ from django.db import IntegrityError
 from scenarios_app.control.stores import append_step
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
-from tests.control.control_client import Control, chat, error_of, reply_text, says, scenario
+from tests.control.control_client import Control, chat, error_of, reply_text, scenario, text_step
 
 WEATHER = scenario(
     "weather",
-    says("Look {{ city }}.", match={"messages": [{"role": "user", "contains": "weather"}]}),
-    says("Sunny.", consume=False),
+    text_step("Look {{ city }}.", match={"messages": [{"role": "user", "contains": "weather"}]}),
+    text_step("Sunny.", consume=False),
     priority=10,
     tags=["demo"],
     variables={"city": "Paris"},
 )
-BROKEN = scenario("broken", {"produce": {"text": "x", "pacing": {"jitter": 2}}}, {"prodce": {}})
+INVALID_SCENARIO = scenario(
+    "broken", {"produce": {"text": "x", "pacing": {"jitter": 2}}}, {"prodce": {}}
+)
 
 
-def test_a_posted_scenario_is_answered_with_by_the_next_request(control: Control) -> None:
+def test_posted_scenario_answers_the_next_request(control: Control) -> None:
     response = control.post("scenarios", WEATHER)
     assert (response.status_code, response.json()) == (201, WEATHER)
     assert reply_text(chat("the weather")) == "Look Paris."
 
 
-def test_the_document_that_comes_back_is_the_one_that_was_sent(control: Control) -> None:
+def test_stored_document_equals_the_posted_one(control: Control) -> None:
     control.post("scenarios", WEATHER)
     assert control.get("scenarios/weather").json() == WEATHER
     assert control.get("scenarios").json() == {"scenarios": [WEATHER], "problems": []}
 
 
-def test_a_document_of_several_scenarios_is_added_whole(control: Control) -> None:
-    both = {"scenarios": [scenario("one"), scenario("two")]}
-    response = control.post("scenarios", both)
-    assert (response.status_code, response.json()) == (201, both)
-    assert control.get("scenarios").json()["scenarios"] == both["scenarios"]
+def test_document_with_several_scenarios_is_added(control: Control) -> None:
+    document = {"scenarios": [scenario("one"), scenario("two")]}
+    response = control.post("scenarios", document)
+    assert (response.status_code, response.json()) == (201, document)
+    assert control.get("scenarios").json()["scenarios"] == document["scenarios"]
 
 
 def test_a_taken_name_is_a_conflict_and_nothing_is_added(control: Control) -> None:
-    control.post("scenarios", scenario("one", says("first")))
-    both = {"scenarios": [scenario("new"), scenario("one", says("second"))]}
-    response = control.post("scenarios", both)
+    control.post("scenarios", scenario("one", text_step("first")))
+    document = {"scenarios": [scenario("new"), scenario("one", text_step("second"))]}
+    response = control.post("scenarios", document)
     assert error_of(response) == (409, "CONFLICT", "name")
     assert "“one”" in response.json()["message"]
-    assert control.get("scenarios").json()["scenarios"] == [scenario("one", says("first"))]
+    assert control.get("scenarios").json()["scenarios"] == [scenario("one", text_step("first"))]
 
 
-def test_problems_of_a_document_are_listed_with_their_places(control: Control) -> None:
-    response = control.post("scenarios", BROKEN)
+def test_problems_of_a_document_are_listed_with_their_paths(control: Control) -> None:
+    response = control.post("scenarios", INVALID_SCENARIO)
     assert error_of(response) == (400, "VALIDATION_ERROR", "steps[0].produce.pacing.jitter")
     message = response.json()["message"]
     assert "steps[0].produce.pacing.jitter: expected a number from 0 to 1" in message
@@ -60,54 +62,58 @@ def test_problems_of_a_document_are_listed_with_their_places(control: Control) -
 
 
 @pytest.mark.parametrize("body", [[], "weather", 1, None, True])
-def test_a_document_that_is_no_object_is_refused(control: Control, body: object) -> None:
-    response = control.ask("POST", "scenarios", body=b"null" if body is None else body)
+def test_document_that_is_not_an_object_is_rejected(control: Control, body: object) -> None:
+    response = control.request("POST", "scenarios", body=b"null" if body is None else body)
     assert error_of(response)[:2] == (400, "VALIDATION_ERROR")
 
 
 def test_put_creates_then_replaces(control: Control) -> None:
     first = control.put("scenarios/weather", WEATHER)
     assert (first.status_code, first.json()) == (201, WEATHER)
-    other = scenario("weather", says("Rain."))
+    other = scenario("weather", text_step("Rain."))
     second = control.put("scenarios/weather", other)
     assert (second.status_code, second.json()) == (200, other)
     assert reply_text(chat("the weather")) == "Rain."
 
 
 @pytest.mark.parametrize("name", ["other", "%0Aweather", "weather%0A", "a/b"])
-def test_put_wants_the_name_of_the_path(control: Control, name: str) -> None:
+def test_put_rejects_a_name_other_than_that_in_the_path(control: Control, name: str) -> None:
     response = control.put(f"scenarios/{name}", WEATHER)
     assert error_of(response) == (400, "VALIDATION_ERROR", "name")
     assert not Scenario.objects.exists()
 
 
-def test_put_takes_one_scenario_alone(control: Control) -> None:
-    both = {"scenarios": [scenario("one"), scenario("two")]}
-    assert error_of(control.put("scenarios/one", both)) == (400, "VALIDATION_ERROR", "scenarios")
+def test_put_rejects_several_scenarios(control: Control) -> None:
+    document = {"scenarios": [scenario("one"), scenario("two")]}
+    assert error_of(control.put("scenarios/one", document)) == (
+        400,
+        "VALIDATION_ERROR",
+        "scenarios",
+    )
     assert control.put("scenarios/one", {"scenarios": [scenario("one")]}).status_code == 201
 
 
-def test_replacing_makes_every_session_forget_the_scenario(control: Control) -> None:
-    control.post("scenarios", scenario("once", says("first")))
-    control.post("scenarios", scenario("other", says("other"), priority=-1))
+def test_replacing_a_scenario_resets_it_in_every_session(control: Control) -> None:
+    control.post("scenarios", scenario("once", text_step("first")))
+    control.post("scenarios", scenario("other", text_step("other"), priority=-1))
     for key in ("sk-one", "sk-two"):
         assert [reply_text(chat(key=key)) for _ in range(2)] == ["first", "other"]
-    control.put("scenarios/once", scenario("once", says("again")))
+    control.put("scenarios/once", scenario("once", text_step("again")))
     for key in ("sk-one", "sk-two"):
         consumed = control.get("state", session=key).json()["consumed"]
         assert consumed == [{"scenario": "other", "step": "1"}]
         assert reply_text(chat(key=key)) == "again"
 
 
-def test_replacing_by_the_same_document_makes_sessions_forget_too(control: Control) -> None:
-    once = scenario("once", says("first"))
-    control.put("scenarios/once", once)
+def test_replacing_with_the_same_document_resets_sessions(control: Control) -> None:
+    document = scenario("once", text_step("first"))
+    control.put("scenarios/once", document)
     for _ in range(2):
         assert reply_text(chat()) == "first"
-        assert control.put("scenarios/once", once).status_code == 200
+        assert control.put("scenarios/once", document).status_code == 200
 
 
-def test_delete_removes_a_scenario_and_what_sessions_know_of_it(control: Control) -> None:
+def test_delete_removes_a_scenario_and_its_session_state(control: Control) -> None:
     control.post("scenarios", scenario("once"))
     chat()
     response = control.delete("scenarios/once")
@@ -119,18 +125,18 @@ def test_delete_removes_a_scenario_and_what_sessions_know_of_it(control: Control
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 @pytest.mark.parametrize("name", ["nobody", "weather/", "a%00b", "x" * 5_000])
-def test_a_scenario_that_is_not_there_is_not_found(
-    control: Control, method: str, name: str
-) -> None:
+def test_unknown_scenario_is_404(control: Control, method: str, name: str) -> None:
     control.post("scenarios", WEATHER)
-    assert error_of(control.ask(method, f"scenarios/{name}")) == (404, "NOT_FOUND", None)
+    assert error_of(control.request(method, f"scenarios/{name}")) == (404, "NOT_FOUND", None)
 
 
-def test_a_pushed_step_comes_last_and_sessions_keep_what_they_know(control: Control) -> None:
-    control.post("scenarios", scenario("queue", says("one"), says("two", name="second")))
+def test_pushed_step_is_last_and_keeps_session_state(control: Control) -> None:
+    control.post("scenarios", scenario("queue", text_step("one"), text_step("two", name="second")))
     assert reply_text(chat()) == "one"
-    response = control.post("scenarios/queue/steps", says("three"))
-    longer = scenario("queue", says("one"), says("two", name="second"), says("three"))
+    response = control.post("scenarios/queue/steps", text_step("three"))
+    longer = scenario(
+        "queue", text_step("one"), text_step("two", name="second"), text_step("three")
+    )
     assert (response.status_code, response.json()) == (201, longer)
     assert control.get("scenarios/queue").json() == longer
     assert [reply_text(chat()) for _ in range(2)] == ["two", "three"]
@@ -139,16 +145,16 @@ def test_a_pushed_step_comes_last_and_sessions_keep_what_they_know(control: Cont
 
 
 def test_a_pushed_step_follows_steps_whose_order_has_gaps(control: Control) -> None:
-    control.post("scenarios", scenario("queue", says("one"), says("two")))
+    control.post("scenarios", scenario("queue", text_step("one"), text_step("two")))
     Step.objects.filter(order=2).update(order=40)
-    control.post("scenarios/queue/steps", says("three"))
+    control.post("scenarios/queue/steps", text_step("three"))
     texts = [step["produce"]["text"] for step in control.get("scenarios/queue").json()["steps"]]
     assert texts == ["one", "two", "three"]
 
 
 def test_a_first_step_is_pushed_into_an_empty_scenario(control: Control) -> None:
     control.put("scenarios/empty", {"name": "empty"})
-    assert control.post("scenarios/empty/steps", says("one")).status_code == 201
+    assert control.post("scenarios/empty/steps", text_step("one")).status_code == 201
     assert reply_text(chat()) == "one"
 
 
@@ -172,15 +178,19 @@ def test_problem_of_a_pushed_step_has_its_place_in_the_step(
     assert control.get("scenarios/weather").json() == WEATHER
 
 
-def test_a_pushed_step_must_suit_the_others(control: Control) -> None:
-    turns = scenario("asked", says("one", turn=1), select="first_user_message")
+def test_pushed_step_is_validated_with_the_other_steps(control: Control) -> None:
+    turns = scenario("asked", text_step("one", turn=1), select="first_user_message")
     control.post("scenarios", turns)
-    response = control.post("scenarios/asked/steps", says("again", turn=1))
+    response = control.post("scenarios/asked/steps", text_step("again", turn=1))
     assert error_of(response) == (400, "VALIDATION_ERROR", "turn")
 
 
-def test_pushing_to_a_scenario_that_is_not_there_is_not_found(control: Control) -> None:
-    assert error_of(control.post("scenarios/nobody/steps", says("x"))) == (404, "NOT_FOUND", None)
+def test_pushing_to_an_unknown_scenario_is_404(control: Control) -> None:
+    assert error_of(control.post("scenarios/nobody/steps", text_step("x"))) == (
+        404,
+        "NOT_FOUND",
+        None,
+    )
 
 
 def test_concurrent_add_of_the_same_name_is_a_conflict(
@@ -193,28 +203,26 @@ def test_concurrent_add_of_the_same_name_is_a_conflict(
     assert error_of(control.post("scenarios", WEATHER)) == (409, "CONFLICT", "name")
 
 
-def test_a_step_is_not_blamed_for_what_is_wrong_with_others(
-    control: Control, settings: Any
-) -> None:
+def test_problems_of_other_steps_keep_their_paths(control: Control, settings: Any) -> None:
     settings.MOCKLLM_MAX_TEXT_BYTES = 5
-    (document,) = load_documents(scenario("long", says("too long")))
-    with pytest.raises(DocumentError) as raised:
-        append_step(document, says("also long"))
-    places = [problem.place for problem in raised.value.problems]
-    assert places == ["steps[0].produce", "produce"]
+    (document,) = load_documents(scenario("long", text_step("too long")))
+    with pytest.raises(DocumentError) as error_info:
+        append_step(document, text_step("also long"))
+    problem_paths = [problem.place for problem in error_info.value.problems]
+    assert problem_paths == ["steps[0].produce", "produce"]
 
 
-def test_a_stored_scenario_that_is_no_document_is_reported_and_left_out(control: Control) -> None:
-    control.post("scenarios", scenario("bad", says("one"), says("two")))
+def test_invalid_stored_scenario_is_reported_and_left_out(control: Control) -> None:
+    control.post("scenarios", scenario("bad", text_step("one"), text_step("two")))
     control.post("scenarios", scenario("good"))
     Step.objects.filter(order=2).update(answer_extra={"txet": "?"})
-    listed = control.get("scenarios").json()
-    assert [document["name"] for document in listed["scenarios"]] == ["good"]
-    (problem,) = listed["problems"]
+    scenario_list = control.get("scenarios").json()
+    assert [document["name"] for document in scenario_list["scenarios"]] == ["good"]
+    (problem,) = scenario_list["problems"]
     assert (problem["scenario"], problem["step"], problem["place"]) == ("bad", 2, "produce.txet")
     for response in (
         control.get("scenarios/bad"),
-        control.post("scenarios/bad/steps", says("three")),
+        control.post("scenarios/bad/steps", text_step("three")),
     ):
         assert error_of(response) == (409, "CONFLICT", None)
         assert "bad: step 2: produce.txet" in response.json()["message"]
@@ -223,18 +231,20 @@ def test_a_stored_scenario_that_is_no_document_is_reported_and_left_out(control:
 
 
 @pytest.mark.parametrize("name", ["a b", "ünï ☃", "a/b", "50%", "a?b#c", "..", "steps", "x;y=1"])
-def test_any_name_is_a_path(control: Control, name: str) -> None:
+def test_scenario_of_any_name_can_be_addressed(control: Control, name: str) -> None:
     path = f"scenarios/{quote(name, safe='')}"
     assert control.put(path, scenario(name)).status_code == 201
     assert control.get(path).json()["name"] == name
-    assert control.post(f"{path}/steps", says("more")).status_code == 201
+    assert control.post(f"{path}/steps", text_step("more")).status_code == 201
     assert control.delete(path).status_code == 204
 
 
-def test_listing_asks_the_database_no_more_often_for_more_scenarios(
+def test_number_of_queries_is_independent_of_the_number_of_scenarios(
     control: Control, django_assert_max_num_queries: object
 ) -> None:
-    documents = {"scenarios": [scenario(f"s{n}", says("a"), says("b")) for n in range(20)]}
+    documents = {
+        "scenarios": [scenario(f"s{n}", text_step("a"), text_step("b")) for n in range(20)]
+    }
     control.post("scenarios", documents)
     with django_assert_max_num_queries(4):  # type: ignore[operator]
         assert len(control.get("scenarios").json()["scenarios"]) == 20

@@ -1,20 +1,20 @@
-"""The control API keeps to its OpenAPI document, whatever is drawn from it."""
+"""The control API conforms to its OpenAPI document for generated requests."""
 
 import pytest
 
 from scenarios_app.control.openapi import document
 from tests.support.live_server import Live
-from tests.support.schema_violations import answers
-from tests.support.strategies import Drawn, assert_conforms, operations
+from tests.support.schema_violations import send_violations
+from tests.support.strategies import OperationCase, assert_conforms, operations
 
 
 @pytest.mark.hypothesis
-@pytest.mark.parametrize("drawn", operations(document()), ids=lambda d: " ".join(map(str, d)))
-def test_every_operation_keeps_to_the_document(live: Live, drawn: Drawn) -> None:
-    assert_conforms(document(), drawn, base_url=live.base_url)
+@pytest.mark.parametrize("operation", operations(document()), ids=lambda d: " ".join(map(str, d)))
+def test_every_operation_conforms_to_the_document(live: Live, operation: OperationCase) -> None:
+    assert_conforms(document(), operation, base_url=live.base_url)
 
 
-def test_each_rule_of_a_body_is_kept(live: Live) -> None:
-    given = answers(document(), base_url=live.base_url)
-    assert {asked: status for asked, status in given.items() if status != 400} == {}
-    assert "POST /control/verify minLength of session" in given
+def test_bodies_that_violate_a_schema_rule_are_rejected(live: Live) -> None:
+    status_codes = send_violations(document(), base_url=live.base_url)
+    assert {violation: status for violation, status in status_codes.items() if status != 400} == {}
+    assert "POST /control/verify minLength of session" in status_codes

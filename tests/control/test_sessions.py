@@ -1,26 +1,34 @@
-"""What a session remembers, how it is named, and forgetting it."""
+"""State, names and reset of sessions."""
 
 import pytest
 
 from scenarios_app.engine.state import key_session
-from tests.control.control_client import KEY, Control, chat, error_of, reply_text, says, scenario
+from tests.control.control_client import (
+    KEY,
+    Control,
+    chat,
+    error_of,
+    reply_text,
+    scenario,
+    text_step,
+)
 
-WHOLE = {"complete": True, "lost": 0}
+COMPLETE_JOURNAL = {"complete": True, "lost": 0}
 EMPTY = {
     **{"consumed": [], "attempts": [], "counters": {}, "violations": [], "passed": True},
-    **WHOLE,
+    **COMPLETE_JOURNAL,
 }
-EVERYTHING = scenario(
+SCENARIO_WITH_STATE = scenario(
     "all",
-    says("one", side_effects={"counter": "calls"}, match={"messages": ["go"]}),
-    says("two", name="named", side_effects={"counter": "calls"}),
-    says("strict", expect={"temperature": 0.5}, match={"messages": ["strict"]}),
-    says("three", failures={"times": 2, "fault": {"kind": "rate_limit"}}, consume=False),
+    text_step("one", side_effects={"counter": "calls"}, match={"messages": ["go"]}),
+    text_step("two", name="named", side_effects={"counter": "calls"}),
+    text_step("strict", expect={"temperature": 0.5}, match={"messages": ["strict"]}),
+    text_step("three", failures={"times": 2, "fault": {"kind": "rate_limit"}}, consume=False),
 )
 
 
 def test_state_has_consumed_attempts_counters_and_violations(control: Control) -> None:
-    control.post("scenarios", EVERYTHING)
+    control.post("scenarios", SCENARIO_WITH_STATE)
     texts = [chat(text) for text in ("go", "go", "go", "go", "go")]
     assert [reply_text(r) for r in (texts[0], texts[1], texts[4])] == ["one", "two", "three"]
     assert [r.status_code for r in texts[2:4]] == [429, 429]
@@ -32,7 +40,7 @@ def test_state_has_consumed_attempts_counters_and_violations(control: Control) -
         "counters": {"calls": 2},
         "violations": ["Expected temperature 0.5 but received undefined"],
         "passed": False,
-        **WHOLE,
+        **COMPLETE_JOURNAL,
     }
 
 
@@ -41,21 +49,21 @@ def test_state_of_an_unknown_session_is_empty(control: Control) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"session": ""}])
-def test_a_state_must_be_of_a_session(control: Control, query: dict[str, str]) -> None:
+def test_state_requires_a_session(control: Control, query: dict[str, str]) -> None:
     assert error_of(control.get("state", **query)) == (400, "VALIDATION_ERROR", "session")
 
 
-def test_a_session_is_named_by_its_key_or_by_the_name_that_is_shown(control: Control) -> None:
+def test_session_is_found_by_its_key_and_by_its_listed_name(control: Control) -> None:
     control.post("scenarios", scenario("once"))
     chat(key="sk-one")
-    shown = key_session("sk-one")
-    for given in ("sk-one", shown):
-        state = control.get("state", session=given).json()
-        assert (state["session"], len(state["consumed"])) == (shown, 1)
+    session_name = key_session("sk-one")
+    for session in ("sk-one", session_name):
+        state = control.get("state", session=session).json()
+        assert (state["session"], len(state["consumed"])) == (session_name, 1)
 
 
 def test_session_name_wins_over_an_equal_key(control: Control) -> None:
-    control.post("scenarios", scenario("once", says("hi", consume=False)))
+    control.post("scenarios", scenario("once", text_step("hi", consume=False)))
     chat(key="alpha")
     chat(key="sk-other", headers={"x-mockllm-session": "alpha"})
     assert control.get("state", session="alpha").json()["session"] == "alpha"
@@ -69,14 +77,14 @@ def test_a_header_that_repeats_the_key_names_the_keys_session(control: Control) 
     assert request["session"] == key_session("sk-one-and-the-same")
 
 
-def test_a_session_known_to_the_journal_alone_is_known(control: Control) -> None:
-    control.ask("GET", "state", query={"session": "sk-refused"})
+def test_session_that_is_only_in_the_journal_has_a_state(control: Control) -> None:
+    control.request("GET", "state", query={"session": "sk-refused"})
     chat(key="sk-refused", messages="no list")
     assert control.get("state", session="sk-refused").json()["session"] == key_session("sk-refused")
 
 
-def test_reset_makes_a_session_new_and_leaves_the_others(control: Control) -> None:
-    control.post("scenarios", EVERYTHING)
+def test_reset_clears_one_session_only(control: Control) -> None:
+    control.post("scenarios", SCENARIO_WITH_STATE)
     for key in ("sk-one", "sk-two"):
         chat("go", key=key)
     response = control.post("reset", {"session": "sk-one", "scenarios": False})
@@ -92,7 +100,7 @@ def test_reset_makes_a_session_new_and_leaves_the_others(control: Control) -> No
 
 
 def test_reset_restarts_ordinals(control: Control) -> None:
-    control.post("scenarios", scenario("hi", says("hi", consume=False)))
+    control.post("scenarios", scenario("hi", text_step("hi", consume=False)))
     first = chat().json()["id"]
     assert chat().json()["id"] != first
     control.post("reset", {"session": KEY})
@@ -101,23 +109,23 @@ def test_reset_restarts_ordinals(control: Control) -> None:
 
 @pytest.mark.parametrize("body", [{"session": None, "scenarios": False}, {"session": None}, {}])
 def test_reset_without_a_session_resets_all(control: Control, body: dict[str, object]) -> None:
-    control.post("scenarios", EVERYTHING)
+    control.post("scenarios", SCENARIO_WITH_STATE)
     for key in ("sk-one", "sk-two"):
         chat("go", key=key)
     assert control.post("reset", body).json() == {"session": None, "scenarios": False}
     for key in ("sk-one", "sk-two"):
         assert control.get("state", session=key).json() == {"session": key, **EMPTY}
-    assert control.get("requests").json() == {"requests": [], "next": None, **WHOLE}
-    assert control.get("scenarios").json()["scenarios"] == [EVERYTHING]
+    assert control.get("requests").json() == {"requests": [], "next": None, **COMPLETE_JOURNAL}
+    assert control.get("scenarios").json()["scenarios"] == [SCENARIO_WITH_STATE]
 
 
 def test_several_sessions_are_reset_in_one_request(control: Control) -> None:
-    control.post("scenarios", EVERYTHING)
+    control.post("scenarios", SCENARIO_WITH_STATE)
     control.post("scenarios", scenario("own"), session="sk-one")
     for key in ("sk-one", "sk-two", "sk-three"):
         chat("go", key=key)
-    asked = ["sk-one", key_session("sk-two"), "nobody"]
-    response = control.post("reset", {"sessions": asked, "scenarios": True})
+    sessions = ["sk-one", key_session("sk-two"), "nobody"]
+    response = control.post("reset", {"sessions": sessions, "scenarios": True})
     names = [key_session("sk-one"), key_session("sk-two"), "nobody"]
     assert response.json() == {"session": None, "sessions": names, "scenarios": True}
     for key in ("sk-one", "sk-two"):
@@ -129,7 +137,7 @@ def test_several_sessions_are_reset_in_one_request(control: Control) -> None:
 
 
 @pytest.mark.parametrize("session", ["sk-one", None])
-def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
+def test_reset_drops_private_scenarios_only_on_request(
     control: Control, session: str | None
 ) -> None:
     control.post("scenarios", scenario("common"))
@@ -161,10 +169,8 @@ def test_reset_drops_a_sessions_own_scenarios_only_if_asked(
         ("sk-one", None),
     ],
 )
-def test_a_reset_that_is_not_understood_resets_nothing(
-    control: Control, body: object, field: str | None
-) -> None:
-    control.post("scenarios", EVERYTHING)
+def test_invalid_reset_resets_nothing(control: Control, body: object, field: str | None) -> None:
+    control.post("scenarios", SCENARIO_WITH_STATE)
     chat("go", key="sk-one")
     assert error_of(control.post("reset", body)) == (400, "VALIDATION_ERROR", field)
     assert control.get("state", session="sk-one").json()["counters"] == {"calls": 1}

@@ -7,12 +7,12 @@ import pytest
 from scenarios_app.models import FaultResult
 from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.survival import version_of
-from tests.control.control_client import Control, chat, error_of, says, scenario
+from tests.control.control_client import Control, chat, error_of, scenario, text_step
 
 GREETING = scenario(
     "greeting",
-    says("Hi.", name="hello", match={"messages": ["Hello"]}, consume=False),
-    says("Bye.", name="bye", match={"messages": ["Bye"]}, consume=False),
+    text_step("Hi.", name="hello", match={"messages": ["Hello"]}, consume=False),
+    text_step("Bye.", name="bye", match={"messages": ["Bye"]}, consume=False),
 )
 
 
@@ -26,7 +26,9 @@ def current_version(control: Control, name: str = "greeting") -> str:
     return version_of(control.get(f"scenarios/{name}").json())
 
 
-def store(control: Control, *cells: tuple[str, str, str], **versions: str) -> dict[str, Any]:
+def store_results(
+    control: Control, *cells: tuple[str, str, str], **versions: str
+) -> dict[str, Any]:
     keys = ("step", "kind", "outcome")
     body = {
         "versions": versions or {"greeting": current_version(control)},
@@ -34,28 +36,28 @@ def store(control: Control, *cells: tuple[str, str, str], **versions: str) -> di
     }
     response = control.post("coverage/faults", body)
     assert response.status_code == 200, response.content
-    stored: dict[str, Any] = response.json()
-    return stored
+    counts: dict[str, Any] = response.json()
+    return counts
 
 
-def survival(control: Control, **query: str) -> dict[str, Any]:
+def get_survival(control: Control, **query: str) -> dict[str, Any]:
     response = control.get("coverage/faults", **query)
     assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
+    report: dict[str, Any] = response.json()
+    return report
 
 
 def outcomes(control: Control, step: int = 0) -> dict[str, str]:
-    faults = survival(control, scenarios="greeting")["scenarios"][0]["steps"][step]["faults"]
+    faults = get_survival(control, scenarios="greeting")["scenarios"][0]["steps"][step]["faults"]
     return {kind: outcome for kind, outcome in faults.items() if outcome}
 
 
 def test_stored_results_are_counted(greeting: Control) -> None:
     cells = [("greeting/hello", "stall", "survived"), ("greeting/bye", "reset", "wrong")]
-    assert store(greeting, *cells) == {"stored": 2, "skipped": []}
-    found = survival(greeting)
-    assert (found["survived"], found["faults"], found["percent"]) == (1, 30, 3.3)
-    assert found["text"].startswith("fault coverage: 3.3 %, 1 of 30 faults survived, 1 wrong")
+    assert store_results(greeting, *cells) == {"stored": 2, "skipped": []}
+    report = get_survival(greeting)
+    assert (report["survived"], report["faults"], report["percent"]) == (1, 30, 3.3)
+    assert report["text"].startswith("fault coverage: 3.3 %, 1 of 30 faults survived, 1 wrong")
     assert (outcomes(greeting), outcomes(greeting, 1)) == (
         {"stall": "survived"},
         {"reset": "wrong"},
@@ -66,31 +68,33 @@ def test_faults_of_a_step_are_the_kinds_that_its_answer_can_have(greeting: Contr
     greeting.put("changes", {"changes": []})
     chat("Hello")
     (answer,) = greeting.get("changes").json()["answers"]
-    faults = survival(greeting)["scenarios"][0]["steps"][0]["faults"]
-    assert list(faults) == [one.name for one in KINDS if one.applies(answer)]
+    faults = get_survival(greeting)["scenarios"][0]["steps"][0]["faults"]
+    assert list(faults) == [kind.name for kind in KINDS if kind.applies(answer)]
     greeting.delete("changes")
 
 
 def test_later_results_replace_earlier_ones_and_add_to_them(greeting: Control) -> None:
-    store(greeting, ("greeting/hello", "stall", "hung"), ("greeting/hello", "reset", "wrong"))
-    store(greeting, ("greeting/hello", "stall", "survived"))
+    store_results(
+        greeting, ("greeting/hello", "stall", "hung"), ("greeting/hello", "reset", "wrong")
+    )
+    store_results(greeting, ("greeting/hello", "stall", "survived"))
     assert outcomes(greeting) == {"stall": "survived", "reset": "wrong"}
 
 
 def test_results_of_a_changed_scenario_do_not_count_until_the_next_sweep(greeting: Control) -> None:
-    store(greeting, ("greeting/hello", "stall", "survived"))
-    greeting.post("scenarios/greeting/steps", says("Sure.", match={"messages": ["Please"]}))
-    found = survival(greeting)
-    assert (found["survived"], found["scenarios"][0]["outdated"]) == (0, 1)
-    store(greeting, ("greeting/hello", "reset", "survived"))
-    found = survival(greeting)
-    assert (found["survived"], found["scenarios"][0]["outdated"]) == (1, 0)
+    store_results(greeting, ("greeting/hello", "stall", "survived"))
+    greeting.post("scenarios/greeting/steps", text_step("Sure.", match={"messages": ["Please"]}))
+    report = get_survival(greeting)
+    assert (report["survived"], report["scenarios"][0]["outdated"]) == (0, 1)
+    store_results(greeting, ("greeting/hello", "reset", "survived"))
+    report = get_survival(greeting)
+    assert (report["survived"], report["scenarios"][0]["outdated"]) == (1, 0)
     assert FaultResult.objects.count() == 1
 
 
 def test_results_of_other_versions_and_unknown_scenarios_are_skipped(greeting: Control) -> None:
     cells = [("greeting/hello", "stall", "survived"), ("gone/1", "stall", "survived")]
-    assert store(greeting, *cells, greeting="other", gone="v") == {
+    assert store_results(greeting, *cells, greeting="other", gone="v") == {
         "stored": 0,
         "skipped": [
             {"scenario": "gone", "reason": "this server does not have it"},
@@ -104,7 +108,7 @@ def test_results_of_other_versions_and_unknown_scenarios_are_skipped(greeting: C
 def test_results_of_a_step_that_the_scenario_does_not_have_are_skipped(
     greeting: Control, step: str
 ) -> None:
-    answer = store(greeting, (f"greeting/{step}", "stall", "survived"))
+    answer = store_results(greeting, (f"greeting/{step}", "stall", "survived"))
     assert answer["stored"] == 0
     assert answer["skipped"] == [{"scenario": "greeting", "reason": f"it has no step “{step}”"}]
 
@@ -112,7 +116,7 @@ def test_results_of_a_step_that_the_scenario_does_not_have_are_skipped(
 def test_more_scenarios_than_a_query_may_name_are_answered(greeting: Control) -> None:
     names = [f"gone-{number}" for number in range(2_000)]
     cells = [(f"{name}/1", "stall", "survived") for name in names]
-    answer = store(greeting, *cells, **dict.fromkeys(names, "v"))
+    answer = store_results(greeting, *cells, **dict.fromkeys(names, "v"))
     assert len(answer["skipped"]) == 2_000
 
 
@@ -121,7 +125,7 @@ def test_catch_all_and_disabled_scenarios_have_no_faults(greeting: Control) -> N
     greeting.put(
         "scenarios/test-mode", scenario("test-mode", {"produce": {"generate": {"kind": "lorem"}}})
     )
-    assert survival(greeting)["faults"] == 0
+    assert get_survival(greeting)["faults"] == 0
 
 
 @pytest.mark.parametrize(
@@ -141,4 +145,4 @@ def test_cell_with_an_error_is_named(greeting: Control, cell: Any, field: str) -
 def test_unknown_scenario_in_the_query_is_404(greeting: Control) -> None:
     response = greeting.get("coverage/faults", scenarios="nobody")
     assert error_of(response) == (404, "NOT_FOUND", "scenarios")
-    assert survival(greeting, scenarios="*")["faults"] == 30
+    assert get_survival(greeting, scenarios="*")["faults"] == 30

@@ -1,4 +1,4 @@
-"""Requirement 003's documents over the control API, and the session that they leave behind."""
+"""Turn scripts (requirement 003) over the control API, and the session state they leave."""
 
 from typing import Any
 
@@ -15,24 +15,24 @@ TWO = script(
 PATH = "scenarios/run-test-1"
 
 
-def test_put_takes_a_document_in_turns_and_gives_it_back_in_our_form(control: Control) -> None:
+def test_put_turn_script_returns_a_scenario_document(control: Control) -> None:
     response = control.put(PATH, TWO)
     assert (response.status_code, response.json()) == (201, convert(TWO))  # type: ignore[attr-defined]
     assert control.get(PATH).json() == convert(TWO)  # type: ignore[attr-defined]
     assert reply_text(chat("run-test-1", temperature=0.5)) == "one"
-    again = script(turn(text_response("anew")), id="run-test-1")
-    assert control.put(PATH, again).status_code == 200
+    replacement = script(turn(text_response("anew")), id="run-test-1")
+    assert control.put(PATH, replacement).status_code == 200
     assert reply_text(chat("run-test-1")) == "anew"
 
 
-def test_post_takes_one_or_several_of_both_forms(control: Control) -> None:
-    native = {"name": "ours", "steps": [{"produce": {"text": "x"}}]}
+def test_post_accepts_scenarios_and_turn_scripts(control: Control) -> None:
+    scenario_document = {"name": "ours", "steps": [{"produce": {"text": "x"}}]}
     assert control.post("scenarios", TWO).status_code == 201
-    several = {"scenarios": [script(turn(), id="a"), native]}
+    several = {"scenarios": [script(turn(), id="a"), scenario_document]}
     assert control.post("scenarios", several).status_code == 201
     assert control.post("scenarios", [script(turn(), id="b")]).status_code == 201
-    listed = control.get("scenarios").json()["scenarios"]  # type: ignore[attr-defined]
-    assert [document["name"] for document in listed] == ["a", "b", "ours", "run-test-1"]
+    scenarios = control.get("scenarios").json()["scenarios"]  # type: ignore[attr-defined]
+    assert [document["name"] for document in scenarios] == ["a", "b", "ours", "run-test-1"]
     assert error_of(control.post("scenarios", TWO)) == (409, "CONFLICT", "name")
 
 
@@ -48,17 +48,17 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "field"), WRONG)
-def test_a_wrong_document_is_refused_with_the_place_in_it(
+def test_invalid_turn_script_is_rejected_with_its_path(
     control: Control, document: Any, field: str
 ) -> None:
     assert error_of(control.put(PATH, document)) == (400, "VALIDATION_ERROR", field)
     assert error_of(control.get(PATH)) == (404, "NOT_FOUND", None)
 
 
-def test_a_session_may_have_a_script_of_its_own(control: Control) -> None:
+def test_session_can_have_a_private_turn_script(control: Control) -> None:
     control.put(PATH, TWO)
-    own = script(turn(text_response("mine")), id="run-test-1")
-    assert control.put(PATH, own, session=KEY).status_code == 201
+    private_script = script(turn(text_response("mine")), id="run-test-1")
+    assert control.put(PATH, private_script, session=KEY).status_code == 201
     assert reply_text(chat("run-test-1")) == "mine"
     assert reply_text(chat("run-test-1", key="another", temperature=0.5)) == "one"
 
@@ -77,8 +77,8 @@ def test_violations_mark_the_session_unsuccessful(control: Control) -> None:
     ]
     assert after["passed"] is False
     requests = control.get("requests", session=KEY).json()["requests"]  # type: ignore[attr-defined]
-    told = [request["violations"] for request in requests]
-    assert sorted(map(len, told)) == [0, 1, 1]
+    violations_by_request = [request["violations"] for request in requests]
+    assert sorted(map(len, violations_by_request)) == [0, 1, 1]
 
 
 def test_attempts_are_counted_in_the_state(control: Control) -> None:

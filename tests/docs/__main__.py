@@ -14,4 +14,4 @@ from tests.docs import llms, repository, site, tables  # noqa: E402
 tables.main()
 repository.main()
 site.main()
-llms.write(site.BUILT)
+llms.write(site.BUILD_FOLDER)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _FENCED = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_NAMED = re.compile(r"`([\w./-]+\.\w+)`:$")
+_FILE_NAME = re.compile(r"`([\w./-]+\.\w+)`:$")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block. `line` is the line of its fence, from 1; `above` is the line before it."""
+    """A code block. `line` is the line of its fence, from 1; `line_above` is the line before it."""
 
     page: str
     line: int
     language: str
     text: str
-    above: str = ""
+    line_above: str = ""
 
     @property
     def place(self) -> str:
@@ -27,14 +27,14 @@ class Block:
     @property
     def file(self) -> str | None:
         """Return the file name from the line before it, which ends in "… as `NAME`:"."""
-        named = _NAMED.search(self.above)
-        return named[1] if named else None
+        match = _FILE_NAME.search(self.line_above)
+        return match[1] if match else None
 
 
 def pages() -> list[str]:
     """Return the paths of all pages for users and contributors, from the project's root."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    return [str(path.relative_to(ROOT)) for path in found]
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    return [str(path.relative_to(ROOT)) for path in paths]
 
 
 def blocks_of(page: str) -> list[Block]:
@@ -43,12 +43,12 @@ def blocks_of(page: str) -> list[Block]:
 
 def read_blocks(text: str, *, page: str) -> Iterator[Block]:
     """Yield the blocks of a page's text, in order."""
-    for found in _FENCED.finditer(text):
-        before = text[: found.start()].rstrip()
+    for match in _FENCED.finditer(text):
+        before = text[: match.start()].rstrip()
         yield Block(
             page=page,
-            line=text.count("\n", 0, found.start()) + 1,
-            language=found["language"].strip(),
-            text=found["text"],
-            above=before.rsplit("\n", 1)[-1],
+            line=text.count("\n", 0, match.start()) + 1,
+            language=match["language"].strip(),
+            text=match["text"],
+            line_above=before.rsplit("\n", 1)[-1],
         )

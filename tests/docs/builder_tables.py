@@ -17,25 +17,28 @@ FUNCTIONS = [name for name in builder.__all__ if name[0].islower()]
 
 
 def methods_table(of: str) -> str:
-    """The methods that a class of the builder's has of its own."""
-    (owner,) = (one for one in CLASSES if one.__name__ == of)
+    """Return the table of the methods that a class of the builder defines."""
+    (owner,) = (builder_class for builder_class in CLASSES if builder_class.__name__ == of)
     return _table(methods(owner))
 
 
 def functions_table() -> str:
-    """What the builder's module gives besides."""
+    """Return the table of the functions of the builder's module."""
     return _table(getattr(builder, name) for name in FUNCTIONS)
 
 
 def methods(owner: type) -> Iterator[Callable[..., Any]]:
-    """In the order in which they are written."""
+    """Yield the public methods of a class in source order."""
     for name, member in vars(owner).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             yield member
 
 
-def _table(found: Any) -> str:
-    return table(("call", "meaning"), [(f"`{_call(one)}`", _meaning(one)) for one in found])
+def _table(functions: Any) -> str:
+    return table(
+        ("call", "meaning"),
+        [(f"`{_call(function)}`", _meaning(function)) for function in functions],
+    )
 
 
 def _meaning(function: Callable[..., Any]) -> str:
@@ -45,31 +48,31 @@ def _meaning(function: Callable[..., Any]) -> str:
 
 
 def _call(function: Callable[..., Any]) -> str:
-    """As it is called: keywords that have types of their own by name, defaults as they are."""
+    """Return the syntax of a call, with typed keywords by name and with defaults."""
     hints = get_type_hints(function, include_extras=True)
-    written = []
-    for name, one in signature(function).parameters.items():
-        match one.kind:
+    arguments = []
+    for name, parameter in signature(function).parameters.items():
+        match parameter.kind:
             case _ if name == "self":
                 continue
-            case Parameter.POSITIONAL_ONLY if one.default is not Parameter.empty:
-                written.append(f"[{name}]")
+            case Parameter.POSITIONAL_ONLY if parameter.default is not Parameter.empty:
+                arguments.append(f"[{name}]")
             case Parameter.VAR_POSITIONAL:
-                written.append(f"*{name}")
+                arguments.append(f"*{name}")
             case Parameter.VAR_KEYWORD if get_args(hints[name]):
                 (keys,) = get_args(hints[name])
-                written += [f"{key}=…" for key in get_type_hints(keys)]
+                arguments += [f"{key}=…" for key in get_type_hints(keys)]
             case Parameter.VAR_KEYWORD:
-                written.append(f"**{name}")
+                arguments.append(f"**{name}")
             case Parameter.KEYWORD_ONLY:
-                written.append(f"{name}={_default(one)}")
-            case _ if one.default is not Parameter.empty:
-                written.append(f"{name}={_default(one)}")
+                arguments.append(f"{name}={_default(parameter)}")
+            case _ if parameter.default is not Parameter.empty:
+                arguments.append(f"{name}={_default(parameter)}")
             case _:
-                written.append(name)
-    return f"{function.__name__}({', '.join(written)})"
+                arguments.append(name)
+    return f"{function.__name__}({', '.join(arguments)})"
 
 
-def _default(one: Parameter) -> str:
-    plain = one.default is None or isinstance(one.default, str | int | float)
-    return repr(one.default) if plain and one.default is not None else "…"
+def _default(parameter: Parameter) -> str:
+    is_plain = parameter.default is None or isinstance(parameter.default, str | int | float)
+    return repr(parameter.default) if is_plain and parameter.default is not None else "…"

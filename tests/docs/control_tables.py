@@ -9,11 +9,11 @@ from mockllm_site.kit.api.errors import error_response
 from scenarios_app.control.kit import STATUS_DESCRIPTIONS
 from scenarios_app.control.mcp.tools import TOOLS
 from scenarios_app.control.openapi import document
-from tests.docs.document_tables import many, table
+from tests.docs.document_tables import pluralize, table
 
 _COMPONENT = "#/components/schemas/"
 # Values that another page describes.
-ELSEWHERE: Mapping[str, str] = {
+LINKS: Mapping[str, str] = {
     "Document": "[a document](reference/scenario-format.md#several-scenarios)",
     "ScenarioDocument": "[a scenario](reference/scenario-format.md#a-scenario)",
     "StepDocument": "[a step](reference/scenario-format.md#a-step)",
@@ -22,20 +22,20 @@ ELSEWHERE: Mapping[str, str] = {
 
 
 @cache
-def described() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     return document()
 
 
 def operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Method, path and description of everything that the API can do."""
-    for route, methods in described()["paths"].items():
+    """Yield method, path and description of every operation of the control API."""
+    for route, methods in openapi_document()["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), route, operation
 
 
 def routes_table(under: str = "/control/") -> str:
     rows = [
-        (f"`{method} {_shown(route)}`", _meaning(operation["description"]))
+        (f"`{method} {_upper_case_parameters(route)}`", _meaning(operation["description"]))
         for method, route, operation in operations()
         if route.startswith(under)
     ]
@@ -43,7 +43,7 @@ def routes_table(under: str = "/control/") -> str:
 
 
 def tools_table() -> str:
-    """The tools of the control MCP server, with the beginning of their descriptions."""
+    """Return the table of MCP tools, with the first part of their descriptions."""
     rows = [
         (f"`{spec.name}`", spec.description.partition(" Next: ")[0].removesuffix("."))
         for spec in TOOLS.values()
@@ -52,21 +52,26 @@ def tools_table() -> str:
 
 
 def query_table(of: str) -> str:
-    """What may stand in the query of an operation."""
-    (operation,) = (one for _, _, one in operations() if one["operationId"] == of)
+    """Return the table of an operation's query parameters."""
+    (operation,) = (parameter for _, _, parameter in operations() if parameter["operationId"] == of)
     rows = [
-        (f"`{one['name']}`", _holds(one["schema"]), _meaning(one["description"]))
-        for one in operation["parameters"]
-        if one["in"] == "query"
+        (
+            f"`{parameter['name']}`",
+            _describe_schema(parameter["schema"]),
+            _meaning(parameter["description"]),
+        )
+        for parameter in operation["parameters"]
+        if parameter["in"] == "query"
     ]
     return table(("query", "holds", "meaning"), rows)
 
 
 def fields_table(of: str) -> str:
-    """The fields of a body that is taken or given."""
-    properties = described()["components"]["schemas"][of]["properties"]
+    """Return the table of the fields of a request or response body."""
+    properties = openapi_document()["components"]["schemas"][of]["properties"]
     rows = [
-        (f"`{name}`", _holds(one), _meaning(one["description"])) for name, one in properties.items()
+        (f"`{name}`", _describe_schema(field), _meaning(field["description"]))
+        for name, field in properties.items()
     ]
     return table(("field", "holds", "meaning"), rows)
 
@@ -83,26 +88,30 @@ def errors_table() -> str:
     return table(("status", "code", "when"), rows)
 
 
-def _holds(schema: Mapping[str, Any]) -> str:
+def _describe_schema(schema: Mapping[str, Any]) -> str:
     match schema:
         case {"anyOf": [form, {"const": ""}]}:
             # An empty value counts as not given, as the page says.
-            return _holds(form)
+            return _describe_schema(form)
         case {"oneOf": forms} | {"anyOf": forms} | {"allOf": forms}:
-            told = dict.fromkeys(_holds(one) for one in forms if one.get("type") != "null")
-            null = any(one.get("type") == "null" for one in forms)
-            return " or ".join([*told, *(["null"] if null else [])])
+            descriptions = dict.fromkeys(
+                _describe_schema(form) for form in forms if form.get("type") != "null"
+            )
+            is_nullable = any(form.get("type") == "null" for form in forms)
+            return " or ".join([*descriptions, *(["null"] if is_nullable else [])])
         case {"$ref": ref}:
             name = ref.removeprefix(_COMPONENT)
-            return ELSEWHERE.get(name) or _holds(described()["components"]["schemas"][name])
+            return LINKS.get(name) or _describe_schema(
+                openapi_document()["components"]["schemas"][name]
+            )
         case {"enum": values}:
             return ", ".join(f"`{value}`" for value in values)
         case {"type": [kind, "null"]}:
-            return f"{_holds({**schema, 'type': kind})} or null"
+            return f"{_describe_schema({**schema, 'type': kind})} or null"
         case {"type": "array", "items": items}:
-            return f"list of {many(_holds(items))}"
+            return f"list of {pluralize(_describe_schema(items))}"
         case {"type": "object", "additionalProperties": values} if values:
-            return f"object of {many(_holds(values))}"
+            return f"object of {pluralize(_describe_schema(values))}"
         case {"type": "string", "format": "uuid"}:
             return "id"
         case {"type": "string", "format": "date-time"}:
@@ -115,8 +124,8 @@ def _holds(schema: Mapping[str, Any]) -> str:
             return "any JSON"
 
 
-def _shown(route: str) -> str:
-    """A route with its parameters in capitals, as the pages write them."""
+def _upper_case_parameters(route: str) -> str:
+    """Return a route with its parameters in upper case, as in the pages."""
     return "/".join(part.strip("{}").upper() if "{" in part else part for part in route.split("/"))
 
 

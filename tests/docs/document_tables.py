@@ -54,17 +54,22 @@ HEADINGS: Mapping[str, str] = {
 
 def keys_table(model: str, *, without: str = "") -> str:
     """Return the table of a model's keys, except those named in `without`, separated by commas."""
-    one = json_schema()["$defs"][model]
+    model_schema = json_schema()["$defs"][model]
     rows = [
-        (f"`{key}`", holds(value), _default(key, one), _flat(value["description"]))
-        for key, value in one["properties"].items()
+        (
+            f"`{key}`",
+            describe_schema(value),
+            _default(key, model_schema),
+            _flat(value["description"]),
+        )
+        for key, value in model_schema["properties"].items()
         if key not in without.split(",")
     ]
     return table(("key", "type", "default", "meaning"), rows)
 
 
 def faults_table() -> str:
-    """Which keys a fault of each kind has."""
+    """Return the table of fault kinds with their keys."""
     rows = [
         (f"`{kind.name}`", ", ".join(f"`{key}`" for key in _in_order(kind.keys)))
         for kind in FAULT_KINDS.values()
@@ -73,22 +78,22 @@ def faults_table() -> str:
 
 
 def recording_rules_table() -> str:
-    """What two requests may differ in and still be the same conversation."""
+    """Return the table of rules that ignore differences between a request and its recording."""
     return table(
         ("rule", "what may differ"), [(f"`{name}`", meaning) for name, meaning in RULES.items()]
     )
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(
         f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines
     )
 
 
-def holds(schema: Mapping[str, Any]) -> str:
-    """What a schema takes, in words; where a page has a table of it, a link there."""
+def describe_schema(schema: Mapping[str, Any]) -> str:
+    """Return the values that a schema accepts, in words, or a link to the table of its model."""
     match schema:
         case {"$ref": ref} if ref == ANY_JSON:
             return "any JSON"
@@ -102,11 +107,11 @@ def holds(schema: Mapping[str, Any]) -> str:
         case {"const": value}:
             return f"`{value}`"
         case {"type": "array", "items": items}:
-            return f"list of {many(holds(items))}"
+            return f"list of {pluralize(describe_schema(items))}"
         case {"type": "object", "additionalProperties": {"$ref": ref}} if ref == ANY_JSON:
             return "object"
         case {"type": "object", "additionalProperties": values}:
-            return f"object of {many(holds(values))}"
+            return f"object of {pluralize(describe_schema(values))}"
         case {"type": "integer", "minimum": least}:
             return "whole number" if least < 0 else f"whole number from {least}"
         case {"type": "number", "maximum": most}:
@@ -115,25 +120,27 @@ def holds(schema: Mapping[str, Any]) -> str:
             return PLAIN[schema["type"]]
 
 
-def many(word: str) -> str:
-    """The plural of what one of them is called."""
+def pluralize(word: str) -> str:
+    """Return the plural of a description."""
     if word in ("object", "text", "whole number"):
         return f"{word}s"
     return re.sub(r"\[an? (.+)\]", r"[\1s]", word)
 
 
 def _alternatives(forms: list[Mapping[str, Any]]) -> str:
-    """Where an object may be shortened to a text, its own heading says so."""
+    # The heading of an object says if it can be shortened to a text.
     values = [value for form in forms for value in form.get("enum", (None,))]
     if None not in values:
-        return holds({"enum": values})
-    told = list(dict.fromkeys(holds(form) for form in forms if form.get("type") != "null"))
-    objects = [text for text in told if text.startswith("[")]
+        return describe_schema({"enum": values})
+    descriptions = list(
+        dict.fromkeys(describe_schema(form) for form in forms if form.get("type") != "null")
+    )
+    objects = [text for text in descriptions if text.startswith("[")]
     if objects:
-        told = [text for text in told if text != "text"]
-    if told == [*objects, *(f"list of {many(text)}" for text in objects)]:
+        descriptions = [text for text in descriptions if text != "text"]
+    if descriptions == [*objects, *(f"list of {pluralize(text)}" for text in objects)]:
         return f"{_either(objects)} or a list"
-    return _either(told)
+    return _either(descriptions)
 
 
 def _either(words: list[str]) -> str:

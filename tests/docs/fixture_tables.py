@@ -31,19 +31,29 @@ TOGETHER: Mapping[str, str] = {
 
 
 def columns_table(model: str) -> str:
-    """The columns of a model of scenarios that a fixture may set."""
-    row = apps.get_model(model)
-    columns = [one for one in row._meta.local_fields if one.editable and not one.primary_key]
+    """Return the table of a model's columns that a fixture may set."""
+    model_class = apps.get_model(model)
+    columns = [
+        column
+        for column in model_class._meta.local_fields
+        if column.editable and not column.primary_key
+    ]
     # The columns that identify a row come first.
     columns.sort(key=lambda column: column.name not in ("name", "order", "scenario"))
     rows: list[tuple[str, ...]] = [
-        (f"`{one.name}`", holds(one), _default(one), _key(row, one.name)) for one in columns
+        (
+            f"`{column.name}`",
+            describe_column(column),
+            _default(column),
+            _key(model_class, column.name),
+        )
+        for column in columns
     ]
     return table(("column", "holds", "without it", "in the document"), rows)
 
 
-def holds(field: Any) -> str:
-    """What a column takes, in words."""
+def describe_column(field: Any) -> str:
+    """Return the values that a column accepts, in words."""
     least = _limit(field, MinValueValidator)
     most = _limit(field, MaxValueValidator)
     match field:
@@ -69,7 +79,9 @@ def holds(field: Any) -> str:
 
 def _limit(field: Any, kind: type[Any]) -> float | None:
     # Limits of the database's type are too long to show.
-    limits = [one.limit_value for one in field._validators if isinstance(one, kind)]
+    limits = [
+        validator.limit_value for validator in field._validators if isinstance(validator, kind)
+    ]
     return float(limits[0]) if limits else None
 
 

@@ -10,9 +10,9 @@ import yaml
 from tests.docs.blocks import ROOT
 from tests.docs.site import CONFIGURATION, PAGES
 
-_SOURCES = {built: source for source, built in PAGES.items()}
+_SOURCES = {site_page: source for source, site_page in PAGES.items()}
 # Changelog and decisions do not help to use the product.
-LEFT_OUT = {"changelog.md", "requirements.md", "decisions/README.md", "contributing.md"}
+EXCLUDED_PAGES = {"changelog.md", "requirements.md", "decisions/README.md", "contributing.md"}
 
 
 def write(folder: Path) -> None:
@@ -27,9 +27,9 @@ def index_text() -> str:
     for section, names in sections():
         lines += ["", f"## {section}", ""]
         for name in names:
-            about = _first_sentence(name)
+            summary = _first_sentence(name)
             link = f"- [{_title(name)}]({name.removesuffix('.md')}.html)"
-            lines.append(f"{link}: {about}" if about else link)
+            lines.append(f"{link}: {summary}" if summary else link)
     return "\n".join(lines) + "\n"
 
 
@@ -45,7 +45,7 @@ def sections() -> Iterator[tuple[str, list[str]]]:
     navigation = yaml.load(CONFIGURATION.read_text(encoding="utf-8"), loader)["nav"]
     for entry in navigation:
         for section, pages in entry.items():
-            yield section, [name for name in map(_name, pages) if name not in LEFT_OUT]
+            yield section, [name for name in map(_name, pages) if name not in EXCLUDED_PAGES]
 
 
 def _name(page: Any) -> str:

@@ -30,13 +30,13 @@ _PIP = """\
 exec {python} -m pip "$@" --quiet --no-index --no-deps --no-build-isolation
 """
 # Forked from a warm process; cold starts are covered by the clone.
-_WARM = {"python": "", "python3": "", "mockllm": "-P -m mockllm_site"}
+_FORKED_COMMANDS = {"python": "", "python3": "", "mockllm": "-P -m mockllm_site"}
 
 
 def warm_commands(folder: Path) -> Path:
     """Create a bin folder whose Python and `mockllm` start fast."""
     folder.mkdir()
-    for name, arguments in _WARM.items():
+    for name, arguments in _FORKED_COMMANDS.items():
         _script(folder / name, f'#!/bin/sh\nexec {fork_server.python()} {arguments} "$@"\n')
     return folder
 
@@ -61,17 +61,19 @@ def clone(folder: Path) -> Path:
 
 def shell_path(*first: Path) -> str:
     """Return the PATH of a shell without an active environment, with these folders first."""
-    bare = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != INSTALLED]
-    return os.pathsep.join([*map(str, first), *bare])
+    other_folders = [
+        part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != INSTALLED
+    ]
+    return os.pathsep.join([*map(str, first), *other_folders])
 
 
-def _environment(folder: Path, *more: Path) -> Path:
+def _environment(folder: Path, *extra_folders: Path) -> Path:
     """Create a Python environment that sees the installed packages and these folders."""
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
-    seen = [*map(str, more), *site.getsitepackages()]
-    (packages / "seen.pth").write_text("\n".join(seen) + "\n")
+    folders = [*map(str, extra_folders), *site.getsitepackages()]
+    (packages / "seen.pth").write_text("\n".join(folders) + "\n")
     return python
 
 

@@ -15,7 +15,7 @@ from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
 from tests.docs.document_tables import table
 
-HOLDS: Mapping[str, str] = {
+TYPE_NAMES: Mapping[str, str] = {
     "database": "address of a database",
     "flag": "true or false",
     "mode": "`dev`, `test` or `prod`",
@@ -44,14 +44,14 @@ STRIKES: Mapping[FaultEffect, str] = {
 EXAMPLE_HEAD = """\
 # Every setting with its default; `make docs` writes this file. Copy it to `.env` in the working
 # directory, or export the variables; the environment wins over the file. Empty: the default."""
-LISTED: Mapping[str, str] = {
+LIST_HINTS: Mapping[str, str] = {
     "names": "Separated by commas",
     "networks": "IP addresses and ranges, separated by commas",
     "origins": "Separated by commas",
     "pairs": "Separated by commas",
     "paths": "Separated as in PATH",
 }
-UNBROKEN: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": False}
+WRAP_OPTIONS: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def settings_table() -> str:
@@ -59,7 +59,7 @@ def settings_table() -> str:
     rows = [
         (
             f"`{setting.name}`",
-            HOLDS[setting.parse.__name__.removeprefix("parse_")],
+            TYPE_NAMES[setting.parse.__name__.removeprefix("parse_")],
             _default(setting),
             setting.meaning,
         )
@@ -81,35 +81,47 @@ def example_file() -> str:
         for setting in section:
             kind = setting.parse.__name__.removeprefix("parse_")
             choice = "dev, test or prod. " if kind == "mode" else ""
-            listed = "" if kind not in LISTED else f" {LISTED[kind]}."
-            meaning = f"{choice}{setting.meaning}{listed}"
-            lines += wrap(meaning, 98, initial_indent="# ", subsequent_indent="# ", **UNBROKEN)
+            list_hint = "" if kind not in LIST_HINTS else f" {LIST_HINTS[kind]}."
+            meaning = f"{choice}{setting.meaning}{list_hint}"
+            lines += wrap(meaning, 98, initial_indent="# ", subsequent_indent="# ", **WRAP_OPTIONS)
             lines.append(f"{setting.name}={setting.default_text()}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
 
 def commands_list() -> str:
-    """Every command of ours under a heading of its own, with the arguments that it adds."""
-    told = []
+    """Return a section for each command of this project, with a table of its arguments."""
+    sections = []
     for name, command in our_commands().items():
         text = f"### {name}\n\n{_plain(command.help)}"
-        rows = [(f"`{_written(one)}`", _meaning(one)) for one in arguments(command, name)]
-        told.append(f"{text}\n\n{table(('argument', 'meaning'), rows)}" if rows else text)
-    return "\n\n".join(told)
+        rows = [
+            (f"`{_argument_syntax(argument)}`", _meaning(argument))
+            for argument in arguments(command, name)
+        ]
+        sections.append(f"{text}\n\n{table(('argument', 'meaning'), rows)}" if rows else text)
+    return "\n\n".join(sections)
 
 
 def arguments(command: BaseCommand, name: str) -> list[Action]:
-    """What a command takes beside what all of Django's do; nothing where Django says it all."""
+    """Return a command's arguments that are not common to all commands of Django.
+
+    Returns an empty list if the command defines no arguments.
+    """
     if not type(command).add_arguments.__module__.startswith(PACKAGES):
         return []
-    usual = {action.dest for action in BaseCommand().create_parser("mockllm", name)._actions}
+    common_arguments = {
+        action.dest for action in BaseCommand().create_parser("mockllm", name)._actions
+    }
     parser = command.create_parser("mockllm", name)
-    return [one for one in parser._actions if one.dest not in usual and one.help != SUPPRESS]
+    return [
+        action
+        for action in parser._actions
+        if action.dest not in common_arguments and action.help != SUPPRESS
+    ]
 
 
 def our_commands() -> dict[str, BaseCommand]:
-    """The commands that this project adds to Django's, by name."""
+    """Return the commands of this project by name."""
     apps = {name: str(app) for name, app in sorted(get_commands().items())}
     return {
         name: load_command_class(app, name)
@@ -118,22 +130,22 @@ def our_commands() -> dict[str, BaseCommand]:
     }
 
 
-def _written(action: Action) -> str:
-    """As a command's user writes it."""
-    named = action.option_strings[-1] if action.option_strings else ""
+def _argument_syntax(action: Action) -> str:
+    """Return an argument as it is typed on the command line."""
+    name = action.option_strings[-1] if action.option_strings else ""
     if isinstance(action, BooleanOptionalAction):
-        named = ", ".join(action.option_strings)
+        name = ", ".join(action.option_strings)
     value = action.metavar or action.dest.upper()
-    taken = "" if action.nargs == 0 else value if isinstance(value, str) else " ".join(value)
-    if action.nargs in ("*", "+") and not taken.endswith("…"):
-        taken += " …"
-    return f"{named} {taken}".strip()
+    value_text = "" if action.nargs == 0 else value if isinstance(value, str) else " ".join(value)
+    if action.nargs in ("*", "+") and not value_text.endswith("…"):
+        value_text += " …"
+    return f"{name} {value_text}".strip()
 
 
 def _meaning(action: Action) -> str:
-    """Its help, with the default that it has; ports are those of the modes."""
-    known = "8000, in test mode 5099" if action.dest == "port" else action.default
-    return _plain((action.help or "") % {"default": known})
+    """Return an argument's help with its default; the port depends on the mode."""
+    default = "8000, in test mode 5099" if action.dest == "port" else action.default
+    return _plain((action.help or "") % {"default": default})
 
 
 def _plain(text: str) -> str:
@@ -142,7 +154,7 @@ def _plain(text: str) -> str:
 
 
 def strikes_table() -> str:
-    """What each fault does to a stream and to a whole answer."""
+    """Return the table of what each fault does to streamed and complete responses."""
     rows = [
         (f"`{kind.name}`", STRIKES[kind.stream], STRIKES[kind.whole], _status(kind))
         for kind in FAULT_KINDS.values()
@@ -160,22 +172,22 @@ def _status(kind: FaultKind) -> str:
 
 
 def providers_table() -> str:
-    """Every route of the providers, by the path that steps name it by; a dialect has OpenAI's."""
+    """Return the table of provider routes by canonical path; dialects have OpenAI's routes."""
     rows: dict[tuple[str, str, bool], list[str]] = {}
     for title, endpoint in provider_routes():
-        where = (title, endpoint.canonical, endpoint.render is not None)
-        methods = rows.setdefault(where, [])
+        route = (title, endpoint.canonical, endpoint.render is not None)
+        methods = rows.setdefault(route, [])
         if endpoint.method not in methods:
             methods.append(endpoint.method)
-    told = [
-        (title, f"`{path}`", ", ".join(methods), "a step" if scripted else "computed")
-        for (title, path, scripted), methods in rows.items()
+    table_rows = [
+        (title, f"`{path}`", ", ".join(methods), "a step" if is_scripted else "computed")
+        for (title, path, is_scripted), methods in rows.items()
     ]
-    return table(("provider", "route", "methods", "its answer is"), told)
+    return table(("provider", "route", "methods", "its answer is"), table_rows)
 
 
 def provider_routes() -> Iterator[tuple[str, Endpoint]]:
-    """Every endpoint with the title of its wire, as people list them."""
+    """Yield every endpoint with the title of its wire."""
     dialects = {row.title for row in DIALECTS.values() if row is not OPENAI}
     for wire in reversed(wires()):
         if wire.title not in dialects:

@@ -6,7 +6,9 @@ import tomllib
 from tests.docs.blocks import ROOT, pages
 
 # `uses:` of an action, and addresses of the repository and its image.
-_NAMED = re.compile(r"(?P<before>https://github\.com/|ghcr\.io/|\buses: )[\w.-]+/mockllm\b")
+_REPOSITORY_NAME = re.compile(
+    r"(?P<before>https://github\.com/|ghcr\.io/|\buses: )[\w.-]+/mockllm\b"
+)
 _OTHERS = ("compose.yaml", "action.yml", ".pre-commit-hooks.yaml", "examples/ci/github-actions.yml")
 
 
@@ -22,14 +24,14 @@ def files() -> list[str]:
     return [*pages(), *_OTHERS]
 
 
-def with_repository(text: str, name: str) -> str:
+def insert_repository(text: str, name: str) -> str:
     """Return the text with this repository in each place; names of images are in lower case."""
 
-    def named(found: re.Match[str]) -> str:
-        is_image = found["before"] == "ghcr.io/"
-        return found["before"] + (name.lower() if is_image else name)
+    def insert_name(match: re.Match[str]) -> str:
+        is_image = match["before"] == "ghcr.io/"
+        return match["before"] + (name.lower() if is_image else name)
 
-    return _NAMED.sub(named, text)
+    return _REPOSITORY_NAME.sub(insert_name, text)
 
 
 def main() -> None:
@@ -37,6 +39,6 @@ def main() -> None:
     for name in files():
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
-        if (written := with_repository(text, repository())) != text:
-            path.write_text(written, encoding="utf-8")
+        if (new_text := insert_repository(text, repository())) != text:
+            path.write_text(new_text, encoding="utf-8")
             print(f"{name}: repository written")

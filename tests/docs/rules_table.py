@@ -1,4 +1,4 @@
-"""The tables of the rules of clients, and of what sweeps put into answers, from the code."""
+"""Tables of the client rules, fault kinds, mutants and alterations, from the code."""
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import mutants
@@ -10,7 +10,7 @@ from tests.docs.document_tables import table
 
 
 def rules_table() -> str:
-    """Each rule: what is wrong, what is looked at, and a client that does it."""
+    """Return the table of rules: the mistake, what is checked, and a client that makes it."""
     rows = [
         (f"`{rule.name}`", rule.level, rule.title, rule.looks_at, rule.example) for rule in RULES
     ]
@@ -43,13 +43,13 @@ MUTANT_NEEDS = {
 
 
 def kinds_table() -> str:
-    """Each kind of trouble of a sweep, and the answers that it fits."""
+    """Return the table of a sweep's fault kinds and the answers they apply to."""
     rows = [(f"`{kind.name}`", kind.label, NEEDS[kind.needs]) for kind in KINDS]
     return table(("kind", "what happens", "where"), rows)
 
 
 def outcomes_table() -> str:
-    """Each outcome of a cell, its sign in the matrix, and whether it fails a sweep."""
+    """Return the table of outcomes: sign in the matrix, and whether it fails a sweep."""
     rows = [
         (f"`{name}`", f"`{SIGNS[name]}`", meaning, "yes" if name in FAIL_ON else "")
         for name, meaning in OUTCOMES.items()
@@ -58,12 +58,12 @@ def outcomes_table() -> str:
 
 
 def mutants_table() -> str:
-    """Each change of a script, and the answers that it fits."""
+    """Return the table of script mutants and the answers they apply to."""
     rows = [(f"`{kind.name}`", kind.label, MUTANT_NEEDS[kind.name]) for kind in mutants.KINDS]
     return table(("change", "what the answer becomes", "where"), rows)
 
 
 def alterations_table() -> str:
-    """Each alteration of an answer."""
-    rows = [(f"`{one.name}`", one.words) for one in ALTERATIONS.values()]
+    """Return the table of alterations of an answer."""
+    rows = [(f"`{alteration.name}`", alteration.words) for alteration in ALTERATIONS.values()]
     return table(("alteration", "what the answer becomes"), rows)

@@ -31,12 +31,14 @@ def schema_text() -> str:
     for (model, key), examples in sorted(by_key.items()):
         meaning = schema["$defs"][model]["properties"][key]["description"]
         by_meaning.setdefault((key, meaning), []).extend(examples)
-    for model, described in schema["$defs"].items():
-        for key, value in described.get("properties", {}).items():
+    for model, model_schema in schema["$defs"].items():
+        for key, value in model_schema.get("properties", {}).items():
             # Models share keys: an example of one of them is an example of all.
             shared = by_meaning.get((key, value["description"]), [])
             if examples := by_key.get((model, key)) or shared:
-                value["examples"] = [min(examples, key=lambda one: (not one, len(json.dumps(one))))]
+                value["examples"] = [
+                    min(examples, key=lambda example: (not example, len(json.dumps(example))))
+                ]
     return json.dumps(schema, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -74,7 +76,7 @@ def _keys(root: Schema, schema: Any, value: Any, model: str) -> Iterator[tuple[s
         branch = "then" if _fits(root, schema["if"], value) else "else"
         yield from _keys(root, schema.get(branch), value, model)
     if "anyOf" in schema:
-        branches = (one for one in schema["anyOf"] if _fits(root, one, value))
+        branches = (branch for branch in schema["anyOf"] if _fits(root, branch, value))
         yield from _keys(root, next(branches, None), value, model)
     if isinstance(value, list):
         for item in value:
@@ -84,8 +86,8 @@ def _keys(root: Schema, schema: Any, value: Any, model: str) -> Iterator[tuple[s
         for key, item in value.items():
             if key in properties:
                 yield model, key, item
-            described = properties.get(key, schema.get("additionalProperties"))
-            yield from _keys(root, described, item, model)
+            key_schema = properties.get(key, schema.get("additionalProperties"))
+            yield from _keys(root, key_schema, item, model)
 
 
 def _fits(root: Schema, schema: Schema, value: Any) -> bool:

@@ -1,6 +1,6 @@
-"""The tables of the pages, written anew from the code that they tell of.
+"""Updates the generated tables of the pages from the code.
 
-A table stands between `<!-- table: NAME ARGUMENTS -->` and `<!-- /table -->`.
+A table is written between `<!-- table: NAME ARGUMENTS -->` and `<!-- /table -->`.
 """
 
 import re
@@ -58,14 +58,14 @@ TABLES: Mapping[str, Callable[..., str]] = {
 _TABLE = re.compile(r"(<!-- table: (\w+)([^\n]*) -->\n).*?(<!-- /table -->)", re.DOTALL)
 
 
-def renewed(text: str) -> str:
-    """A page with its tables as they should be."""
+def update_tables(text: str) -> str:
+    """Return a page's text with current tables."""
 
-    def table(found: re.Match[str]) -> str:
-        made = TABLES[found[2]](**dict(word.split("=") for word in found[3].split()))
-        return f"{found[1]}\n{made}\n\n{found[4]}"
+    def render_table(match: re.Match[str]) -> str:
+        new_table = TABLES[match[2]](**dict(word.split("=") for word in match[3].split()))
+        return f"{match[1]}\n{new_table}\n\n{match[4]}"
 
-    return _TABLE.sub(table, text)
+    return _TABLE.sub(render_table, text)
 
 
 def main() -> None:
@@ -75,6 +75,6 @@ def main() -> None:
     for page in pages():
         path = ROOT / page
         text = path.read_text(encoding="utf-8")
-        if renewed(text) != text:
-            path.write_text(renewed(text), encoding="utf-8")
+        if update_tables(text) != text:
+            path.write_text(update_tables(text), encoding="utf-8")
             print(f"{page}: tables written")

@@ -73,7 +73,7 @@ def test_llms_files_have_every_page_of_the_site() -> None:
         if (
             page.startswith("docs/")
             and not name.startswith("decisions/")
-            and name not in llms.LEFT_OUT
+            and name not in llms.EXCLUDED_PAGES
         ):
             html = f"({name.removesuffix('.md')}.html)"
             assert index.count(html) == 1, page

@@ -1,6 +1,7 @@
 """The Testcontainers examples have valid syntax, and start the server as the image does.
 
-Containers need a daemon, which the suite has not. The page's last blocks run the same server.
+Containers need a daemon, which the suite does not require. The page's last blocks run the same
+server.
 """
 
 import ast
@@ -39,11 +40,11 @@ class Parse {
 def check(folder: Path, *command: str | Path) -> None:
     if shutil.which(str(command[0])) is None:
         pytest.skip(f"there is no {command[0]}")
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
-def written(language: str, folder: Path) -> Path:
+def write_example(language: str, folder: Path) -> Path:
     block = BLOCKS[language]
     assert block.file is not None
     file = folder / block.file
@@ -61,16 +62,16 @@ def test_python_example_has_valid_syntax() -> None:
 
 def test_javascript_example_has_valid_syntax(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    check(tmp_path, "node", "--check", written("js", tmp_path))
+    check(tmp_path, "node", "--check", write_example("js", tmp_path))
 
 
 def test_java_example_has_valid_syntax(tmp_path: Path) -> None:
     (tmp_path / "Parse.java").write_text(PARSE_JAVA)
-    check(tmp_path, "java", "Parse.java", written("java", tmp_path))
+    check(tmp_path, "java", "Parse.java", write_example("java", tmp_path))
 
 
 def test_go_example_has_valid_syntax_and_format(tmp_path: Path) -> None:
-    file = written("go", tmp_path)
+    file = write_example("go", tmp_path)
     if shutil.which("gofmt") is None:
         # Without Go, at least its brackets are closed.
         text = re.sub(r'"(?:\\.|[^"\\])*"|`[^`]*`', "", file.read_text())

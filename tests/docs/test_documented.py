@@ -18,7 +18,7 @@ from scenarios_app.wire.openai.dialects.rows import DIALECTS
 from scenarios_app.wire.registry import wires
 from tests.docs.blocks import ROOT
 from tests.docs.control_tables import operations
-from tests.docs.reference_tables import HOLDS, arguments, our_commands
+from tests.docs.reference_tables import TYPE_NAMES, arguments, our_commands
 
 
 def text_of(page: str) -> str:
@@ -33,31 +33,33 @@ def first_cells(page: str) -> set[str]:
 def test_every_setting_is_in_the_reference() -> None:
     assert set(SETTINGS) == first_cells("reference/settings.md")
     assert {setting.parse.__name__.removeprefix("parse_") for setting in SETTINGS.values()} == set(
-        HOLDS
+        TYPE_NAMES
     )
 
 
 def test_every_command_is_in_the_reference_with_its_options() -> None:
     text = text_of("reference/commands.md")
     headings = set(re.findall(r"^### ([\w-]+)$", text, re.MULTILINE))
-    ours = {name for name, app in get_commands().items() if str(app).endswith(("_app", "_site"))}
-    assert headings == ours
-    taken = {
+    own_commands = {
+        name for name, app in get_commands().items() if str(app).endswith(("_app", "_site"))
+    }
+    assert headings == own_commands
+    options = {
         option
         for name, command in our_commands().items()
-        for one in arguments(command, name)
-        for option in one.option_strings
+        for argument in arguments(command, name)
+        for option in argument.option_strings
     }
-    assert {option for option in taken if option not in text} == set()
-    assert {"--port", "--strict", "--fail-under"} <= taken
+    assert {option for option in options if option not in text} == set()
+    assert {"--port", "--strict", "--fail-under"} <= options
 
 
 def test_help_lists_the_same_commands_as_the_reference() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "mockllm_site", "help"], capture_output=True, text=True, check=True
     )
-    listed = done.stdout.partition("Commands:")[2].partition("Django's:")[0]
-    assert set(re.findall(r"^  ([\w-]+)", listed, re.MULTILINE)) == set(our_commands())
+    own_section = process.stdout.partition("Commands:")[2].partition("Django's:")[0]
+    assert set(re.findall(r"^  ([\w-]+)", own_section, re.MULTILINE)) == set(our_commands())
 
 
 @pytest.mark.parametrize("page", ["reference/faults.md", "reference/scenario-format.md"])
@@ -74,15 +76,17 @@ def test_every_dialect_is_in_the_wires_page() -> None:
 
 
 def test_every_provider_route_is_in_the_reference() -> None:
-    told = set(re.findall(r"\| `(/[^`]+)` \|", text_of("reference/routes.md")))
+    documented_routes = set(re.findall(r"\| `(/[^`]+)` \|", text_of("reference/routes.md")))
     routes = {endpoint.canonical for wire in wires() for endpoint in wire.endpoints}
-    assert routes == told
+    assert routes == documented_routes
 
 
 def test_every_control_route_is_in_its_page() -> None:
-    told = set(re.findall(r"^\| `([A-Z]+ /control/[^`]+)`", text_of("control.md"), re.MULTILINE))
+    documented_routes = set(
+        re.findall(r"^\| `([A-Z]+ /control/[^`]+)`", text_of("control.md"), re.MULTILINE)
+    )
     routes = {
-        f"{method} {re.sub(r'{[a-z_]+}', lambda found: found[0][1:-1].upper(), route)}"
+        f"{method} {re.sub(r'{[a-z_]+}', lambda match: match[0][1:-1].upper(), route)}"
         for method, route, _ in operations()
     }
-    assert routes == told
+    assert routes == documented_routes

@@ -21,15 +21,15 @@ def anchors(text: str) -> set[str]:
 @pytest.mark.parametrize("page", pages())
 def test_every_link_of_a_page_resolves(page: str) -> None:
     path = ROOT / page
-    astray = []
+    broken_links = []
     for link in _LINK.findall(path.read_text(encoding="utf-8")):
         name, _, anchor = link.partition("#")
         target = path.parent / name if name else path
         if "://" in link:
             continue
         if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
-            astray.append(link)
-    assert astray == []
+            broken_links.append(link)
+    assert broken_links == []
 
 
 def test_anchor_is_made_from_the_words_of_a_heading() -> None:

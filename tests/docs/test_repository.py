@@ -1,11 +1,11 @@
-"""Pages say how to install what exists: a checkout, or the repository of `pyproject.toml`."""
+"""Install commands in pages use a checkout or the repository of `pyproject.toml`."""
 
 import re
 
 import pytest
 
 from tests.docs.blocks import ROOT, pages
-from tests.docs.repository import files, repository, with_repository
+from tests.docs.repository import files, insert_repository, repository
 
 # True once a release is on the package index: pages may then install it by name.
 IS_ON_THE_INDEX = False
@@ -14,10 +14,10 @@ IS_ON_THE_INDEX = False
 @pytest.mark.parametrize("name", files())
 def test_page_names_the_repository_of_the_project(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert with_repository(text, repository()) == text, "run: make docs"
+    assert insert_repository(text, repository()) == text, "run: make docs"
 
 
-def installs(text: str) -> list[str]:
+def install_commands(text: str) -> list[str]:
     """Return the commands that install a package of ours by its name alone."""
     commands = re.findall(r"\b(?:pip|pipx|uv)(?: \w+)* install[^\n`]*", text)
     return [c for c in commands if re.search(r"\bmockllm\b", c) and "git+" not in c]
@@ -26,7 +26,7 @@ def installs(text: str) -> list[str]:
 @pytest.mark.parametrize("name", [*pages(), "examples/ci/github-actions.yml", "action.yml"])
 def test_page_installs_nothing_that_is_not_on_the_index(name: str) -> None:
     if not IS_ON_THE_INDEX:
-        assert installs((ROOT / name).read_text(encoding="utf-8")) == []
+        assert install_commands((ROOT / name).read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_page_installs_nothing_that_is_not_on_the_index(name: str) -> None:
     ],
 )
 def test_install_by_name_is_detected(text: str, count: int) -> None:
-    assert len(installs(text)) == count
+    assert len(install_commands(text)) == count
 
 
-def test_each_place_gets_the_repository_in_its_form() -> None:
+def test_repository_is_inserted_in_urls_images_and_actions() -> None:
     text = "uses: A/mockllm@v1, git+https://github.com/A/mockllm, ghcr.io/a/mockllm:1, A/other"
-    assert with_repository(text, "New_Org/mockllm") == (
+    assert insert_repository(text, "New_Org/mockllm") == (
         "uses: New_Org/mockllm@v1, git+https://github.com/New_Org/mockllm, "
         "ghcr.io/new_org/mockllm:1, A/other"
     )

@@ -69,7 +69,7 @@ def test_example_of_a_requirement_prints_its_expected_output(
     requirement: str, tmp_path: Path
 ) -> None:
     program, output = OUTPUTS[requirement]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / program],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "APP_ENV": "test", "MOCKLLM_WORDS_PER_SECOND": "0"},
@@ -80,13 +80,15 @@ def test_example_of_a_requirement_prints_its_expected_output(
     )
     # Requirement 000 gets default answers, which are logged once per session.
     default = "the default answer of test-mode was sent"
-    complaints = [line for line in done.stderr.splitlines() if default not in line]
-    assert (done.returncode, done.stdout, complaints) == (0, output, [])
+    complaints = [line for line in process.stderr.splitlines() if default not in line]
+    assert (process.returncode, process.stdout, complaints) == (0, output, [])
 
 
 def test_every_requirement_has_one_example_that_names_it() -> None:
-    named = {
+    first_lines = {
         path.name: path.read_text().splitlines()[0].partition(":")[0]
         for path in EXAMPLES.glob("*.py")
     }
-    assert named == {name: f'"""Requirement {number}' for number, (name, _) in OUTPUTS.items()}
+    assert first_lines == {
+        name: f'"""Requirement {number}' for number, (name, _) in OUTPUTS.items()
+    }

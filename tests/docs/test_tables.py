@@ -6,19 +6,19 @@ from tests.docs import clients_file
 from tests.docs.blocks import ROOT, pages
 from tests.docs.reference_tables import example_file
 from tests.docs.schema_file import FILE, schema_text
-from tests.docs.tables import renewed
+from tests.docs.tables import update_tables
 
 
 @pytest.mark.parametrize("page", pages())
 def test_generated_tables_of_a_page_are_current(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert renewed(text) == text, "make docs writes them anew"
+    assert update_tables(text) == text, "make docs writes them anew"
 
 
 def test_stale_table_is_rewritten() -> None:
     stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
-    assert "| `kind` | `lorem` or `auto` | required |" in renewed(stale)
-    assert renewed(renewed(stale)) == renewed(stale) != stale
+    assert "| `kind` | `lorem` or `auto` | required |" in update_tables(stale)
+    assert update_tables(update_tables(stale)) == update_tables(stale) != stale
 
 
 def test_example_file_is_fresh() -> None:
@@ -36,5 +36,5 @@ def test_clients_of_the_npm_package_are_those_of_the_wires() -> None:
 
 
 def test_npm_package_redirects_with_the_file_of_mockllm_run() -> None:
-    ours = ROOT / "scenarios_app" / "testing" / "node_redirect.cjs"
-    assert (clients_file.PACKAGE / "redirect.cjs").read_bytes() == ours.read_bytes()
+    source_file = ROOT / "scenarios_app" / "testing" / "node_redirect.cjs"
+    assert (clients_file.PACKAGE / "redirect.cjs").read_bytes() == source_file.read_bytes()

@@ -18,12 +18,12 @@ from typing import Any
 
 import httpx2
 
-from tests.docs.shown import agrees, holds
+from tests.docs.output_comparison import contains_json, matches_output
 from tests.docs.wire_answers import answer_lines
 
-ASKED = ("to", "header", "with", "system", "you", "tool")
-ANSWERED = ("think", "model", "stream", "call", "refuse", "error", "raw")
-ALSO = ("head", "body")
+REQUEST_WORDS = ("to", "header", "with", "system", "you", "tool")
+ANSWER_WORDS = ("think", "model", "stream", "call", "refuse", "error", "raw")
+CHECK_WORDS = ("head", "body")
 """Further checks of an answer: a header, a part of its JSON."""
 
 CHAT, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/api/chat"
@@ -38,15 +38,15 @@ class Line:
 
 @dataclass(slots=True)
 class Conversation:
-    """The request so far, in the format of its path."""
+    """A conversation's next request, in the format of its path."""
 
     path: str = CHAT
     headers: dict[str, str] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
-    def ask(self, line: Line) -> None:
+    def add_line(self, line: Line) -> None:
         match line.word:
             case "to":
                 self.path = line.text
@@ -54,9 +54,9 @@ class Conversation:
                 name, _, value = line.text.partition(": ")
                 self.headers[name] = value
             case "with":
-                self.more |= json.loads(line.text)
+                self.fields |= json.loads(line.text)
             case "system" if self.path == MESSAGES:
-                self.more["system"] = line.text
+                self.fields["system"] = line.text
             case "system":
                 self.messages.append({"role": "system", "content": line.text})
             case "you":
@@ -65,15 +65,15 @@ class Conversation:
                 self.messages.append(self._result(line.text))
 
     def body(self, *, stream: bool) -> dict[str, Any]:
-        said: dict[str, Any] = {"messages": self.messages} if self.messages else {}
+        fields: dict[str, Any] = {"messages": self.messages} if self.messages else {}
         if stream or self.path == OLLAMA:
-            said["stream"] = stream
+            fields["stream"] = stream
         if self.path == MESSAGES:
-            said["max_tokens"] = 1024
-        return {"model": "gpt-4o", **said, **self.more}
+            fields["max_tokens"] = 1024
+        return {"model": "gpt-4o", **fields, **self.fields}
 
-    def hear(self, answer: Any) -> None:
-        """Append an answer to the conversation."""
+    def add_answer(self, answer: Any) -> None:
+        """Append the assistant's message to the conversation."""
         match answer:
             case {"choices": [{"message": message}, *_]}:
                 self.messages.append(message)
@@ -95,22 +95,24 @@ def play(text: str, *, base_url: str, key: str) -> None:
     with httpx2.Client(base_url=base_url, trust_env=False, timeout=30) as client:
         for lines in conversations(text):
             conversation = Conversation()
-            for answered, group in groupby(lines, key=lambda line: line.word not in ASKED):
-                if answered:
+            for is_answer, group in groupby(lines, key=lambda line: line.word not in REQUEST_WORDS):
+                if is_answer:
                     _exchange(client, conversation, list(group), key=key)
                 else:
                     for line in group:
-                        conversation.ask(line)
+                        conversation.add_line(line)
 
 
 def conversations(text: str) -> Iterator[list[Line]]:
     """Yield the lines of each conversation; an indented line continues the one above."""
     for part in re.split(r"\n\s*\n", text.strip("\n")):
         lines = []
-        for written in re.sub(r"\n +", " ", part).splitlines():
-            found = _LINE.fullmatch(written)
-            assert found and found[1] in (*ASKED, *ANSWERED, *ALSO), f"unknown line: {written}"
-            lines.append(Line(found[1], found[2]))
+        for text_line in re.sub(r"\n +", " ", part).splitlines():
+            match = _LINE.fullmatch(text_line)
+            assert match and match[1] in (*REQUEST_WORDS, *ANSWER_WORDS, *CHECK_WORDS), (
+                f"unknown line: {text_line}"
+            )
+            lines.append(Line(match[1], match[2]))
         yield lines
 
 
@@ -126,14 +128,21 @@ def _exchange(
         json=conversation.body(stream=stream),
     )
     answer = answer_lines(client, request)
-    conversation.hear(answer.body)
-    told = [f"{line.word} {line.text}" for line in expected if line.word not in ALSO]
-    assert len(told) == len(answer.lines) and all(
-        agrees(wanted, got) for wanted, got in zip(told, answer.lines, strict=True)
-    ), f"the page says {told}, the server {answer.lines}"
+    conversation.add_answer(answer.body)
+    expected_lines = [
+        f"{line.word} {line.text}" for line in expected if line.word not in CHECK_WORDS
+    ]
+    assert len(expected_lines) == len(answer.lines) and all(
+        matches_output(expected_line, actual_line)
+        for expected_line, actual_line in zip(expected_lines, answer.lines, strict=True)
+    ), f"the page says {expected_lines}, the server {answer.lines}"
     for line in expected:
         if line.word == "head":
             name, _, value = line.text.partition(": ")
-            assert agrees(value, answer.headers.get(name, "(missing)")), f"{line}: {answer.headers}"
+            assert matches_output(value, answer.headers.get(name, "(missing)")), (
+                f"{line}: {answer.headers}"
+            )
         elif line.word == "body":
-            assert holds(json.loads(line.text), answer.body), f"{line.text} is not in {answer.body}"
+            assert contains_json(json.loads(line.text), answer.body), (
+                f"{line.text} is not in {answer.body}"
+            )

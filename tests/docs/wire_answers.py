@@ -1,4 +1,4 @@
-"""What a server answers, as the lines of a transcript."""
+"""Converts a server's responses to the lines of a transcript."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx2
 
-BROKEN = "error the connection closes"
+CONNECTION_CLOSED = "error the connection closes"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The lines that say what came, and the headers and the JSON that said so."""
+    """A response as lines of a transcript, with its headers and JSON."""
 
     lines: list[str]
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -21,26 +21,26 @@ class Answer:
 
 
 def answer_lines(client: httpx2.Client, request: httpx2.Request) -> Answer:
-    """Send a request and read all of its answer."""
+    """Send a request and read the complete response."""
     try:
         response = client.send(request, stream=True)
     except httpx2.RemoteProtocolError:
-        return Answer([BROKEN])
+        return Answer([CONNECTION_CLOSED])
     with closing(response):
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return Answer(list(_streamed(response)), response.headers)
+            return Answer(list(_stream_lines(response)), response.headers)
         try:
             text = response.read().decode()
         except httpx2.RemoteProtocolError:
-            return Answer([BROKEN], response.headers)
+            return Answer([CONNECTION_CLOSED], response.headers)
     try:
         body = json.loads(text)
     except json.JSONDecodeError:
         body = None
-    return Answer(list(_whole(response.status_code, text, body)), response.headers, body)
+    return Answer(list(_complete_lines(response.status_code, text, body)), response.headers, body)
 
 
-def _whole(status: int, text: str, body: Any) -> Iterator[str]:
+def _complete_lines(status: int, text: str, body: Any) -> Iterator[str]:
     match body:
         case {"error": {"message": message}} | {"error": str(message)}:
             yield f"error {status} {message}"
@@ -56,7 +56,7 @@ def _whole(status: int, text: str, body: Any) -> Iterator[str]:
 
 
 def _message(message: Mapping[str, Any]) -> Iterator[str]:
-    """A message of OpenAI's or Ollama's."""
+    """Yield the lines of an OpenAI or Ollama message."""
     for word, key in (
         ("think", "reasoning"),
         ("think", "thinking"),
@@ -68,12 +68,12 @@ def _message(message: Mapping[str, Any]) -> Iterator[str]:
     for call in message.get("tool_calls") or ():
         content = call.get("custom") or call["function"]
         arguments = content.get("input", content.get("arguments"))
-        said = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        yield f"call {content['name']}({said})"
+        arguments_text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        yield f"call {content['name']}({arguments_text})"
 
 
 def _block(block: Mapping[str, Any]) -> str:
-    """A content block of Anthropic's."""
+    """Return the line of an Anthropic content block."""
     match block:
         case {"type": "thinking", "thinking": text}:
             return f"think {text}"
@@ -85,45 +85,45 @@ def _block(block: Mapping[str, Any]) -> str:
             return f"model {block['text']}"
 
 
-def _streamed(response: httpx2.Response) -> Iterator[str]:
-    """OpenAI's chunks: each kind of delta on a line of its own, its pieces parted by bars."""
-    pieces: dict[tuple[str, int, int], list[str]] = {}
+def _stream_lines(response: httpx2.Response) -> Iterator[str]:
+    """Yield a line for each kind of delta in OpenAI chunks, its parts separated by bars."""
+    deltas: dict[tuple[str, int, int], list[str]] = {}
     end = "error the stream stops without its end"
     try:
         for line in response.iter_lines():
             if line == "data: [DONE]":
                 end = ""
             elif line.startswith("data: "):
-                _hear(json.loads(line.removeprefix("data: ")), pieces)
+                _collect_deltas(json.loads(line.removeprefix("data: ")), deltas)
     except httpx2.RemoteProtocolError:
-        end = BROKEN
+        end = CONNECTION_CLOSED
     except json.JSONDecodeError:
         end = "error a chunk cannot be read"
-    except _Told as error:
+    except _StreamError as error:
         end = f"error {error}"
-    for (kind, _, _), said in pieces.items():
-        name, *arguments = said
+    for (kind, _, _), texts in deltas.items():
+        name, *arguments = texts
         yield (
-            f"call {name}({'|'.join(arguments)})" if kind == "call" else f"{kind} {'|'.join(said)}"
+            f"call {name}({'|'.join(arguments)})" if kind == "call" else f"{kind} {'|'.join(texts)}"
         )
     if end:
         yield end
 
 
-class _Told(Exception):
-    """An error that the stream itself tells."""
+class _StreamError(Exception):
+    """The stream contains an error."""
 
 
-def _hear(chunk: Any, pieces: dict[tuple[str, int, int], list[str]]) -> None:
-    """Put a chunk's deltas with those of their kind, choice and call."""
+def _collect_deltas(chunk: Any, deltas: dict[tuple[str, int, int], list[str]]) -> None:
+    """Append a chunk's deltas by kind, choice and call."""
     if "error" in chunk:
-        raise _Told(chunk["error"]["message"])
+        raise _StreamError(chunk["error"]["message"])
     for choice in chunk["choices"]:
         delta, number = choice["delta"], choice["index"]
         for kind, key in (("think", "reasoning"), ("stream", "content"), ("refuse", "refusal")):
             if delta.get(key):
-                pieces.setdefault((kind, number, 0), []).append(delta[key])
+                deltas.setdefault((kind, number, 0), []).append(delta[key])
         for call in delta.get("tool_calls") or ():
-            said = pieces.setdefault(("call", number, call["index"]), [])
+            texts = deltas.setdefault(("call", number, call["index"]), [])
             content = call.get("custom") or call["function"]
-            said += [text for text in content.values() if text]
+            texts += [text for text in content.values() if text]

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, StateStore, StepRef, drop_scenario, put_scenario
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 SESSIONS = st.sampled_from(["a", "b"])
 SCENARIOS = st.sampled_from(["x", "y"])
@@ -127,7 +127,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=often(100), stateful_step_count=30, deadline=None
+    max_examples=example_count(100), stateful_step_count=30, deadline=None
 )
 TestStore = StoreMachine.TestCase
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scenarios_app.engine import memory
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, key_session, put_scenario
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 STEP = StepRef("weather", "k1", "1")
 DOCUMENT = {"name": "own"}
@@ -136,7 +136,7 @@ def test_default_number_of_sessions_is_100000() -> None:
     assert MemoryState().most == 100_000
 
 
-@settings(max_examples=often(300))
+@settings(max_examples=example_count(300))
 @given(
     max_sessions=st.integers(1, 4),
     sessions=st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=40),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import ROOT, Block, blocks_of
-from tests.docs.newcomer import Newcomer
+from tests.docs.page_runner import PageRunner
 from tests.docs.places import INSTALLED, shell_path
 from tests.frameworks.test_frameworks import (
     ENVIRONMENTS,
@@ -48,10 +48,10 @@ def blocks(section: str) -> list[Block]:
 
 def follow(section: str, *, folder: Path, path: str, python: str) -> None:
     """Run the blocks of a section in a folder; fail the test where the page is wrong."""
-    with Newcomer(folder, path=path, python=python) as newcomer:
+    with PageRunner(folder, path=path, python=python) as page_runner:
         for block in blocks(section):
             try:
-                newcomer.follow(block)
+                page_runner.follow(block)
             except AssertionError as error:
                 pytest.fail(f"{block.place}: {error}", pytrace=False)
 

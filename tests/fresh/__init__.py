@@ -1,1 +1,1 @@
-"""What is registered works in a process that has imported nothing for it."""
+"""Tests in new processes, without the imports of the test process."""

@@ -1,4 +1,4 @@
-"""Processes that import nothing but what they are asked to run, and a look at what they left."""
+"""Runs commands and scripts in new processes, and reads the databases they leave."""
 
 import json
 import os
@@ -43,23 +43,23 @@ def mockllm(
     return run("-m", "mockllm_site", *arguments, cwd=cwd, python=python, stdin=stdin, **variables)
 
 
-def dev(database: Path) -> dict[str, str]:
-    """The environment of dev mode with a database of its own."""
+def dev_environment(database: Path) -> dict[str, str]:
+    """Return the environment of dev mode with a SQLite database."""
     return {"MOCKLLM_ENV": "dev", "DATABASE_URL": f"sqlite:///{database}"}
 
 
-def answer_of(script: str, *, cwd: Path, **variables: str) -> Any:
-    """The JSON that a script prints once Django is set up."""
-    done = run("-c", SETUP + script, cwd=cwd, **variables)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def run_script(script: str, *, cwd: Path, **variables: str) -> Any:
+    """Run a script after `django.setup()`, and return the JSON that it prints."""
+    process = run("-c", SETUP + script, cwd=cwd, **variables)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
 def rows(database: Path, statement: str) -> list[tuple[Any, ...]]:
     connection = sqlite3.connect(database)
     try:
-        found = connection.execute(statement).fetchall()
+        result_rows = connection.execute(statement).fetchall()
         connection.commit()
     finally:
         connection.close()
-    return found
+    return result_rows

@@ -1,11 +1,11 @@
-"""Every command runs in a process of its own, with small arguments, or is named with a reason."""
+"""Every command runs in a new process, or is listed with a reason for leaving it out."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.fresh.processes import answer_of, dev, mockllm
+from tests.fresh.processes import dev_environment, mockllm, run_script
 from tests.support import fork_server, migrated_database
 
 # Commands that other tests run.
@@ -39,11 +39,11 @@ NOT_RUN = {
 
 
 @dataclass(frozen=True)
-class Run:
-    """What is typed after `mockllm`, what it ends with, and what it prints."""
+class CommandRun:
+    """A command line after `mockllm`, its exit code and a part of its output."""
 
     arguments: tuple[str, ...]
-    prints: str = ""
+    expected_output: str = ""
     stdin: str = ""
     code: int = 0
 
@@ -52,8 +52,8 @@ class Run:
         return self.arguments[0]
 
 
-def run(line: str, prints: str = "", *, stdin: str = "", code: int = 0) -> Run:
-    return Run(tuple(line.split(" ")), prints, stdin, code)
+def run(line: str, prints: str = "", *, stdin: str = "", code: int = 0) -> CommandRun:
+    return CommandRun(tuple(line.split(" ")), prints, stdin, code)
 
 
 RUNS = (
@@ -91,7 +91,7 @@ RUNS = (
     run("prune --days 1", "deleted conversations: 0"),
     run("remove_stale_contenttypes --noinput"),
     run("sendtestemail qa@example.com", "mockllm: sendtestemail: mockllm sends no mail", code=1),
-    Run(("shell", "-c", "print(Scenario.objects.count(), 'scenarios')"), "0 scenarios"),
+    CommandRun(("shell", "-c", "print(Scenario.objects.count(), 'scenarios')"), "0 scenarios"),
     run("shell", "9 pages", stdin="print(3 * 3, 'pages')\n"),
     run("showmigrations scenarios_app", "[X] 0001_initial"),
     run("skill", "name: mockllm"),
@@ -106,17 +106,17 @@ RUNS = (
 )
 
 
-@pytest.mark.parametrize("one", RUNS, ids=lambda one: " ".join(one.arguments)[:40])
-def test_command_ends_without_a_traceback(one: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: " ".join(run.arguments)[:40])
+def test_command_ends_without_a_traceback(run: CommandRun, tmp_path: Path) -> None:
     database = tmp_path / "mockllm.sqlite3"
     migrated_database.copy_to(database)
-    variables = {**dev(database), "DJANGO_SUPERUSER_PASSWORD": "long enough for a test"}
-    ended = mockllm(
-        *one.arguments, cwd=tmp_path, python=fork_server.python(), stdin=one.stdin, **variables
+    variables = {**dev_environment(database), "DJANGO_SUPERUSER_PASSWORD": "long enough for a test"}
+    process = mockllm(
+        *run.arguments, cwd=tmp_path, python=fork_server.python(), stdin=run.stdin, **variables
     )
-    said = ended.stdout + ended.stderr
-    assert "Traceback (most recent call last)" not in said, said
-    assert (ended.returncode, one.prints in said) == (one.code, True), said
+    output = process.stdout + process.stderr
+    assert "Traceback (most recent call last)" not in output, output
+    assert (process.returncode, run.expected_output in output) == (run.code, True), output
 
 
 def test_every_command_is_run_or_named_with_a_reason(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_every_command_is_run_or_named_with_a_reason(tmp_path: Path) -> None:
 from django.core.management import get_commands
 print(json.dumps(sorted(get_commands())))
 """
-    commands = set(answer_of(script, cwd=tmp_path, MOCKLLM_ENV="test"))
-    named = {one.command for one in RUNS} | TESTED_ELSEWHERE.keys() | NOT_RUN.keys()
-    assert commands - named == set()
-    assert named - commands == set()
+    commands = set(run_script(script, cwd=tmp_path, MOCKLLM_ENV="test"))
+    listed_commands = {run.command for run in RUNS} | TESTED_ELSEWHERE.keys() | NOT_RUN.keys()
+    assert commands - listed_commands == set()
+    assert listed_commands - commands == set()
 
 
 def test_commands_tested_elsewhere_name_tests_that_exist() -> None:

@@ -1,4 +1,4 @@
-"""What each extra installs into an empty environment, and what works without any.
+"""The packages and size of each extra, and the features without any.
 
 Decision 0048 has the rule and the figures.
 """
@@ -87,8 +87,8 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("wheel")
-    done = run("-m", "hatchling", "build", "-t", "wheel", "-d", str(target), cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    process = run("-m", "hatchling", "build", "-t", "wheel", "-d", str(target), cwd=ROOT)
+    assert process.returncode == 0, process.stderr
     (file,) = target.glob("mockllm_server-*.whl")
     return file
 
@@ -99,7 +99,7 @@ def install(folder: Path, *requirements: str) -> Path:
     uv = [sys.executable, "-m", "uv"]
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     python = folder / "bin" / "python"
-    done = subprocess.run(
+    process = subprocess.run(
         [
             *(*uv, "pip", "install", "--quiet", "--python", python),
             *("-c", ROOT / "constraints.txt", *requirements),
@@ -109,44 +109,44 @@ def install(folder: Path, *requirements: str) -> Path:
         timeout=INSTALL_SECONDS,
         check=False,
     )
-    offline = "Failed to fetch" in done.stderr or "dns error" in done.stderr
+    offline = "Failed to fetch" in process.stderr or "dns error" in process.stderr
     require(not offline, "the package index cannot be reached")
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     return python
 
 
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the package alone."""
+    """Return the Python of an environment with the package and no extras."""
     return install(tmp_path_factory.mktemp("base") / "venv", str(wheel))
 
 
 @pytest.mark.parametrize("extra", LIMITS)
 def test_extra_stays_within_its_packages_and_size(extra: str, wheel: Path, tmp_path: Path) -> None:
-    wanted = f"mockllm-server[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
-    python = install(tmp_path / "venv", wanted)
-    done = run("-c", SIZE, cwd=tmp_path, python=str(python))
-    packages, megabytes = json.loads(done.stdout)
-    most_packages, most_megabytes = LIMITS[extra]
-    assert packages <= most_packages
-    assert megabytes <= most_megabytes
+    requirement = f"mockllm-server[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
+    python = install(tmp_path / "venv", requirement)
+    process = run("-c", SIZE, cwd=tmp_path, python=str(python))
+    packages, megabytes = json.loads(process.stdout)
+    max_packages, max_megabytes = LIMITS[extra]
+    assert packages <= max_packages
+    assert megabytes <= max_megabytes
 
 
 def test_plain_install_passes_the_first_test_of_the_readme(wheel: Path, tmp_path: Path) -> None:
     python = install(tmp_path / "venv", str(wheel), "openai", "pytest")
     (first, *_) = [block for block in blocks_of("README.md") if block.language == "python"]
     (tmp_path / "test_weather.py").write_text(first.text)
-    done = run("-m", "pytest", "-q", "test_weather.py", cwd=tmp_path, python=str(python))
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    process = run("-m", "pytest", "-q", "test_weather.py", cwd=tmp_path, python=str(python))
+    assert "1 passed" in process.stdout, process.stdout + process.stderr
     arguments = ("run", "--", str(python), "-m", "pytest", "-q", "test_weather.py")
-    done = run("-m", "mockllm_site", *arguments, cwd=tmp_path, python=str(python))
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    process = run("-m", "mockllm_site", *arguments, cwd=tmp_path, python=str(python))
+    assert "1 passed" in process.stdout, process.stdout + process.stderr
 
 
 def test_plain_install_serves_all_that_tests_need(base: Path, tmp_path: Path) -> None:
-    done = run("-c", FEATURES, cwd=tmp_path, python=str(base))
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    process = run("-c", FEATURES, cwd=tmp_path, python=str(base))
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
     assert result["batch"]
     assert result["socket"] == "response.completed"
     assert result["findings"] == [
@@ -162,19 +162,23 @@ def test_plain_install_serves_all_that_tests_need(base: Path, tmp_path: Path) ->
 def test_plain_install_names_the_missing_extra_in_one_line(
     base: Path, tmp_path: Path, command: list[str]
 ) -> None:
-    done = run("-m", "mockllm_site", *command, cwd=tmp_path, python=str(base), MOCKLLM_ENV="test")
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
+    process = run(
+        "-m", "mockllm_site", *command, cwd=tmp_path, python=str(base), MOCKLLM_ENV="test"
+    )
+    assert (process.returncode, process.stdout) == (1, "")
+    (line,) = process.stderr.splitlines()
     assert line.startswith("mockllm: the extra `server` is missing: pip install 'mockllm-server[")
 
 
 def test_plain_install_has_help_and_the_commands_about_scenarios(
     base: Path, tmp_path: Path
 ) -> None:
-    done = run("-m", "mockllm_site", "help", cwd=tmp_path, python=str(base))
-    assert done.returncode == 0, done.stderr
-    assert "mockllm-server[server]" in done.stderr
-    assert "  chat              Needs one more package: pip install 'mockllm-server[" in done.stdout
+    process = run("-m", "mockllm_site", "help", cwd=tmp_path, python=str(base))
+    assert process.returncode == 0, process.stderr
+    assert "mockllm-server[server]" in process.stderr
+    assert (
+        "  chat              Needs one more package: pip install 'mockllm-server[" in process.stdout
+    )
     examples = str(ROOT / "examples" / "scenarios")
-    done = run("-m", "mockllm_site", "check_scenarios", examples, cwd=tmp_path, python=str(base))
-    assert (done.returncode, "no problems" in done.stdout) == (0, True), done.stderr
+    process = run("-m", "mockllm_site", "check_scenarios", examples, cwd=tmp_path, python=str(base))
+    assert (process.returncode, "no problems" in process.stdout) == (0, True), process.stderr

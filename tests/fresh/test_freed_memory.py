@@ -42,7 +42,7 @@ def kept_bytes(mode: str) -> int:
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def test_freed_memory_is_returned_with_the_limits_alone() -> None:
+def test_freed_memory_is_returned_only_with_limits() -> None:
     assert kept_bytes("limited") < 4_000_000
     assert kept_bytes("default") > 20_000_000
 
@@ -60,10 +60,10 @@ def test_commands_limit_the_freed_memory_that_they_keep(monkeypatch: pytest.Monk
     assert calls == ["limit"]
 
 
-def test_library_without_limits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[object] = []
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda name: opened.append(name))
+def test_library_without_limits_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library_names: list[object] = []
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda name: library_names.append(name))
     limit_kept_memory()
     monkeypatch.setattr(freed_memory.sys, "platform", "darwin")
     limit_kept_memory()
-    assert opened == [None]
+    assert library_names == [None]

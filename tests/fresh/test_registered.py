@@ -1,4 +1,4 @@
-"""What Django finds by registration is there in a process that has imported nothing else."""
+"""Receivers, views, tags and paths are registered in a process without other imports."""
 
 import sys
 from importlib.metadata import distribution
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fresh.processes import answer_of, run
+from tests.fresh.processes import run, run_script
 
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 # Receivers that only update their own module, and are not needed without it.
@@ -132,38 +132,42 @@ MODES = {"test": TEST_MODE, "dev": DEV, "prod": PROD}
 
 
 @pytest.fixture(scope="module")
-def registered(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is registered once Django is set up, and once every module is imported."""
+def registrations(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the registrations after `django.setup()`, and after importing every module."""
     folder = tmp_path_factory.mktemp("registered")
-    first, whole = answer_of(REGISTERED, cwd=folder, **TEST_MODE)
-    return first, whole
+    after_setup, after_imports = run_script(REGISTERED, cwd=folder, **TEST_MODE)
+    return after_setup, after_imports
 
 
 def test_receivers_are_connected_without_another_import(
-    registered: tuple[dict[str, Any], dict[str, Any]],
+    registrations: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
-    first, whole = registered
-    assert "mockllm_site.roles:create_roles" in first["receivers"]
-    late = set(whole["receivers"]) - set(first["receivers"])
-    assert {one for one in late if one.partition(":")[0] not in OF_THEIR_MODULE} == set()
+    after_setup, after_imports = registrations
+    assert "mockllm_site.roles:create_roles" in after_setup["receivers"]
+    late_receivers = set(after_imports["receivers"]) - set(after_setup["receivers"])
+    assert {
+        receiver for receiver in late_receivers if receiver.partition(":")[0] not in OF_THEIR_MODULE
+    } == set()
 
 
 @pytest.mark.parametrize("kind", ["checks", "models"])
 def test_nothing_is_registered_by_a_later_import(
-    registered: tuple[dict[str, Any], dict[str, Any]], kind: str
+    registrations: tuple[dict[str, Any], dict[str, Any]], kind: str
 ) -> None:
-    first, whole = registered
-    assert first[kind] and set(whole[kind]) - set(first[kind]) == set()
+    after_setup, after_imports = registrations
+    assert after_setup[kind] and set(after_imports[kind]) - set(after_setup[kind]) == set()
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     root = Path(__file__).resolve().parents[2]
     folders = f"PACKAGES = {[str(root / name) for name in PACKAGES]!r}\n"
-    found: dict[str, Any] = answer_of(
+    pages: dict[str, Any] = run_script(
         folders + TEMPLATES, cwd=tmp_path_factory.mktemp("pages"), **TEST_MODE
     )
-    return found
+    return pages
 
 
 def test_every_template_finds_its_tags(pages: dict[str, Any]) -> None:
@@ -180,8 +184,8 @@ def test_every_route_has_a_view_and_templates_name_only_routes_there_are(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_path_in_the_settings_can_be_imported(tmp_path: Path, mode: str) -> None:
-    found = answer_of(SETTINGS, cwd=tmp_path, **MODES[mode])
-    assert {"mockllm_site.asgi.application", "scenarios_app.admin.site.dashboard"} <= set(found)
+    paths = run_script(SETTINGS, cwd=tmp_path, **MODES[mode])
+    assert {"mockllm_site.asgi.application", "scenarios_app.admin.site.dashboard"} <= set(paths)
 
 
 def test_every_entry_point_can_be_loaded_alone(tmp_path: Path) -> None:
@@ -189,11 +193,11 @@ def test_every_entry_point_can_be_loaded_alone(tmp_path: Path) -> None:
     assert {point.group for point in points} >= {"console_scripts", "pytest11"}
     for point in points:
         script = f"from importlib import import_module as i; i({point.module!r})"
-        done = run("-c", script, cwd=tmp_path)
-        assert done.returncode == 0, (point, done.stderr)
+        process = run("-c", script, cwd=tmp_path)
+        assert process.returncode == 0, (point, process.stderr)
 
 
-def test_the_plugin_offers_its_fixture_to_a_suite_that_imports_nothing(tmp_path: Path) -> None:
+def test_plugin_fixture_works_in_a_suite_without_imports(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import sys\n"
         "def test_it(mockllm):\n"
@@ -201,11 +205,11 @@ def test_the_plugin_offers_its_fixture_to_a_suite_that_imports_nothing(tmp_path:
         "    assert 'mockllm_site.urls' not in sys.modules\n"
     )
     options = ("-m", "pytest", "-q", "-p", "no:django", "-p", "no:cacheprovider")
-    done = run(*options, cwd=tmp_path)
-    assert "1 passed" in done.stdout, done.stdout
+    process = run(*options, cwd=tmp_path)
+    assert "1 passed" in process.stdout, process.stdout
 
 
 def test_the_console_script_runs(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("mockllm")
-    done = run(str(script), "help", cwd=tmp_path, **TEST_MODE)
-    assert "a deterministic LLM server" in done.stdout, done.stderr
+    process = run(str(script), "help", cwd=tmp_path, **TEST_MODE)
+    assert "a deterministic LLM server" in process.stdout, process.stderr

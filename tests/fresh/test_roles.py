@@ -1,4 +1,4 @@
-"""The roles are in every database, whatever made its tables: each way in a process of its own."""
+"""Every command that creates tables creates the roles too; each runs in a new process."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from tests.fresh.processes import SECONDS, answer_of, dev, mockllm, rows
+from tests.fresh.processes import SECONDS, dev_environment, mockllm, rows, run_script
 from tests.support.database_engine import POSTGRES
 
 ROLES = ["QA author", "QA editor", "QA read-only"]
@@ -32,8 +32,8 @@ def permissions(database: Path, group: str) -> set[str]:
 
 
 def migrate(database: Path) -> None:
-    done = mockllm("migrate", "-v", "0", cwd=database.parent, **dev(database))
-    assert done.returncode == 0, done.stderr
+    process = mockllm("migrate", "-v", "0", cwd=database.parent, **dev_environment(database))
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_serve_creates_the_roles(tmp_path: Path, options: tuple[str, ...]) -> No
     server = subprocess.Popen(
         [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0", *options],
         cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], **dev(database)},
+        env={"PATH": os.environ["PATH"], **dev_environment(database)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -96,7 +96,7 @@ call_command("migrate", verbosity=0)
 from django.contrib.auth.models import Group
 print(json.dumps(sorted(Group.objects.values_list("name", flat=True))))
 """
-    assert answer_of(script, cwd=tmp_path, MOCKLLM_ENV="test") == ROLES
+    assert run_script(script, cwd=tmp_path, MOCKLLM_ENV="test") == ROLES
 
 
 def test_migrate_creates_the_roles_on_postgresql(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_migrate_creates_the_roles_on_postgresql(tmp_path: Path) -> None:
         try:
             url = f"{POSTGRES.rpartition('/')[0]}/{name}"
             environment = {"MOCKLLM_ENV": "dev", "DATABASE_URL": url}
-            done = mockllm("migrate", "-v", "0", cwd=tmp_path, **environment)
-            assert done.returncode == 0, done.stderr
+            process = mockllm("migrate", "-v", "0", cwd=tmp_path, **environment)
+            assert process.returncode == 0, process.stderr
             with psycopg.connect(url) as connection:
                 assert [name for (name,) in connection.execute(GROUPS)] == ROLES
         finally:

@@ -1,11 +1,11 @@
-"""A database of the version before draft permissions and first versions, upgraded by `migrate`."""
+"""Upgrade of a database from before draft permissions and first versions."""
 
 import json
 from typing import Any
 
 import pytest
 
-from tests.fresh.processes import dev, mockllm
+from tests.fresh.processes import dev_environment, mockllm
 from tests.support import fork_server
 
 # Rows as older versions stored fixtures: raw, without history.
@@ -72,53 +72,58 @@ LAST = {"scenarios_app": "0011", "chat_app": "", "traces_app": ""}
 
 
 @pytest.fixture(scope="module")
-def upgraded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the database holds after the upgrade."""
+def upgraded_rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return rows of the database after the upgrade."""
     database = tmp_path_factory.mktemp("upgraded") / "mockllm.sqlite3"
 
     def run(*arguments: str) -> str:
-        done = mockllm(
-            *arguments, cwd=database.parent, python=fork_server.python(), **dev(database)
+        process = mockllm(
+            *arguments,
+            cwd=database.parent,
+            python=fork_server.python(),
+            **dev_environment(database),
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     for app, migration in LAST.items():
         run("migrate", "-v", "0", app, *filter(None, [migration]))
     run("shell", "--no-imports", "-c", BEFORE)
     run("migrate", "-v", "0")
-    found: dict[str, Any] = json.loads(run("shell", "--no-imports", "-c", AFTER))
-    return found
+    rows: dict[str, Any] = json.loads(run("shell", "--no-imports", "-c", AFTER))
+    return rows
 
 
-def test_writers_of_scenarios_can_publish_drafts_after_upgrade(upgraded: dict[str, Any]) -> None:
+def test_writers_of_scenarios_can_publish_drafts_after_upgrade(
+    upgraded_rows: dict[str, Any],
+) -> None:
     expected = ["change_draft", "delete_draft", "publish_draft", "view_draft"]
-    assert upgraded["groups"]["writers"] == expected
-    assert upgraded["groups"]["viewers"] == ["view_draft"]
-    assert upgraded["groups"]["others"] == []
-    assert upgraded["adder"] == ["add_draft"]
+    assert upgraded_rows["groups"]["writers"] == expected
+    assert upgraded_rows["groups"]["viewers"] == ["view_draft"]
+    assert upgraded_rows["groups"]["others"] == []
+    assert upgraded_rows["adder"] == ["add_draft"]
 
 
-def test_a_scenario_without_history_gets_a_first_version(upgraded: dict[str, Any]) -> None:
-    (version,) = upgraded["states"]["untouched"]
+def test_a_scenario_without_history_gets_a_first_version(upgraded_rows: dict[str, Any]) -> None:
+    (version,) = upgraded_rows["states"]["untouched"]
     assert version["why"] == "first known version"
     assert [step["produce"]["text"] for step in version["steps"]] == ["hello"]
 
 
 def test_a_partly_recorded_scenario_has_all_steps_in_each_version(
-    upgraded: dict[str, Any],
+    upgraded_rows: dict[str, Any],
 ) -> None:
-    versions = upgraded["states"]["edited"]
-    texts = [[step["produce"]["text"] for step in one["steps"]] for one in versions]
+    versions = upgraded_rows["states"]["edited"]
+    texts = [[step["produce"]["text"] for step in version["steps"]] for version in versions]
     assert texts == [["uno", "two"]] * len(versions)
     assert len(versions) >= 2
     assert versions[-1]["why"] == "first known version"
 
 
-def test_a_scenario_with_history_gets_no_other_version(upgraded: dict[str, Any]) -> None:
-    (version,) = upgraded["states"]["kept"]
+def test_a_scenario_with_history_gets_no_other_version(upgraded_rows: dict[str, Any]) -> None:
+    (version,) = upgraded_rows["states"]["kept"]
     assert version["why"] == ""
 
 
-def test_the_roles_are_added(upgraded: dict[str, Any]) -> None:
-    assert {"QA author", "QA editor", "QA read-only"} <= upgraded["groups"].keys()
+def test_the_roles_are_added(upgraded_rows: dict[str, Any]) -> None:
+    assert {"QA author", "QA editor", "QA read-only"} <= upgraded_rows["groups"].keys()

@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from scenarios_app.serving.transports.asgi_scope import App, with_close
-from tests.conftest import forget
+from tests.conftest import reset_server_state
 from tests.support.live_server import Live, LiveServer
 
 
 @pytest.fixture(scope="session")
-def django_server(whole_server: LiveServer, django_db_blocker: Any) -> Iterator[LiveServer]:
+def django_server(shared_server: LiveServer, django_db_blocker: Any) -> Iterator[LiveServer]:
     """Run the application with Django's view instead of the ASGI app in front of it."""
     from mockllm_site.asgi import django
 
@@ -23,12 +23,12 @@ def django_server(whole_server: LiveServer, django_db_blocker: Any) -> Iterator[
 @pytest.fixture(params=["asgi", "view"])
 def either_live(
     request: pytest.FixtureRequest,
-    whole_server: LiveServer,
+    shared_server: LiveServer,
     django_server: LiveServer,
     transactional_db: None,
 ) -> Iterator[Live]:
     """A running server that answers by the ASGI app or by Django's view."""
     through_django = request.param == "view"
-    server = django_server if through_django else whole_server
+    server = django_server if through_django else shared_server
     yield Live(server, through_django=through_django)
-    forget()
+    reset_server_state()

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
-from tests.conftest import forget
-from tests.control.control_client import Control, says, scenario
-from tests.support.hypothesis_profiles import often
+from tests.conftest import reset_server_state
+from tests.control.control_client import Control, scenario, text_step
+from tests.support.hypothesis_profiles import example_count
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "X")
 PATHS = (
@@ -57,7 +57,7 @@ QUERIES = st.dictionaries(
     max_size=3,
 )
 FUZZED = settings(
-    max_examples=often(80),
+    max_examples=example_count(80),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -67,13 +67,13 @@ FUZZED = settings(
 def control(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
     monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     control = Control()
-    control.put("scenarios/x", scenario("x", says("fine", consume=False)))
+    control.put("scenarios/x", scenario("x", text_step("fine", consume=False)))
     yield control
-    forget()
+    reset_server_state()
 
 
 def assert_control_works(control: Control) -> None:
-    assert control.put("scenarios/x", scenario("x", says("fine"))).status_code in (200, 201)
+    assert control.put("scenarios/x", scenario("x", text_step("fine"))).status_code in (200, 201)
     assert control.get("requests", limit=1).status_code == 200
 
 
@@ -87,7 +87,7 @@ def assert_control_works(control: Control) -> None:
 def test_any_json_gets_a_documented_answer(
     control: Control, method: str, path: str, body: Any, query: dict[str, str]
 ) -> None:
-    response = control.ask(method, path, query=query, body=json.dumps(body).encode())
+    response = control.request(method, path, query=query, body=json.dumps(body).encode())
     assert response.status_code < 500, response.content
     assert_control_works(control)
 
@@ -95,7 +95,7 @@ def test_any_json_gets_a_documented_answer(
 @FUZZED
 @given(path=st.sampled_from(PATHS), body=st.binary(max_size=200))
 def test_any_bytes_get_a_documented_answer(control: Control, path: str, body: bytes) -> None:
-    response = control.ask("POST", path, body=body)
+    response = control.request("POST", path, body=body)
     assert response.status_code < 500, response.content
     assert_control_works(control)
 

@@ -11,8 +11,8 @@ import pytest
 
 from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.models import ServedRequest
-from tests.conftest import forget
-from tests.control.control_client import Control, says, scenario
+from tests.conftest import reset_server_state
+from tests.control.control_client import Control, scenario, text_step
 from tests.hostile.exposure import read_control_api, read_journal, send_request
 
 REQUESTS = 1_000
@@ -25,7 +25,7 @@ VERSION = {"anthropic-version": "2023-06-01"}
 # Steps with conditions on the secrets; their mismatches must not reveal them.
 NOSY = scenario(
     "nosy",
-    says(
+    text_step(
         "x",
         match={
             "headers": {
@@ -35,7 +35,7 @@ NOSY = scenario(
             }
         },
     ),
-    says(
+    text_step(
         "Hi.",
         consume=False,
         side_effects={
@@ -161,7 +161,7 @@ def control(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterato
     monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     settings.MOCKLLM_CONTROL_TOKEN = TOKEN
     yield Control()
-    forget()
+    reset_server_state()
 
 
 def test_no_key_appears_in_journal_responses_or_log(
@@ -195,6 +195,6 @@ def test_control_token_appears_in_no_response_log_or_journal(
     settings.MOCKLLM_ENV = "prod"
     for authorization in (f"Bearer {TOKEN}", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
         for path in ("requests", "nobody", "state"):
-            response = control.ask("GET", path, headers={"authorization": authorization})
+            response = control.request("GET", path, headers={"authorization": authorization})
             assert TOKEN not in response.content.decode() + str(response.headers)
     assert TOKEN not in caplog.text + read_journal()

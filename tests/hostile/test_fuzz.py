@@ -24,7 +24,7 @@ from tests.hostile.provider_requests import (
 )
 from tests.hostile.raw import Response
 from tests.serving.pipelines import Harness, scenario, text_step
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.anthropic.test_anthropic_sdk import BETA_MESSAGE_ARGUMENTS
 from tests.wire.envelopes import envelope_complaint
 from tests.wire.full_request_bodies import CONTENTS
@@ -223,7 +223,7 @@ def damaged_bodies(draw: st.DrawFn, valid_body: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize("provider", REQUESTS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=often(150))
+@settings(deadline=None, max_examples=example_count(150))
 def test_damaged_bodies_are_answered_and_journalled(provider: str, data: st.DataObject) -> None:
     path, headers, valid_body = REQUESTS[provider]
     body = data.draw(damaged_bodies(valid_body))

@@ -13,7 +13,7 @@ import pytest
 
 from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.services import services
-from tests.conftest import forget
+from tests.conftest import reset_server_state
 from tests.control.control_client import Control
 from tests.hostile.exposure import read_control_api, read_journal, send_request
 
@@ -87,7 +87,7 @@ def echo(monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[list[str]]:
         yield server.requests
     services().pipeline.recordings.clear()
     services().drifts.clear()
-    forget()
+    reset_server_state()
 
 
 def requests_with_keys(key: Any) -> Iterator[tuple[str, Any, dict[str, str]]]:

@@ -12,8 +12,8 @@ import pytest
 
 from mockllm_site.kit.api.locality import ADDRESS_VARIABLE
 from scenarios_app.serving.sync_transport import SyncMockTransport
-from tests.conftest import forget
-from tests.control.control_client import Control, chat, says, scenario
+from tests.conftest import reset_server_state
+from tests.control.control_client import Control, chat, scenario, text_step
 from tests.engine.test_secrets import SECRET_NAMES
 from tests.hostile.exposure import read_control_api, read_journal, send_request
 
@@ -75,14 +75,14 @@ REQUEST_BUILDERS: tuple[Callable[[str, str], Any], ...] = (
 def control(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
     monkeypatch.setenv(ADDRESS_VARIABLE, "127.0.0.1")
     yield Control()
-    forget()
+    reset_server_state()
 
 
 def test_secret_under_any_of_eighty_names_appears_nowhere(
     control: Control, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    control.post("scenarios", scenario("answers", says("Hi.", consume=False)))
+    control.post("scenarios", scenario("answers", text_step("Hi.", consume=False)))
     place_names: dict[str, str] = {}
     through_django = cycle([False, False, True])
     for number, (name, build) in enumerate(product(SECRET_NAMES, REQUEST_BUILDERS)):
@@ -101,7 +101,8 @@ def test_secret_under_any_of_eighty_names_appears_nowhere(
 
 def nosy_scenario(headers: dict[str, Any], text: str, **effects: Any) -> dict[str, Any]:
     return scenario(
-        "nosy", {**says(text, match={"headers": headers}, consume=False), "side_effects": effects}
+        "nosy",
+        {**text_step(text, match={"headers": headers}, consume=False), "side_effects": effects},
     )
 
 
@@ -148,7 +149,7 @@ def test_captures_of_other_conditions_hold_no_part_of_a_secret(control: Control)
 
 def test_captured_user_text_holds_no_part_of_a_secret(control: Control) -> None:
     match = {"messages": [{"role": "user", "regex": GROUPS}]}
-    step = says("{{ match.a }}-{{ match.b }}-{{ match.c }}", match=match, consume=False)
+    step = text_step("{{ match.a }}-{{ match.b }}-{{ match.c }}", match=match, consume=False)
     control.post("scenarios", scenario("nosy", step))
     answer = send_chat(f"my key is {SECRET}")
     assert_no_part_of_secret(answer.text + read_journal())
@@ -171,7 +172,7 @@ def test_header_probes_contain_no_secret(control: Control) -> None:
 
 
 def test_verify_reports_conditions_on_masked_values(control: Control) -> None:
-    control.post("scenarios", scenario("answers", says("Hi.", consume=False)))
+    control.post("scenarios", scenario("answers", text_step("Hi.", consume=False)))
     chat(metadata={"session_id": "0123456789abcdef", "team": "qa"})
     masked_match = {"metadata": {"session_id": "0123456789abcdef"}}
     response = control.post(

@@ -1,4 +1,4 @@
-"""Titles of the admin's columns and actions are words, not names of the code."""
+"""Titles of admin columns and actions are not identifiers."""
 
 import re
 from typing import Any
@@ -22,7 +22,9 @@ def titles(model_admin: "admin.ModelAdmin[Any]") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "model_admin", list(admin.site._registry.values()), ids=lambda one: one.model.__name__
+    "model_admin",
+    list(admin.site._registry.values()),
+    ids=lambda model_admin: model_admin.model.__name__,
 )
 def test_titles_of_columns_and_actions_are_not_identifiers(
     model_admin: "admin.ModelAdmin[Any]",

@@ -69,7 +69,7 @@ def product_modules() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def places() -> Mapping[str, list[str]]:
+def places_by_measure() -> Mapping[str, list[str]]:
     tests = [name for name in modules() if name.startswith("tests/")]
     pages = [n for n in source_files(ROOT) if n.endswith(".md") and n != "CHANGELOG.md"]
     others = [name for name in modules() if not name.startswith("tests/")]
@@ -77,9 +77,11 @@ def places() -> Mapping[str, list[str]]:
 
 
 @pytest.mark.parametrize("measure", CEILINGS)
-def test_unclear_wording_does_not_increase(places: Mapping[str, list[str]], measure: str) -> None:
-    hits = places.get(measure, [])
-    assert len(hits) <= CEILINGS[measure], "\n".join(hits)
+def test_unclear_wording_does_not_increase(
+    places_by_measure: Mapping[str, list[str]], measure: str
+) -> None:
+    measure_places = places_by_measure.get(measure, [])
+    assert len(measure_places) <= CEILINGS[measure], "\n".join(measure_places)
 
 
 @pytest.mark.parametrize("room", ROOM_LINES)

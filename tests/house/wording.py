@@ -1,4 +1,4 @@
-"""Finds names, docstrings and sentences that a newcomer cannot place."""
+"""Finds names, docstrings and sentences with unclear wording."""
 
 import ast
 import re
@@ -61,9 +61,9 @@ def in_product(root: Path, modules: Iterable[str]) -> Mapping[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 owners[node.name].add(module)
     places["shared class names"] = [
-        f"{name}: {', '.join(sorted(where))}"
-        for name, where in sorted(owners.items())
-        if len(where) >= SHARED_BY and name not in FRAMEWORK_CLASSES
+        f"{name}: {', '.join(sorted(modules))}"
+        for name, modules in sorted(owners.items())
+        if len(modules) >= SHARED_BY and name not in FRAMEWORK_CLASSES
     ]
     return places
 

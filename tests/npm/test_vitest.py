@@ -15,7 +15,7 @@ import pytest
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.variables import sdk_variables
 from tests.docs.blocks import ROOT, blocks_of
-from tests.docs.newcomer import Newcomer
+from tests.docs.page_runner import PageRunner
 from tests.docs.places import INSTALLED, shell_path
 from tests.frameworks.test_page import JAVASCRIPT, follow
 from tests.support.required_services import require
@@ -152,10 +152,10 @@ def test_every_block_of_the_page_works(tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(MODULES)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     python = str(INSTALLED / "python")
-    with Newcomer(tmp_path, path=shell_path(INSTALLED), python=python) as newcomer:
+    with PageRunner(tmp_path, path=shell_path(INSTALLED), python=python) as page_runner:
         for block in blocks_of(PAGE):
             try:
-                newcomer.follow(block)
+                page_runner.follow(block)
             except AssertionError as error:
                 pytest.fail(f"{block.place}: {error}", pytrace=False)
 

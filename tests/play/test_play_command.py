@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from scenarios_app.play.conversation import FOLDER
-from tests.admin.pages import a_scenario
+from tests.admin.pages import create_scenario
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def test_examples_pass(capsys: Any) -> None:
 
 
 def test_stored_scenarios_answer_a_file_without_scenarios(capsys: Any, tmp_path: Path) -> None:
-    a_scenario("stored", {"match_user": "hello", "answer_text": "From the database."})
+    create_scenario("stored", {"match_user": "hello", "answer_text": "From the database."})
     turn = {"user": "hello", "expect": {"text": "From the database."}}
     assert run_play(capsys, write_file(tmp_path, {"turns": [turn]}))[0] == 0
 

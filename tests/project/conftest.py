@@ -11,9 +11,9 @@ from django.contrib.auth.models import Group, User
 from chat_app.models import ABComparison, Conversation, ModelProfile
 from mockllm_site.roles import READER
 from scenarios_app.store.drafts import get_or_create_draft
-from tests.admin.chat.talks import talk
-from tests.admin.pages import a_scenario
-from tests.admin.traffic import served
+from tests.admin.chat.talks import create_conversation
+from tests.admin.pages import create_scenario
+from tests.admin.traffic import create_journal_row
 from tests.project import processes
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -39,9 +39,12 @@ def ids(db: None) -> dict[str, Any]:
 
     A word after the model marks a row that already has the state which an action would set.
     """
-    scenario = a_scenario("one", {})
-    draft, _ = get_or_create_draft(a_scenario("two", {}))
-    conversation, archived = talk("words", preference="a"), talk("others", preference="a")
+    scenario = create_scenario("one", {})
+    draft, _ = get_or_create_draft(create_scenario("two", {}))
+    conversation, archived = (
+        create_conversation("words", preference="a"),
+        create_conversation("others", preference="a"),
+    )
     Conversation.objects.filter(pk=archived.pk).update(archived=True)
     ABComparison.objects.filter(conversation=archived).update(excluded=True)
     comparison = conversation.comparisons.get()
@@ -53,10 +56,12 @@ def ids(db: None) -> dict[str, Any]:
         "auth/group": Group.objects.get(name=READER).pk,
         "scenarios_app/scenario": scenario.pk,
         "scenarios_app/scenario step": scenario.steps.get().pk,
-        "scenarios_app/scenario disabled": a_scenario("three", {}, enabled=False).pk,
+        "scenarios_app/scenario disabled": create_scenario("three", {}, enabled=False).pk,
         "scenarios_app/draft": draft.pk,
         "scenarios_app/draft step": draft.steps.get().pk,
-        "scenarios_app/servedrequest": served(request_body=body, request_headers=headers).pk,
+        "scenarios_app/servedrequest": create_journal_row(
+            request_body=body, request_headers=headers
+        ).pk,
         "chat_app/modelprofile": profile.pk,
         "chat_app/conversation": conversation.pk,
         "chat_app/conversation archived": archived.pk,

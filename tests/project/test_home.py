@@ -9,8 +9,8 @@ from django.test import Client
 from mockllm_site.pages.home import MAX_UNUSED_SHOWN, sdk_setups
 from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import Step
-from tests.admin.pages import a_scenario
-from tests.admin.traffic import served, unmatched
+from tests.admin.pages import create_scenario
+from tests.admin.traffic import create_journal_row, create_unmatched_row
 
 pytestmark = pytest.mark.django_db
 
@@ -25,17 +25,17 @@ def test_each_sdk_has_an_address_to_copy(client: Client) -> None:
 
 def test_traffic_counts_only_today(client: Client) -> None:
     now = datetime.now(UTC)
-    served(at=now)
-    unmatched(at=now)
-    served(at=now - timedelta(days=1))
+    create_journal_row(at=now)
+    create_unmatched_row(at=now)
+    create_journal_row(at=now - timedelta(days=1))
     traffic = client.get("/").context["traffic"]
     assert (traffic.requests, traffic.unmatched) == (2, 1)
 
 
 def test_coverage_counts_the_steps_that_have_answered() -> None:
-    scenario = a_scenario("weather", {"name": "first"}, {"name": "second"})
+    scenario = create_scenario("weather", {"name": "first"}, {"name": "second"})
     key = Step.objects.get(name="first").key
-    served(scenario="weather", step="first", step_key=key)
+    create_journal_row(scenario="weather", step="first", step_key=key)
     report = coverage()
     assert (report.served, report.steps, report.percent) == (1, 2, 50)
     assert [(unserved.scenario, unserved.steps) for unserved in report.unserved] == [
@@ -48,7 +48,7 @@ def test_coverage_counts_the_steps_that_have_answered() -> None:
 
 def test_steps_that_never_answered_are_named(client: Client) -> None:
     for number in range(MAX_UNUSED_SHOWN + 2):
-        a_scenario(f"number {number:02}", {"name": f"<b>step {number}</b>"})
+        create_scenario(f"number {number:02}", {"name": f"<b>step {number}</b>"})
     page = client.get("/").content.decode()
     assert "&lt;b&gt;step 0&lt;/b&gt;" in page
     assert "And 2 more scenarios." in page
@@ -58,7 +58,7 @@ def test_names_of_scenarios_need_a_login_in_prod(
     client: Client, settings: Any, django_user_model: Any
 ) -> None:
     settings.MOCKLLM_ENV = "prod"
-    a_scenario("secret", {})
+    create_scenario("secret", {})
     assert "secret" not in client.get("/").content.decode()
     client.force_login(django_user_model.objects.create_user("somebody"))
     assert "secret" in client.get("/").content.decode()

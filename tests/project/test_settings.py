@@ -8,7 +8,7 @@ from mockllm_site.kit import env
 from mockllm_site.kit.setting_kinds import SettingError
 from tests.project import processes
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 # As random as prod requires.
 SECRET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"

@@ -11,7 +11,7 @@ import pytest
 
 from scenarios_app.testing.process import ServerOptions, server_process
 from tests.replay.__main__ import main
-from tests.replay.replaying import Cassette, cassettes_of, replay
+from tests.replay.replaying import Cassette, read_cassettes, replay
 
 OURS = Path(__file__).parents[1] / "data" / "cassettes"
 # Cassettes of other projects, if they are beside this checkout.
@@ -29,7 +29,7 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("cassette", cassettes_of([OURS]), ids=lambda outcome: outcome.name)
+@pytest.mark.parametrize("cassette", read_cassettes([OURS]), ids=lambda outcome: outcome.name)
 def test_each_request_gets_its_own_answer(http: httpx.Client, cassette: Cassette) -> None:
     outcomes = list(replay(http, cassette))
     assert outcomes and [outcome for outcome in outcomes if outcome.wrong] == []
@@ -94,7 +94,7 @@ def test_replay_tool_prints_differences_to_the_recording(
     cassette["interactions"] = [{"request": request, "response": response}]
     file = tmp_path / "one.json"
     file.write_text(json.dumps(cassette))
-    (read,) = cassettes_of([tmp_path])
+    (read,) = read_cassettes([tmp_path])
     cassette["interactions"][0]["response"]["body"] = "y"
     file.write_text(json.dumps(cassette))
     monkeypatch.setattr("tests.replay.__main__.cassettes_of", lambda paths: [read])

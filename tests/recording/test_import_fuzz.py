@@ -11,12 +11,12 @@ from scenarios_app.recording.files import read_upload
 from scenarios_app.store.documents import load
 from tests.recording.import_fuzz import findings, import_file
 from tests.recording.import_samples import SAMPLES
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutated_file_is_refused_or_makes_a_scenario(name: str) -> None:
-    file_findings = list(findings(name, often(1_000), clock=lambda: 0.0))
+    file_findings = list(findings(name, example_count(1_000), clock=lambda: 0.0))
     assert file_findings == []
 
 
@@ -43,5 +43,5 @@ def test_hostile_url_pattern_is_read_in_linear_time(pattern: str) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutated_file_that_is_accepted_can_be_stored(name: str) -> None:
-    file_findings = list(findings(name, often(500), seed=1, clock=lambda: 0.0, keep=load))
+    file_findings = list(findings(name, example_count(500), seed=1, clock=lambda: 0.0, keep=load))
     assert file_findings == []

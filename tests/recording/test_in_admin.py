@@ -17,7 +17,7 @@ from scenarios_app.admin.editor.inputs import (
 )
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
-from tests.admin.pages import IMPORT, a_scenario, fields
+from tests.admin.pages import IMPORT, create_scenario, fields
 
 pytestmark = pytest.mark.django_db
 
@@ -106,7 +106,7 @@ def test_import_command_lists_what_is_left_out() -> None:
 
 
 def test_recording_does_not_replace_a_written_scenario() -> None:
-    a_scenario("openai_weather")
+    create_scenario("openai_weather")
     assert "openai_weather-2: 2 steps, new" in run(str(WEATHER))
     assert "openai_weather-2: 2 steps, replaced" in run(str(WEATHER))
 

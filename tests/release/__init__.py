@@ -1,1 +1,1 @@
-"""Packaging, releases, and what other projects install: image, action, hooks."""
+"""Tests of packages, releases, the image, the GitHub Action and the pre-commit hook."""

@@ -1,4 +1,4 @@
-"""Runs the steps of a GitHub Action or workflow as a runner does, with the files that it has."""
+"""Runs the steps of a GitHub Action or workflow with Bash and the environment files of a runner."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _FILES = ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
 
 @dataclass
 class Runner:
-    """A job in a folder. `values` are what expressions such as `inputs.port` stand for."""
+    """A job in a folder. `values` are the values of expressions such as `inputs.port`."""
 
     folder: Path
     values: dict[str, str]
@@ -32,7 +32,7 @@ class Runner:
             file.write_text("")
         script = temporary / "step.sh"
         script.write_text(self.evaluate(step["run"]))
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
             cwd=self.folder,
             env={
@@ -53,11 +53,11 @@ class Runner:
         outputs = _assignments(files["GITHUB_OUTPUT"])
         self.values |= {f"steps.{step['id']}.outputs.{k}": v for k, v in outputs.items()}
         self.summary += files["GITHUB_STEP_SUMMARY"].read_text()
-        return done
+        return process
 
     def evaluate(self, text: str) -> str:
         """Return a text with the values of its expressions; an unknown one is a KeyError."""
-        return _EXPRESSION.sub(lambda found: self.values[found[1]], text)
+        return _EXPRESSION.sub(lambda match: self.values[match[1]], text)
 
 
 def _assignments(file: Path) -> dict[str, str]:

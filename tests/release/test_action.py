@@ -1,4 +1,4 @@
-"""The GitHub Action: its steps, run with bash and the files of a runner."""
+"""The steps of the GitHub Action, run like those of a job."""
 
 import json
 import os
@@ -57,7 +57,10 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     python = tmp_path / "python3"
     python.write_text(VENV.format(folder=tmp_path, python=fork_server.python()))
     python.chmod(0o755)
-    inputs = {f"inputs.{name}": one["default"] for name, one in ACTION["inputs"].items()}
+    inputs = {
+        f"inputs.{name}": input_definition["default"]
+        for name, input_definition in ACTION["inputs"].items()
+    }
     values = {
         **inputs,
         "inputs.scenarios": "some scenarios\n\nb.json",
@@ -76,8 +79,8 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 def start(runner: Runner) -> str:
     """Run the first steps; return the server's address."""
     for name in ("install", "start"):
-        done = runner.run(STEPS[name])
-        assert done.returncode == 0, done.stdout + done.stderr
+        process = runner.run(STEPS[name])
+        assert process.returncode == 0, process.stdout + process.stderr
     return runner.values["steps.start.outputs.url"]
 
 
@@ -85,11 +88,18 @@ def test_commands_of_a_later_step_reach_the_server_and_are_judged(runner: Runner
     url = start(runner)
     expected = sdk_variables(url, API_KEY, environment={})
     assert {name: runner.variables[name] for name in expected} == expected
-    asked = runner.run({"id": "test", "run": f"{sys.executable} ask.py"})
-    assert (asked.returncode, asked.stdout) == (0, "HELLO\n"), asked.stderr
+    request_process = runner.run({"id": "test", "run": f"{sys.executable} ask.py"})
+    assert (request_process.returncode, request_process.stdout) == (0, "HELLO\n"), (
+        request_process.stderr
+    )
     assert runner.variables["DATABASE_URL"] == "mysql://job"
-    judged = runner.run({"id": "verdict", "run": "env -u DJANGO_SETTINGS_MODULE mockllm verdict"})
-    assert (judged.returncode, judged.stdout) == (0, "passed: the run, 1 request\n"), judged.stderr
+    verdict_process = runner.run(
+        {"id": "verdict", "run": "env -u DJANGO_SETTINGS_MODULE mockllm verdict"}
+    )
+    assert (verdict_process.returncode, verdict_process.stdout) == (
+        0,
+        "passed: the run, 1 request\n",
+    ), verdict_process.stderr
 
 
 def test_run_input_is_followed_by_verdict_coverage_and_the_end_of_the_server(
@@ -98,10 +108,10 @@ def test_run_input_is_followed_by_verdict_coverage_and_the_end_of_the_server(
     runner.values |= {"inputs.run": f"{sys.executable} ask.py", "inputs.fail-under": "50"}
     url = start(runner)
     assert runner.run(STEPS["run"]).stdout == "HELLO\n"
-    done = runner.run(STEPS["verdict"])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "::warning title=mockllm%3A b%2C step 1::never served; " in done.stdout
-    outputs = {name: runner.evaluate(one["value"]) for name, one in ACTION["outputs"].items()}
+    process = runner.run(STEPS["verdict"])
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "::warning title=mockllm%3A b%2C step 1::never served; " in process.stdout
+    outputs = {name: runner.evaluate(output["value"]) for name, output in ACTION["outputs"].items()}
     assert outputs == {"url": url, "passed": "true", "coverage": "50"}
     assert "### mockllm: passed" in runner.summary
     assert "### mockllm coverage: 50 %" in runner.summary
@@ -114,19 +124,19 @@ def test_strict_run_fails_for_steps_that_never_answered(runner: Runner) -> None:
     runner.values |= {"inputs.run": f"{sys.executable} ask.py", "inputs.strict": "true"}
     start(runner)
     runner.run(STEPS["run"])
-    done = runner.run(STEPS["verdict"])
-    assert done.returncode == 1
+    process = runner.run(STEPS["verdict"])
+    assert process.returncode == 1
     error = "::error title=mockllm%3A every step was served::b, step 1"
-    assert error in done.stdout.splitlines()
+    assert error in process.stdout.splitlines()
     assert runner.values["steps.verdict.outputs.passed"] == "false"
 
 
 def test_server_that_cannot_start_fails_its_step_with_the_reason(runner: Runner) -> None:
     runner.run(STEPS["install"])
     (runner.folder / "b.json").write_text('{"name": "b", "stops": []}')
-    done = runner.run(STEPS["start"])
-    assert done.returncode == 1
-    assert "b.json:1:15: stops: unknown key" in done.stderr
+    process = runner.run(STEPS["start"])
+    assert process.returncode == 1
+    assert "b.json:1:15: stops: unknown key" in process.stderr
 
 
 def test_package_of_the_action_is_installed_with_its_extras(runner: Runner) -> None:

@@ -30,7 +30,7 @@ class Readiness(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A server that MOCKLLM_READY_FILE names."""
+    """Run a server whose address is in the file MOCKLLM_READY_FILE."""
     with HTTPServer(("127.0.0.1", 0), Readiness) as http:
         threading.Thread(target=http.serve_forever, daemon=True).start()
         host = f"127.0.0.1:{http.server_port}"
@@ -84,7 +84,7 @@ def test_server_that_is_not_ready_is_one_line_and_exit_code_1(
 
 
 @pytest.mark.parametrize(
-    ("host", "shown", "written"),
+    ("host", "printed_host", "file_host"),
     [
         ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
         ("0.0.0.0", "0.0.0.0", "127.0.0.1"),
@@ -93,14 +93,14 @@ def test_server_that_is_not_ready_is_one_line_and_exit_code_1(
     ],
 )
 def test_ready_file_has_an_address_that_this_machine_reaches(
-    tmp_path: Path, settings: Any, capsys: Any, host: str, shown: str, written: str
+    tmp_path: Path, settings: Any, capsys: Any, host: str, printed_host: str, file_host: str
 ) -> None:
     settings.MOCKLLM_READY_FILE = str(tmp_path / "address")
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port = bound.getsockname()[1]
-        server.announce_ready(host, bound)
-    assert (tmp_path / "address").read_text() == f"http://{written}:{port}\n"
-    assert capsys.readouterr().out == f"mockllm ready on http://{shown}:{port}\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening_socket:
+        port = listening_socket.getsockname()[1]
+        server.announce_ready(host, listening_socket)
+    assert (tmp_path / "address").read_text() == f"http://{file_host}:{port}\n"
+    assert capsys.readouterr().out == f"mockllm ready on http://{printed_host}:{port}\n"
 
 
 @pytest.mark.process
@@ -113,6 +113,6 @@ def test_start_that_fails_leaves_the_ready_file_empty(tmp_path: Path) -> None:
     assert mockllm(*line, cwd=tmp_path, python=python, **settings).returncode == 1
     assert file.read_text() == ""
     settings["MOCKLLM_READY_FILE"] = f"{tmp_path}/none/address"
-    ended = mockllm(*line, cwd=tmp_path, python=python, **settings)
+    process = mockllm(*line, cwd=tmp_path, python=python, **settings)
     problem = f"mockllm: MOCKLLM_READY_FILE: {tmp_path}/none/address: No such file or directory\n"
-    assert (ended.returncode, ended.stderr) == (1, problem)
+    assert (process.returncode, process.stderr) == (1, problem)

@@ -35,17 +35,17 @@ def run_hook(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_valid_files_pass(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(VALID)
     (tmp_path / "b.yaml").write_text(VALID)
-    done = run_hook(tmp_path, "a.json", "b.yaml")
-    assert done.returncode == 0, done.stderr
+    process = run_hook(tmp_path, "a.json", "b.yaml")
+    assert process.returncode == 0, process.stderr
     assert {file.name for file in tmp_path.iterdir()} == {"a.json", "b.yaml", "mockllm"}
 
 
 @pytest.mark.process
 def test_broken_file_fails_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(VALID.replace("produce", "prodce"))
-    done = run_hook(tmp_path, "a.json")
-    assert done.returncode == 1
-    assert re.search(r"^a\.json:1:\d+: steps\[0\]\.prodce: unknown key", done.stderr, re.M)
+    process = run_hook(tmp_path, "a.json")
+    assert process.returncode == 1
+    assert re.search(r"^a\.json:1:\d+: steps\[0\]\.prodce: unknown key", process.stderr, re.M)
 
 
 @pytest.mark.process
@@ -74,5 +74,5 @@ def test_manifest_is_valid_for_pre_commit() -> None:
     program = shutil.which("pre-commit", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("pre-commit is in the extra lint")
-    done: Any = processes.run(program, "validate-manifest", MANIFEST, cwd=ROOT)
-    assert done.returncode == 0, done.stdout
+    process: Any = processes.run(program, "validate-manifest", MANIFEST, cwd=ROOT)
+    assert process.returncode == 0, process.stdout

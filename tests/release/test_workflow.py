@@ -1,4 +1,4 @@
-"""The release workflow: its order and rights, and its scripts run as a runner does."""
+"""The release workflow: order of jobs, permissions, and its scripts."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
-    """A job in a copy of what the scripts read."""
+    """Return a runner in a folder with copies of the files that the scripts read."""
     for name in ("pyproject.toml", "CHANGELOG.md"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
@@ -33,8 +33,8 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path, {}, variables, path)
 
 
-def program(runner: Runner, name: str, script: str) -> None:
-    """Put a program before those of this machine."""
+def install_program(runner: Runner, name: str, script: str) -> None:
+    """Install a program in a folder at the front of the PATH."""
     file = runner.folder / "bin" / name
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
@@ -51,7 +51,7 @@ def test_actions_of_others_are_pinned_by_version() -> None:
     assert [name for name in others if not re.fullmatch(r"[\w./-]+@v\d+(\.\d+)*", name)] == []
 
 
-def test_jobs_follow_one_another_so_that_nothing_unchecked_is_published() -> None:
+def test_publishing_jobs_need_the_checking_jobs() -> None:
     needs = {name: job.get("needs") for name, job in JOBS.items()}
     assert needs == {
         "build": None,
@@ -62,7 +62,7 @@ def test_jobs_follow_one_another_so_that_nothing_unchecked_is_published() -> Non
     }
 
 
-def test_each_job_has_only_the_rights_that_it_needs() -> None:
+def test_each_job_has_only_the_permissions_it_needs() -> None:
     text = (ROOT / ".github/workflows/release.yml").read_text()
     assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
     assert {name: job["permissions"] for name, job in JOBS.items() if "permissions" in job} == {
@@ -71,7 +71,7 @@ def test_each_job_has_only_the_rights_that_it_needs() -> None:
         "notes": {"contents": "write"},
     }
     assert JOBS["publish"]["environment"] == "release"
-    # Scripts must not contain texts of other people.
+    # Expressions in scripts would allow injection by names of branches and the like.
     scripts = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
     assert [script for script in scripts if "${{" in script] == []
 
@@ -110,8 +110,8 @@ def test_package_that_names_another_repository_stops_the_release(runner: Runner)
 def test_version_without_notes_stops_the_release(runner: Runner) -> None:
     assert runner.run(STEPS["notes"]).returncode == 0
     runner.variables["GITHUB_REF_NAME"] = "v99.0.0"
-    done = runner.run(STEPS["notes"])
-    assert (done.returncode, done.stderr) == (
+    process = runner.run(STEPS["notes"])
+    assert (process.returncode, process.stderr) == (
         1,
         "CHANGELOG.md: no heading '## [99.0.0] - DATE'\n",
     )
@@ -120,7 +120,7 @@ def test_version_without_notes_stops_the_release(runner: Runner) -> None:
 @pytest.mark.process
 def test_check_runs_the_command_and_a_first_test(runner: Runner, tmp_path: Path) -> None:
     # In place of `python -m venv`: an environment with the installed packages.
-    there = (
+    script = (
         'mkdir -p "$3/bin"; '
         f'printf \'#!/bin/sh\\necho "$@" >"{tmp_path}/installed"\\n\' >"$3/bin/pip"; '
         'chmod +x "$3/bin/pip"; '
@@ -130,15 +130,15 @@ def test_check_runs_the_command_and_a_first_test(runner: Runner, tmp_path: Path)
             for name in ("python", "mockllm")
         )
     )
-    program(runner, "python", there)
+    install_program(runner, "python", script)
     (runner.folder / "dist/mockllm_server-0.1.0-py3-none-any.whl").touch()
     runner.values["matrix.file"] = "*.whl"
     # The folder must not be below a project with pytest settings.
     (runner.folder / "pyproject.toml").unlink()
     runner.variables["PYTEST_ADDOPTS"] = "-p no:django -p no:schemathesis -p no:hypothesispytest"
-    done = runner.run(STEPS["check"])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    process = runner.run(STEPS["check"])
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "1 passed" in process.stdout
     installed = (tmp_path / "installed").read_text()
     assert installed == "install dist/mockllm_server-0.1.0-py3-none-any.whl pytest openai\n"
 
@@ -152,31 +152,31 @@ DOCKER: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize(("state", "user", "code"), [("healthy", "10001", 0), ("healthy", "0", 1)])
-def test_image_that_is_root_stops_the_release(
+def test_image_that_runs_as_root_stops_the_release(
     runner: Runner, state: str, user: str, code: int
 ) -> None:
     cases = "\n".join(f"{name}) {do} ;;" for name, do in DOCKER.items())
-    program(runner, "docker", f'case "$1" in\n{cases}\nesac'.format(state=state, user=user))
-    program(runner, "sleep", "true")
+    install_program(runner, "docker", f'case "$1" in\n{cases}\nesac'.format(state=state, user=user))
+    install_program(runner, "sleep", "true")
     assert runner.run(STEPS["healthy"]).returncode == code
 
 
 def test_image_that_never_gets_healthy_stops_the_release(runner: Runner) -> None:
-    program(runner, "docker", 'case "$1" in inspect) echo starting ;; *) echo 1 ;; esac')
-    program(runner, "sleep", "true")
+    install_program(runner, "docker", 'case "$1" in inspect) echo starting ;; *) echo 1 ;; esac')
+    install_program(runner, "sleep", "true")
     assert runner.run(STEPS["healthy"]).returncode == 1
 
 
 def test_release_has_the_notes_and_the_files(runner: Runner) -> None:
     (runner.folder / "dist/a.whl").touch()
-    program(runner, "gh", 'printf "%s\\n" "$@"; cat notes.md >&2')
+    install_program(runner, "gh", 'printf "%s\\n" "$@"; cat notes.md >&2')
     runner.values["github.token"] = "token"
-    done = runner.run(STEPS["release"])
-    assert done.stdout.split() == [
+    process = runner.run(STEPS["release"])
+    assert process.stdout.split() == [
         *("release", "create", "v0.1.0", "dist/a.whl", "--verify-tag"),
         *("--title", "v0.1.0", "--notes-file", "notes.md"),
     ]
-    assert done.stderr.startswith("### Added\n")
+    assert process.stderr.startswith("### Added\n")
 
 
 def test_changelog_has_notes_on_the_version_of_the_package() -> None:

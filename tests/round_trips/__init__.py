@@ -1,1 +1,1 @@
-"""What is stored stays as it is: in the admin's pages, through files, and through the APIs."""
+"""Documents survive round trips through the admin, files and APIs unchanged."""

@@ -15,36 +15,40 @@ from scenarios_app.play.conversation import examples
 from tests.docs.blocks import blocks_of, pages
 
 # Longer pages are slow.
-MANY = 40
-RECORDED = Path(__file__).parents[2] / "examples" / "recorded"
+MAX_STEPS = 40
+RECORDINGS = Path(__file__).parents[2] / "examples" / "recorded"
 
 
-def of_recordings() -> list[ScenarioDocument]:
-    files = sorted(RECORDED.glob("**/*.json"))
+def recorded_documents() -> list[ScenarioDocument]:
+    files = sorted(RECORDINGS.glob("**/*.json"))
     return [document for file in files for document in load_text(file.read_bytes())]
 
 
-def of_the_gallery() -> list[ScenarioDocument]:
+def gallery_documents() -> list[ScenarioDocument]:
     return [example.scenario for example in examples().values()]
 
 
-def of_the_docs() -> list[ScenarioDocument]:
-    """All that README and docs show, as few scenarios: each goes into the first that does not
-    contradict it."""
-    pooled: list[ScenarioDocument] = []
+def docs_documents() -> list[ScenarioDocument]:
+    """Return the steps shown in README and docs, packed into few scenarios.
+
+    Each document is merged into the first scenario that it does not contradict.
+    """
+    packed_documents: list[ScenarioDocument] = []
     for document in documented():
-        for number, other in enumerate(pooled):
-            if len(other.steps) >= MANY:
+        for number, other in enumerate(packed_documents):
+            if len(other.steps) >= MAX_STEPS:
                 continue
             same_name = document.model_copy(update={"name": other.name})
             try:
-                (pooled[number],) = merge_documents([other, same_name])
+                (packed_documents[number],) = merge_documents([other, same_name])
             except DocumentError:
                 continue
             break
         else:
-            pooled.append(document.model_copy(update={"name": f"docs {len(pooled)}"}))
-    return pooled
+            packed_documents.append(
+                document.model_copy(update={"name": f"docs {len(packed_documents)}"})
+            )
+    return packed_documents
 
 
 def documented() -> Iterator[ScenarioDocument]:

@@ -1,4 +1,4 @@
-"""A browser for this folder, which `make test` runs, as tests/browser has one."""
+"""The browser fixtures of tests/browser, for the tests of this folder."""
 
 from tests.browser.conftest import admin, browser, log_in, open_page
 

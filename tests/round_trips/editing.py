@@ -1,4 +1,4 @@
-"""A scenario's page in the browser: open everything that can be opened, change it, save it."""
+"""Opens all parts of a scenario's page in the browser, changes and saves it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,7 +37,7 @@ def open_everything(page: Page) -> None:
 
 
 def save(page: Page) -> None:
-    """Click Save. A refusal fails the test with what the page says is wrong."""
+    """Click Save; fail the test with the errors of the page if it is not saved."""
     with page.expect_response(_is_a_save) as answer:
         page.get_by_role("button", name="Save", exact=True).click()
     if answer.value.status != 302:
@@ -53,10 +53,10 @@ def rows(page: Page) -> Locator:
 
 
 def move_up(page: Page, number: int) -> None:
-    """Move a step up by keys, without opening it."""
-    moved = rows(page).nth(number)
-    prefix = moved.get_attribute("id")
-    moved.locator("summary").first.focus()
+    """Move a step up with the keyboard, without opening it."""
+    step_row = rows(page).nth(number)
+    prefix = step_row.get_attribute("id")
+    step_row.locator("summary").first.focus()
     page.keyboard.press("Alt+ArrowUp")
     expect(rows(page).nth(number - 1)).to_have_id(str(prefix))
 
@@ -66,45 +66,49 @@ def add_step(page: Page, answer: str) -> None:
     rows(page).last.get_by_label("Answer text").fill(answer)
 
 
-def opened_by(page: Page, button: str) -> Page:
-    """The tab that a button opens with what is on the page, saved or not."""
+def open_in_tab(page: Page, button: str) -> Page:
+    """Click a button that opens a tab for the unsaved content of the page; return the tab."""
     with page.expect_popup() as tab:
         page.get_by_role("button", name=button, exact=True).click()
     return tab.value
 
 
-def stored(scenario: AnyScenario) -> dict[str, Any]:
-    """The document of what the database holds now."""
+def stored_document(scenario: AnyScenario) -> dict[str, Any]:
+    """Return the document of a scenario in the database."""
     return dump(document_of(type(scenario).objects.get(pk=scenario.pk)))
 
 
-def records(scenario: AnyScenario) -> int:
-    """How many records its history has, those of its steps included."""
+def count_history_records(scenario: AnyScenario) -> int:
+    """Return the number of history records of a scenario and its steps."""
     steps: Any = scenario.steps.model
-    own = type(scenario).history.filter(id=scenario.pk).count()
-    return int(own + steps.history.filter(scenario_id=scenario.pk).count())
+    scenario_records = type(scenario).history.filter(id=scenario.pk).count()
+    return int(scenario_records + steps.history.filter(scenario_id=scenario.pk).count())
 
 
-def saved_unchanged(admin: Admin, scenarios: Iterable[AnyScenario]) -> list[str]:
-    """Open all of each page, save it, and return what is different afterwards."""
+def save_unchanged(admin: Admin, scenarios: Iterable[AnyScenario]) -> list[str]:
+    """Open all parts of each scenario's page, save it, and return the differences."""
     differences = []
     for scenario in scenarios:
-        before, history = stored(scenario), records(scenario)
+        before, history = stored_document(scenario), count_history_records(scenario)
         page = open_page(admin, scenario)
         open_everything(page)
         save(page)
-        after = stored(scenario)
-        differences += differing(scenario.name, before, after)
-        if records(scenario) != history:
+        after = stored_document(scenario)
+        differences += describe_differences(scenario.name, before, after)
+        if count_history_records(scenario) != history:
             differences.append(f"{scenario.name}: the history has another record")
     return differences
 
 
-def differing(name: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What is different of a document: its steps one by one, and the rest of it."""
-    was, now = before.pop("steps", []), after.pop("steps", [])
-    pairs = list(zip(was, now, strict=False))
-    changed = [f"{name}, step {n}: {a} became {b}" for n, (a, b) in enumerate(pairs, 1) if a != b]
-    if before != after or len(was) != len(now):
-        changed.append(f"{name}: {len(was)} steps, {before} became {len(now)} steps, {after}")
-    return changed
+def describe_differences(name: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Return the differences of two documents by step."""
+    old_steps, new_steps = before.pop("steps", []), after.pop("steps", [])
+    pairs = list(zip(old_steps, new_steps, strict=False))
+    differences = [
+        f"{name}, step {n}: {a} became {b}" for n, (a, b) in enumerate(pairs, 1) if a != b
+    ]
+    if before != after or len(old_steps) != len(new_steps):
+        differences.append(
+            f"{name}: {len(old_steps)} steps, {before} became {len(new_steps)} steps, {after}"
+        )
+    return differences

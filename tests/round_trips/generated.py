@@ -1,5 +1,5 @@
-"""Scenario documents that hold every key of the format and every kind of fault, made from the
-format's JSON Schema and the registry of faults: what is added there is in them too."""
+"""Scenario documents with every key of the format and every kind of fault, generated from the JSON
+Schema and the registry of faults, so that additions are covered."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -23,7 +23,7 @@ CONDITION: Object = {"contains": WORD}
 _CONTENT = (ANSWER, {}, ANSWER | {"finish_reason": "stop_sequence"})
 _PART = (ANSWER, {}, {"reasoning": WORD})
 # Keys that an object needs besides the generated one; the first set that loads is used.
-BESIDE: Mapping[str, tuple[Object, ...]] = {
+REQUIRED_SIBLINGS: Mapping[str, tuple[Object, ...]] = {
     "AgentDocument": ({"say": WORD}, {}),
     "AnswerDocument": _CONTENT,
     "ChoiceDocument": _CONTENT,
@@ -50,37 +50,37 @@ BESIDE: Mapping[str, tuple[Object, ...]] = {
     "ToolCallPieceDocument": ({"name": WORD}, {}),
     "UserTurnDocument": ({"when": {"say": WORD}}, {}),
 }
-# Items that a list must begin with.
-BEGINNINGS: Mapping[Key, list[Object]] = {("UserDocument", "turns"): [{"say": WORD}]}
-# A scenario with more than FEW steps sends the fields of a step when its row is opened.
-FEW, MANY = 10, 40
+# Items at the start of a generated list.
+LIST_PREFIXES: Mapping[Key, list[Object]] = {("UserDocument", "turns"): [{"say": WORD}]}
+# Above SMALL_PAGE_STEPS steps a page sends the fields of a step when its row is opened.
+SMALL_PAGE_STEPS, LARGE_PAGE_STEPS = 10, 40
 # Items of a list in a packed step.
-LISTED = 4
+MAX_LIST_ITEMS = 4
 
 
 @cache
 def models() -> Mapping[str, Any]:
-    """The JSON Schemas of the format's models by name."""
+    """Return the JSON Schemas of the format's models by name."""
     definitions: Mapping[str, Any] = json_schema()["$defs"]
     return definitions
 
 
 class Samples:
-    """Values for the parts of a JSON Schema, the plainest first. Not all of them load."""
+    """Generates values for a JSON Schema, simplest first; not all of them load."""
 
     def __init__(self) -> None:
         self._done: set[str] = set()
 
     def of_model(self, name: str) -> list[Any]:
-        """Return objects with each value of each key when first asked, later the plainest."""
+        """Return objects with each value of each key on the first call, later the simplest one."""
         if name == "JsonValue":
             return [{"b": 1, "a": [None, 0.5, "é\n"]}, AWKWARD, 0]
         keys, needed = models()[name]["properties"], self._needed(name)
-        bases = [needed | more for more in BESIDE.get(name, ({},))]
+        bases = [needed | extra_keys for extra_keys in REQUIRED_SIBLINGS.get(name, ({},))]
         if name in self._done:
             return bases[:1]
         self._done.add(name)
-        values = [{key: one} for key in keys for one in self._of_key(name, key)]
+        values = [{key: value} for key in keys for value in self._of_key(name, key)]
         return [base | value for value in values for base in bases]
 
     def of(self, schema: Object) -> list[Any]:
@@ -92,14 +92,14 @@ class Samples:
             case {"enum": values}:
                 return list(values)
             case {"anyOf": schemas}:
-                return [value for one in schemas for value in self.of(one)]
+                return [value for sub_schema in schemas for value in self.of(sub_schema)]
             case {"type": "null"}:
                 return []
             case {"type": "boolean"}:
                 return [True, False]
             case {"type": "integer", **limits}:
-                least, most = limits.get("minimum", 0), limits.get("maximum", 7)
-                return [min(max(least, 7), most), least]
+                minimum, maximum = limits.get("minimum", 0), limits.get("maximum", 7)
+                return [min(max(minimum, 7), maximum), minimum]
             case {"type": "number"}:
                 return [0.25, 0, 1]
             case {"type": "string", "maxLength": _} | {"type": "string", "pattern": _}:
@@ -117,7 +117,7 @@ class Samples:
 
     def _of_key(self, name: str, key: str) -> list[Any]:
         values = self.of(models()[name]["properties"][key])
-        beginning = BEGINNINGS.get((name, key))
+        beginning = LIST_PREFIXES.get((name, key))
         return [[*beginning, *value] for value in values] if beginning else values
 
     def _needed(self, name: str) -> Object:
@@ -129,71 +129,77 @@ class Samples:
 
 
 @cache
-def with_every_key() -> tuple[ScenarioDocument, ...]:
-    """Every key of the format, those of faults in `with_every_fault`."""
-    return (*paged("keys", packed(key_steps())), *whole_scenarios())
+def key_scenarios() -> tuple[ScenarioDocument, ...]:
+    """Return scenarios with every key of the format except those of faults."""
+    return (*split_into_scenarios("keys", pack_steps(key_steps())), *whole_scenarios())
 
 
 @cache
-def with_every_fault() -> tuple[ScenarioDocument, ...]:
-    """Every kind of fault, also in a scenario whose steps are selected by the turn."""
+def fault_scenarios() -> tuple[ScenarioDocument, ...]:
+    """Return scenarios with every kind of fault; the last selects its steps by turn."""
     turns = [without(step, "consume") | {"turn": n} for n, step in enumerate(full_faults(), 1)]
     by_turn = {"name": "faults by turn", "select": "first_user_message", "steps": turns}
-    return (*paged("faults", list(fault_steps())), *load_documents(by_turn))
+    return (*split_into_scenarios("faults", list(fault_steps())), *load_documents(by_turn))
 
 
 def generated() -> list[ScenarioDocument]:
-    return [*with_every_key(), *with_every_fault()]
+    return [*key_scenarios(), *fault_scenarios()]
 
 
-def paged(name: str, steps: list[Object]) -> list[ScenarioDocument]:
-    """A scenario that is short enough to be sent at once, and long ones with the other steps."""
-    pages = [steps[:FEW], *(steps[at : at + MANY] for at in range(FEW, len(steps), MANY))]
+def split_into_scenarios(name: str, steps: list[Object]) -> list[ScenarioDocument]:
+    """Return a scenario whose page posts all fields, and long ones with the other steps."""
+    pages = [
+        steps[:SMALL_PAGE_STEPS],
+        *(
+            steps[at : at + LARGE_PAGE_STEPS]
+            for at in range(SMALL_PAGE_STEPS, len(steps), LARGE_PAGE_STEPS)
+        ),
+    ]
     return load_documents([{"name": f"{name} {n}", "steps": page} for n, page in enumerate(pages)])
 
 
-def short() -> list[ScenarioDocument]:
-    """Every kind of fault, in scenarios whose pages hold the fields of all steps."""
+def short_fault_scenarios() -> list[ScenarioDocument]:
+    """Return scenarios with every kind of fault, short enough that pages load all fields."""
     steps = list(full_faults())
-    pages = [steps[at : at + FEW] for at in range(0, len(steps), FEW)]
+    pages = [steps[at : at + SMALL_PAGE_STEPS] for at in range(0, len(steps), SMALL_PAGE_STEPS)]
     return load_documents([{"name": f"short {n}", "steps": page} for n, page in enumerate(pages)])
 
 
 def key_steps() -> list[Object]:
-    """A step for each value of each key, without those that do not load."""
+    """Return a step for each value of each key, without those that do not load."""
     steps: dict[str, Object] = {}
     for step in Samples().of_model("StepDocument"):
-        if repr(step) not in steps and loads(alone(step)):
+        if repr(step) not in steps and is_valid(scenario_of_step(step)):
             steps[repr(step)] = step
     return list(steps.values())
 
 
-def packed(steps: Iterable[Object]) -> list[Object]:
-    """The same keys in fewer steps: each goes into the first that does not say otherwise."""
+def pack_steps(steps: Iterable[Object]) -> list[Object]:
+    """Merge each step into the first one that it does not contradict."""
     packs: list[Object] = []
     for step in steps:
         for number, pack in enumerate(packs):
-            both = merged(pack, step)
-            if both is not None and loads(alone(both)):
-                packs[number] = both
+            combined_step = merge_objects(pack, step)
+            if combined_step is not None and is_valid(scenario_of_step(combined_step)):
+                packs[number] = combined_step
                 break
         else:
             packs.append(step)
     return packs
 
 
-def merged(one: Object, other: Object) -> Object | None:
-    """Both objects as one, or None where they disagree."""
-    result = dict(one)
-    for key, value in other.items():
+def merge_objects(first: Object, second: Object) -> Object | None:
+    """Return the merged objects, or None if they contradict each other."""
+    result = dict(first)
+    for key, value in second.items():
         if key not in result or result[key] == value:
             result[key] = value
         elif isinstance(value, dict) and isinstance(result[key], dict):
-            inner = merged(result[key], value)
+            inner = merge_objects(result[key], value)
             if inner is None:
                 return None
             result[key] = inner
-        elif isinstance(value, list) and len(result[key]) < LISTED:
+        elif isinstance(value, list) and len(result[key]) < MAX_LIST_ITEMS:
             result[key] = [*result[key], *value]
         else:
             return None
@@ -201,8 +207,10 @@ def merged(one: Object, other: Object) -> Object | None:
 
 
 def fault_steps() -> Iterator[Object]:
-    """Every kind of fault, with its required keys alone and with all that it can have, in the
-    answer and in the first attempts, of steps that answer every time or once."""
+    """Yield steps for every kind of fault, with required keys only and with all keys.
+
+    Each fault is used in the answer and in the first attempts.
+    """
     for kind in FAULT_KINDS.values():
         for number, fault in enumerate(faults_of(kind)):
             for step in with_fault(fault, kind):
@@ -210,7 +218,7 @@ def fault_steps() -> Iterator[Object]:
 
 
 def full_faults() -> Iterator[Object]:
-    """Every kind of fault in both places once, with as many keys as go together."""
+    """Yield the steps of every kind of fault with as many keys as can be combined."""
     for kind in FAULT_KINDS.values():
         yield from with_fault(max(faults_of(kind), key=len), kind)
 
@@ -218,41 +226,41 @@ def full_faults() -> Iterator[Object]:
 def faults_of(kind: FaultKind) -> list[Object]:
     keys = models()["FaultDocument"]["properties"]
     samples = {key: Samples().of(keys[key]) for key in sorted({*kind.keys, *kind.required})}
-    bare = {"kind": kind.name, **{key: samples[key][0] for key in kind.required}}
-    faults = [bare]
-    for which in (0, -1):
-        full, left = bare, []
+    minimal_fault = {"kind": kind.name, **{key: samples[key][0] for key in kind.required}}
+    faults = [minimal_fault]
+    for sample_index in (0, -1):
+        full, separate_faults = minimal_fault, []
         for key, values in samples.items():
-            if loads(alone(with_fault(full | {key: values[which]}, kind)[0])):
-                full = full | {key: values[which]}
+            if is_valid(scenario_of_step(with_fault(full | {key: values[sample_index]}, kind)[0])):
+                full = full | {key: values[sample_index]}
             else:
-                left.append(bare | {key: values[which]})
-        faults += [full, *left]
+                separate_faults.append(minimal_fault | {key: values[sample_index]})
+        faults += [full, *separate_faults]
     return faults
 
 
 def with_fault(fault: Object, kind: FaultKind) -> tuple[Object, Object]:
-    """A step whose answer has the fault, and one whose first attempts have it."""
+    """Return a step whose answer has the fault, and one whose first attempts have it."""
     answer = {**(ANSWER if kind.inside else {}), "fault": fault}
     return {"produce": answer}, {"failures": {"times": 2, "fault": fault}, "produce": ANSWER}
 
 
 def whole_scenarios() -> Iterator[ScenarioDocument]:
-    """All keys of a scenario beside its steps, with each of their values."""
+    """Yield scenarios with each value of each key besides `steps`."""
     keys = without(models()["ScenarioDocument"]["properties"], "name", "steps")
     samples = {key: Samples().of(schema) for key, schema in keys.items()}
-    samples["user"] = [joined(samples["user"])]
+    samples["user"] = [join_users(samples["user"])]
     for number in range(max(map(len, samples.values()))):
         document: Object = {"name": f"scenario {number}", "steps": [{"turn": 1, "produce": ANSWER}]}
         for key, values in samples.items():
             value = values[min(number, len(values) - 1)]
-            document |= {key: value} if loads({**document, key: value}) else {}
+            document |= {key: value} if is_valid({**document, key: value}) else {}
         yield from load_documents(document)
 
 
-def joined(users: list[Object]) -> Object:
-    """One scripted user with the turns and checkpoints of all that load."""
-    users = [user for user in users if loads({"name": "one", "user": user})]
+def join_users(users: list[Object]) -> Object:
+    """Return one scripted user with the turns and checkpoints of all users that load."""
+    users = [user for user in users if is_valid({"name": "one", "user": user})]
     result: Object = {}
     for user in users:
         for key, value in user.items():
@@ -264,11 +272,11 @@ def without(document: Object, *keys: str) -> Object:
     return {key: value for key, value in document.items() if key not in keys}
 
 
-def alone(step: Object) -> Object:
+def scenario_of_step(step: Object) -> Object:
     return {"name": "one", "steps": [step]}
 
 
-def loads(document: Object) -> bool:
+def is_valid(document: Object) -> bool:
     try:
         load_documents(document)
     except DocumentError:
@@ -277,7 +285,7 @@ def loads(document: Object) -> bool:
 
 
 def keys_of(value: object) -> Iterator[Key]:
-    """The keys that are given in documents, by the model that defines them."""
+    """Return the keys that documents set, by the model that defines them."""
     if isinstance(value, BaseModel):
         for name in value.model_fields_set:
             yield type(value).__name__, type(value).model_fields[name].alias or name
@@ -289,13 +297,13 @@ def keys_of(value: object) -> Iterator[Key]:
             yield from keys_of(item)
 
 
-def keys_of_the_format() -> set[Key]:
-    reached, waiting = set(), ["ScenarioDocument"]
-    while waiting:
-        name = waiting.pop()
+def format_keys() -> set[Key]:
+    reached, pending = set(), ["ScenarioDocument"]
+    while pending:
+        name = pending.pop()
         if name not in reached and "properties" in models()[name]:
             reached.add(name)
-            waiting += references(models()[name])
+            pending += references(models()[name])
     return {(name, key) for name in reached for key in models()[name]["properties"]}
 
 

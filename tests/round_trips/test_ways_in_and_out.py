@@ -1,4 +1,4 @@
-"""Scenarios that go in by one way and out by another stay equal."""
+"""Scenarios are equal after an import by one interface and an export by another."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from tests.admin.drafting import edit_as_draft, publish, save_draft
 from tests.admin.pages import IMPORT, LIST, fields, save
 from tests.control.conftest import control
 from tests.control.control_client import Control
-from tests.round_trips.generated import generated, keys_of, keys_of_the_format, short
+from tests.round_trips.generated import format_keys, generated, keys_of, short_fault_scenarios
 
 __all__ = ["control"]
 pytestmark = pytest.mark.django_db
@@ -37,11 +37,11 @@ def originals() -> Documents:
     return {document.name: dump(document) for document in generated()}
 
 
-def stored() -> Documents:
+def stored_documents() -> Documents:
     return {row.name: dump(document_of(row)) for row in Scenario.objects.all()}
 
 
-def written(path: Path, documents: Documents) -> Path:
+def write_documents(path: Path, documents: Documents) -> Path:
     path.write_text(json.dumps({"scenarios": list(documents.values())}))
     return path
 
@@ -51,11 +51,11 @@ def read(text: bytes) -> Documents:
 
 
 def test_generated_documents_hold_every_key_of_the_format() -> None:
-    assert keys_of_the_format() - set(keys_of(generated())) == set()
+    assert format_keys() - set(keys_of(generated())) == set()
 
 
 def test_file_is_exported_as_it_was_loaded(tmp_path: Path) -> None:
-    call_command("load_scenarios", written(tmp_path / "in.json", originals()), verbosity=0)
+    call_command("load_scenarios", write_documents(tmp_path / "in.json", originals()), verbosity=0)
     call_command("export_scenarios", output=tmp_path / "out.json")
     assert read((tmp_path / "out.json").read_bytes()) == originals()
 
@@ -70,41 +70,43 @@ def test_rows_that_are_dumped_are_loaded_as_they_were(tmp_path: Path, command: s
         call_command("export_scenarios", output=fixture, format="fixture")
     Scenario.objects.all().delete()
     call_command("loaddata", fixture, verbosity=0)
-    assert stored() == originals()
+    assert stored_documents() == originals()
 
 
 def test_scenarios_saved_in_the_admin_are_exported_as_they_were_loaded(editor: Client) -> None:
-    load(short())
+    load(short_fault_scenarios())
     for scenario in Scenario.objects.all():
         assert save(editor, scenario).status_code == 302
         (exported,) = read(editor.get(f"{LIST}{scenario.pk}/export/").content).values()
-        assert exported == next(dump(one) for one in short() if one.name == scenario.name)
+        assert exported == next(
+            dump(document) for document in short_fault_scenarios() if document.name == scenario.name
+        )
 
 
 def test_all_scenarios_are_exported_from_the_list_and_imported(editor: Client) -> None:
     load(generated())
-    chosen = [str(pk) for pk in Scenario.objects.values_list("pk", flat=True)]
-    exported = editor.post(LIST, {"action": "export", "_selected_action": chosen}).content
+    selected_keys = [str(pk) for pk in Scenario.objects.values_list("pk", flat=True)]
+    exported = editor.post(LIST, {"action": "export", "_selected_action": selected_keys}).content
     assert read(exported) == originals()
     Scenario.objects.all().delete()
-    posted = {"text": exported.decode(), "existing": "replace", "preview": "1"}
-    previewed = editor.post(IMPORT, posted).content.decode()
-    editor.post(IMPORT, fields(previewed, "load_form") | {"load": "1"})
-    assert stored() == originals()
+    form_data = {"text": exported.decode(), "existing": "replace", "preview": "1"}
+    preview = editor.post(IMPORT, form_data).content.decode()
+    editor.post(IMPORT, fields(preview, "load_form") | {"load": "1"})
+    assert stored_documents() == originals()
 
 
-def test_control_api_gives_back_what_was_posted(control: Control) -> None:
+def test_control_api_returns_the_posted_documents(control: Control) -> None:
     assert control.post("scenarios", {"scenarios": list(originals().values())}).status_code == 201
-    listed = control.get("scenarios").json()["scenarios"]
-    assert {document["name"]: document for document in listed} == originals()
-    assert stored() == originals()
+    documents = control.get("scenarios").json()["scenarios"]
+    assert {document["name"]: document for document in documents} == originals()
+    assert stored_documents() == originals()
 
 
 def test_scenario_of_the_control_api_is_drafted_published_and_restored(
     control: Control, editor: Client
 ) -> None:
     control.post("scenarios", {"scenarios": list(originals().values())})
-    posted = timezone.now()
+    created_at = timezone.now()
     for scenario in Scenario.objects.all():
         original = originals()[scenario.name]
         draft = edit_as_draft(editor, scenario)
@@ -114,6 +116,6 @@ def test_scenario_of_the_control_api_is_drafted_published_and_restored(
         assert control.get(f"scenarios/{scenario.name}").json() == original | {
             "description": "published"
         }
-        editor.post(f"{LIST}{scenario.pk}/history/", {"at": posted.isoformat()})
+        editor.post(f"{LIST}{scenario.pk}/history/", {"at": created_at.isoformat()})
         assert control.get(f"scenarios/{scenario.name}").json() == original
     assert not Draft.objects.exists()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from tests.support.requirement_samples import HANDED, OURS
+from tests.support.requirement_samples import PROJECT_DATA, REQUIREMENT_DATA
 
 Row: TypeAlias = dict[str, Any]
 # Keys whose values have any form; paths end there.
@@ -22,7 +22,7 @@ WIRES = {"anthropic": "Anthropic", "gemini": "Gemini"}
 def own_rows() -> list[Row]:
     """Return the project's own rows, each with `wire`, a description as `what`, and `differs`: the
     fields in which ours differ."""
-    rows: list[Row] = json.loads((OURS / "real_answers.json").read_text())
+    rows: list[Row] = json.loads((PROJECT_DATA / "real_answers.json").read_text())
     return rows
 
 
@@ -30,7 +30,7 @@ def recorded_rows() -> list[Row]:
     """Return the recorded requests that a provider answered with 200, with their answers."""
     rows: list[Row] = []
     for wire in WIRES:
-        file = HANDED / "real_traffic" / f"{wire}.jsonl"
+        file = REQUIREMENT_DATA / "real_traffic" / f"{wire}.jsonl"
         if file.is_file():
             file_rows = map(json.loads, file.read_text().splitlines())
             rows += ({**row, "wire": wire} for row in file_rows if row["status"] == 200)

@@ -13,7 +13,7 @@ from scenarios_app.catalog.snapshot import Snapshot, take_snapshot
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import save_steps
 from tests.engine.match_builders import chat_request
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 pytestmark = pytest.mark.django_db
 
@@ -117,7 +117,7 @@ def visible_state(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 @settings(
-    max_examples=often(100),
+    max_examples=example_count(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -17,7 +17,7 @@ from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of, rows_of, save_document
 from scenarios_app.store.translate import column_at, step_object
 from tests.state import documents
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 CONTRACT: dict[str, Any] = {
     "name": "call the tool",
@@ -66,7 +66,7 @@ def set_columns(step: Step) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=often(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(documents.documents)
 def test_unsaved_rows_convert_back_to_the_document(source: ScenarioDocument) -> None:
     scenario, steps = rows_of(source)
@@ -77,7 +77,7 @@ def test_unsaved_rows_convert_back_to_the_document(source: ScenarioDocument) -> 
 
 @pytest.mark.django_db
 @settings(
-    max_examples=often(40),
+    max_examples=example_count(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -87,7 +87,7 @@ def test_stored_rows_convert_back_to_the_document(source: ScenarioDocument) -> N
     assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(source)
 
 
-@settings(max_examples=often(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(documents.documents)
 def test_form_without_changes_keeps_the_document(source: ScenarioDocument) -> None:
     """The form field of every column returns the value that it was initialised with."""

@@ -1,1 +1,1 @@
-"""What tests share: servers, databases, clocks, processes and strategies for random examples."""
+"""Helpers of the suite: servers, databases, clocks, processes and Hypothesis strategies."""

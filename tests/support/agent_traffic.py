@@ -1,5 +1,5 @@
-"""Requests as a coding agent sends them: tools and instructions again in each turn, and a
-conversation that grows in the middle of the body."""
+"""Requests of a coding agent: each turn repeats tools and instructions, and the conversation grows
+in the middle of the body."""
 
 import json
 import random

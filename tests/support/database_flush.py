@@ -60,8 +60,8 @@ def insert(db: str, rows_by_table: Mapping[str, list[tuple[Any, ...]]]) -> None:
     # Foreign keys are checked at the end of the transaction, so the order of tables is free.
     with transaction.atomic(using=db), connections[db].cursor() as cursor:
         for table, rows in rows_by_table.items():
-            places = ", ".join(["%s"] * len(rows[0]))
-            cursor.executemany(f'INSERT INTO "{table}" VALUES ({places})', rows)
+            placeholders = ", ".join(["%s"] * len(rows[0]))
+            cursor.executemany(f'INSERT INTO "{table}" VALUES ({placeholders})', rows)
 
 
 def tables() -> list[str]:

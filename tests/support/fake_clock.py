@@ -18,10 +18,10 @@ def move_clock(loop: AbstractEventLoop, seconds: float) -> None:
 
 @asynccontextmanager
 async def fast_clock(
-    due: Callable[[], bool], *, loop: AbstractEventLoop | None = None
+    is_due: Callable[[], bool], *, loop: AbstractEventLoop | None = None
 ) -> AsyncIterator[None]:
     """Within the block, move the clock forward repeatedly once `due()` is true."""
-    mover = asyncio.create_task(_move_forward(due, loop or asyncio.get_running_loop()))
+    mover = asyncio.create_task(_move_forward(is_due, loop or asyncio.get_running_loop()))
     try:
         yield
     finally:
@@ -30,10 +30,10 @@ async def fast_clock(
             await mover
 
 
-async def _move_forward(due: Callable[[], bool], loop: AbstractEventLoop) -> None:
+async def _move_forward(is_due: Callable[[], bool], loop: AbstractEventLoop) -> None:
     while True:
         await asyncio.sleep(EVERY_SECONDS)
-        if due():
+        if is_due():
             move_clock(loop, STEP_SECONDS)
             # Timers that are due now run before the clock moves again.
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop))

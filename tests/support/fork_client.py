@@ -8,7 +8,7 @@ import socket
 import sys
 
 FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-HARMLESS = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
+IGNORED_VARIABLES = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
 # Interpreter options that a forked process supports; with others a new interpreter is started.
 SUPPORTED_OPTIONS = ("-P", "-c", "-m", "-u")
 
@@ -18,20 +18,20 @@ class Signals:
 
     def __init__(self) -> None:
         self._pid = 0
-        self._early: list[int] = []
+        self._early_signals: list[int] = []
         for number in FORWARDED_SIGNALS:
-            signal.signal(number, lambda number, _: self._pass_on(number))
+            signal.signal(number, lambda number, _: self._forward(number))
 
-    def go_to(self, pid: int) -> None:
+    def forward_to(self, pid: int) -> None:
         self._pid = pid
-        for number in self._early:
-            self._pass_on(number)
+        for number in self._early_signals:
+            self._forward(number)
 
-    def _pass_on(self, number: int) -> None:
+    def _forward(self, number: int) -> None:
         if self._pid:
             os.kill(self._pid, number)
         else:
-            self._early.append(number)
+            self._early_signals.append(number)
 
 
 def main(path: str, arguments: list[str]) -> None:
@@ -40,7 +40,10 @@ def main(path: str, arguments: list[str]) -> None:
         arguments = ["-m", first.removeprefix("-m"), *arguments[1:]]
         first = "-m"
     supported = first in SUPPORTED_OPTIONS or not first.startswith("-")
-    if not supported or {name for name in os.environ if name.startswith("PYTHON")} - HARMLESS:
+    if (
+        not supported
+        or {name for name in os.environ if name.startswith("PYTHON")} - IGNORED_VARIABLES
+    ):
         # Only a new interpreter can apply a hash seed and the like.
         os.execv(sys.executable, [sys.executable, *arguments])
     signals = Signals()
@@ -53,7 +56,7 @@ def main(path: str, arguments: list[str]) -> None:
             # Readers of these pipes wait for the forked process's end, not for ours.
             os.close(stream)
         with connection.makefile("rb") as lines:
-            signals.go_to(int(lines.readline()))
+            signals.forward_to(int(lines.readline()))
             status = int(lines.readline() or -signal.SIGKILL)
     end(status)
 

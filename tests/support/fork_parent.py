@@ -87,12 +87,12 @@ class Forks:
         self._selector = selectors.DefaultSelector()
         self._connections: dict[int, socket.socket] = {}
         # A byte for each signal: one at least for each child that ended.
-        self._ended, wakeup = socket.socketpair()
+        self._child_signals, wakeup = socket.socketpair()
         wakeup.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wakeup.fileno(), warn_on_full_buffer=False)
         self._wakeup = wakeup
-        for source in (listener, self._ended, 0):
+        for source in (listener, self._child_signals, 0):
             self._selector.register(source, selectors.EVENT_READ)
 
     def serve(self) -> Request | None:
@@ -107,7 +107,7 @@ class Forks:
                 if key.fileobj is self._listener:
                     if request := self._fork():
                         return request
-                elif key.fileobj is self._ended:
+                elif key.fileobj is self._child_signals:
                     self._reap()
                 elif key.data in self._connections:
                     # The client has ended or was killed, so its process must end too.
@@ -134,10 +134,10 @@ class Forks:
         return None
 
     def _reap(self) -> None:
-        self._ended.recv(4_096)
+        self._child_signals.recv(4_096)
         with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                pid, status = ended
+            while (result := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = result
                 connection = self._connections.pop(pid)
                 with suppress(KeyError):
                     self._selector.unregister(connection)
@@ -149,14 +149,19 @@ class Forks:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
-        for connection in (self._listener, self._ended, self._wakeup, *self._connections.values()):
+        for connection in (
+            self._listener,
+            self._child_signals,
+            self._wakeup,
+            *self._connections.values(),
+        ):
             connection.close()
 
 
 def read(connection: socket.socket) -> Request:
     head, streams, _, _ = socket.recv_fds(connection, 8, 3)
-    with connection.makefile("rb") as rest:
-        values = marshal.loads(rest.read(int.from_bytes(head, "big")))
+    with connection.makefile("rb") as stream:
+        values = marshal.loads(stream.read(int.from_bytes(head, "big")))
     return Request(*values, streams)
 
 
@@ -199,8 +204,8 @@ def begin(request: Request) -> list[str]:
 def _stream(number: int) -> TextIO:
     """Open standard input, output or error as the interpreter does."""
     locales = map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))
-    lenient = next(filter(None, locales), "C").partition(".")[0] in ("C", "POSIX")
-    errors = "backslashreplace" if number == 2 else "surrogateescape" if lenient else "strict"
+    is_lenient = next(filter(None, locales), "C").partition(".")[0] in ("C", "POSIX")
+    errors = "backslashreplace" if number == 2 else "surrogateescape" if is_lenient else "strict"
     mode = "w" if number else "r"
     stream = os.fdopen(number, mode, encoding="utf-8", errors=errors, closefd=False)
     if number:

@@ -1,6 +1,6 @@
 """Hypothesis profiles: the suite runs a tenth of the examples, `make test-long` all of them.
 
-The suite's examples are the same in each run, so that a commit passes or fails whoever runs it.
+The suite's examples are the same in each run, so that a commit passes or fails on every machine.
 `make test-long` draws new ones; a failing one is stored and repeated first.
 """
 
@@ -18,7 +18,7 @@ def load() -> None:
     settings.load_profile("suite")
 
 
-def often(examples: int, *, share: int = 10) -> int:
+def example_count(examples: int, *, share: int = 10) -> int:
     """Return the number of examples for one test: all in the long profile, else one in `share`."""
     if settings.get_current_profile_name() == "long":
         return examples

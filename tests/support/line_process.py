@@ -24,10 +24,10 @@ class Process:
         message: dict[str, Any] = json.loads(line)
         return message
 
-    def read_until(self, **wanted: Any) -> list[dict[str, Any]]:
+    def read_until(self, **values: Any) -> list[dict[str, Any]]:
         """Return its lines up to the first that contains these values."""
         lines = [self.read_line()]
-        while not wanted.items() <= lines[-1].items():
+        while not values.items() <= lines[-1].items():
             lines.append(self.read_line())
         return lines
 

@@ -39,7 +39,7 @@ class LiveServer(uvicorn.Server):
         super().__init__(config)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._up = threading.Event()
+        self._started = threading.Event()
         self._thread = threading.Thread(
             target=self.run, kwargs={"sockets": [self._socket]}, name="live server", daemon=True
         )
@@ -52,11 +52,11 @@ class LiveServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         await super().startup(sockets=sockets)
-        self._up.set()
+        self._started.set()
 
     def __enter__(self) -> "LiveServer":
         self._thread.start()
-        if not self._up.wait(STARTED_SECONDS):
+        if not self._started.wait(STARTED_SECONDS):
             self.__exit__()
             raise AssertionError("the server did not start")
         return self
@@ -74,7 +74,7 @@ class LiveServer(uvicorn.Server):
 
 @dataclass(frozen=True)
 class Live:
-    """The server with an API key, and so a session, that only one test uses.
+    """The server with an API key, and thus a session, for one test.
 
     A test that names its session in a header sets `name`.
     """

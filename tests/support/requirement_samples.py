@@ -1,7 +1,7 @@
-"""What users bring: instruction blocks and scripts in turns, as they write them.
+"""Samples of instruction blocks and turn scripts as users write them.
 
-Those below `tests/data/` are the project's own. The requirements' are read besides where they lie
-beside the checkout.
+Those in `tests/data/` are part of the project. Those of the requirements are read too if they are
+in a folder beside the checkout.
 """
 
 import json
@@ -13,12 +13,12 @@ import pytest
 
 Sample: TypeAlias = dict[str, Any]
 
-OURS = Path(__file__).parents[1] / "data"
-HANDED = Path(__file__).resolve().parents[3] / "shared" / "data"
+PROJECT_DATA = Path(__file__).parents[1] / "data"
+REQUIREMENT_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
-def _read(ours: str, handed: str) -> Mapping[str, list[Sample]]:
-    files = {"ours": OURS / ours, "handed": HANDED / handed}
+def _read(project_file: str, requirement_file: str) -> Mapping[str, list[Sample]]:
+    files = {"ours": PROJECT_DATA / project_file, "handed": REQUIREMENT_DATA / requirement_file}
     return {name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()}
 
 
@@ -38,7 +38,7 @@ each_block = pytest.mark.parametrize(
 )
 
 
-def chain_of(block: Sample) -> list[Sample]:
-    """The blocks that answer one after another; one by itself is a chain of one."""
+def blocks_of_chain(block: Sample) -> list[Sample]:
+    """Return the blocks of a chain in order; a single block is a chain of one."""
     chain: list[Sample] = block.get("instruction_chain", [block])
     return chain

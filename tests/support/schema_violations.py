@@ -9,7 +9,7 @@ Document: TypeAlias = dict[str, Any]
 Violation: TypeAlias = tuple[str, str, str, Any]
 
 
-def answers(document: Document, *, base_url: str) -> dict[str, int]:
+def send_violations(document: Document, *, base_url: str) -> dict[str, int]:
     """Send each body and return the response status by method, path and rule."""
     with httpx2.Client(base_url=base_url, trust_env=False) as client:
         return {
@@ -24,35 +24,35 @@ def violations(document: Document) -> Iterator[Violation]:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             content = operation.get("requestBody", {}).get("content", {})
-            for body in (one["schema"] for one in content.values()):
+            for body in (content_schema["schema"] for content_schema in content.values()):
                 schema = _resolved(body, schemas)
                 if "properties" in schema:
-                    for rule, wrong in _wrong(schema, schemas):
+                    for rule, wrong in _invalid_bodies(schema, schemas):
                         yield method.upper(), path, rule, wrong
 
 
-def _wrong(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
-    good = _smallest(schema, schemas)
-    yield "additionalProperties", {**good, "unknown": 1}
+def _invalid_bodies(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
+    valid_body = _smallest(schema, schemas)
+    yield "additionalProperties", {**valid_body, "unknown": 1}
     for name in schema.get("required", ()):
-        yield f"required {name}", {key: value for key, value in good.items() if key != name}
+        yield f"required {name}", {key: value for key, value in valid_body.items() if key != name}
     if "minProperties" in schema:
         yield "minProperties", {}
     if "maxProperties" in schema:
         yield "maxProperties", dict.fromkeys(schema["properties"], 1)
     if "oneOf" in schema:
-        yield "oneOf: none", {k: v for k, v in good.items() if k in schema["required"]}
-        yield "oneOf: all", {**good, **{o["required"][0]: "x" for o in schema["oneOf"]}}
+        yield "oneOf: none", {k: v for k, v in valid_body.items() if k in schema["required"]}
+        yield "oneOf: all", {**valid_body, **{o["required"][0]: "x" for o in schema["oneOf"]}}
     for name, property_schema in schema["properties"].items():
         inner = _resolved(property_schema, schemas)
         for rule, wrong in _wrong_values(inner, schemas):
-            yield f"{rule} of {name}", {**good, name: wrong}
+            yield f"{rule} of {name}", {**valid_body, name: wrong}
 
 
 def _wrong_values(schema: Document, schemas: Document) -> Iterator[tuple[str, Any]]:
-    kinds = schema.get("type")
-    if kinds:
-        yield "type", 1 if "integer" not in kinds else "x"
+    types = schema.get("type")
+    if types:
+        yield "type", 1 if "integer" not in types else "x"
     if "minLength" in schema:
         yield "minLength", ""
     if "maxLength" in schema:
@@ -65,7 +65,7 @@ def _wrong_values(schema: Document, schemas: Document) -> Iterator[tuple[str, An
         yield "maximum", schema["maximum"] + 1
     # Steps and matches are documents, whose rules other tests check.
     if "properties" in schema and len(schema["properties"]) < 5:
-        yield from _wrong(schema, schemas)
+        yield from _invalid_bodies(schema, schemas)
 
 
 def _smallest(schema: Document, schemas: Document) -> Document:

@@ -6,7 +6,7 @@ MIN_MS = 120
 
 
 def assert_milliseconds(duration: float) -> None:
-    """The upper bound only detects a wrong unit, since a busy machine may take long."""
+    """Fail unless a duration in ms is near the wait; a loose upper bound detects a wrong unit."""
     assert MIN_MS <= duration < MIN_MS * 1_000
 
 

@@ -26,10 +26,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         select(config, items, [item for item in items if not is_covered(item)])
 
 
-def select(config: pytest.Config, items: list[pytest.Item], chosen: list[pytest.Item]) -> None:
-    chosen_set = set(chosen)
+def select(config: pytest.Config, items: list[pytest.Item], selected: list[pytest.Item]) -> None:
+    chosen_set = set(selected)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen_set])
-    items[:] = chosen
+    items[:] = selected
 
 
 def uses_database(item: pytest.Item) -> bool:

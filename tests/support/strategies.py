@@ -17,17 +17,17 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 Document: TypeAlias = dict[str, Any]
-Drawn: TypeAlias = tuple[str, str, GenerationMode]
-# Examples in `make test-long`; the suite runs one in SHARE. Scenario documents are large and slow
-# to generate, and other tests check their rules.
-EXAMPLES, SHARE = 1_000, 40
+OperationCase: TypeAlias = tuple[str, str, GenerationMode]
+# Examples in `make test-long`; the suite runs one in EXAMPLE_SHARE. Scenario documents are large
+# and slow to generate, and other tests check their rules.
+EXAMPLES, EXAMPLE_SHARE = 1_000, 40
 DOCUMENTS, SHARE_OF_DOCUMENTS = ("/control/scenarios", "/control/recording"), 100
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance]
 # Not 404, since bodies are validated before anything is looked up.
-REFUSED = ["400", "413", "415"]
+REJECTION_STATUSES = ["400", "413", "415"]
 EVENTS = "text/event-stream"
 # Large data take long to generate, and schemathesis makes invalid data by discarding what happens
 # to be valid. `assert_conforms` checks that enough requests are left.
@@ -39,7 +39,7 @@ SUPPRESSED_CHECKS = [
 ]
 
 
-def operations(document: Document) -> list[Drawn]:
+def operations(document: Document) -> list[OperationCase]:
     """Return every operation with valid data, and with invalid data if its schema forbids any."""
     return [
         (method.upper(), path, mode)
@@ -50,7 +50,7 @@ def operations(document: Document) -> list[Drawn]:
     ]
 
 
-def assert_conforms(document: Document, operation: Drawn, *, base_url: str) -> None:
+def assert_conforms(document: Document, operation: OperationCase, *, base_url: str) -> None:
     """Call an operation with many random requests, and validate each response.
 
     At least half of the invalid requests must have been sent, since Hypothesis stops silently after
@@ -59,15 +59,15 @@ def assert_conforms(document: Document, operation: Drawn, *, base_url: str) -> N
     method, path, mode = operation
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=base_url)
-    schema.config.checks.negative_data_rejection.expected_statuses = REFUSED
+    schema.config.checks.negative_data_rejection.expected_statuses = REJECTION_STATUSES
     large = path.startswith(DOCUMENTS) and method in ("POST", "PUT")
-    examples = often(EXAMPLES, share=SHARE_OF_DOCUMENTS if large else SHARE)
+    examples = example_count(EXAMPLES, share=SHARE_OF_DOCUMENTS if large else EXAMPLE_SHARE)
     sent: list[Case] = []
-    _asking(schema[path][method], mode, document, examples=examples, sent=sent)()
+    _make_request_test(schema[path][method], mode, document, examples=examples, sent=sent)()
     assert mode is GenerationMode.POSITIVE or len(sent) >= examples // 2, len(sent)
 
 
-def _asking(
+def _make_request_test(
     operation: Any, mode: GenerationMode, document: Document, *, examples: int, sent: list[Case]
 ) -> Callable[[], None]:
     @settings(max_examples=examples, suppress_health_check=SUPPRESSED_CHECKS)
@@ -97,5 +97,5 @@ def _validate_events(answer: Response, document: Document) -> None:
 
 def _forbids(operation: dict[str, Any]) -> bool:
     """True if it has parameters or a body that can be invalid."""
-    queried = any(p["in"] == "query" for p in operation.get("parameters", ()))
-    return queried or "requestBody" in operation
+    has_query = any(p["in"] == "query" for p in operation.get("parameters", ()))
+    return has_query or "requestBody" in operation

@@ -70,9 +70,9 @@ def live(counting_server: LiveServer, live: Live) -> Live:
 
 
 @pytest.fixture
-def any_server(whole_server: LiveServer, live: Live) -> Live:
+def any_server(shared_server: LiveServer, live: Live) -> Live:
     """Return a server such as daphne, whose connections are not counted."""
-    return replace(live, server=whole_server)
+    return replace(live, server=shared_server)
 
 
 def load(live: Live, *steps: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from openai import OpenAI
 from scenarios_app.testing.server import running_server
 from tests.verdict.random_scenarios import step, tool_call
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 SCRIPT = {
     "name": "run",

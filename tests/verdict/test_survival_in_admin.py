@@ -9,14 +9,14 @@ from scenarios_app.journal.survival import add_results
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from scenarios_app.verdict.survival import version_of
-from tests.admin.pages import a_scenario, page_of
+from tests.admin.pages import create_scenario, page_of
 
 pytestmark = pytest.mark.django_db
 
 
 def make_swept_scenario(**results: str) -> Scenario:
     """Create a scenario with results of fault kinds at its first step."""
-    scenario = a_scenario("weather", {"answer_text": "Sunny."})
+    scenario = create_scenario("weather", {"answer_text": "Sunny."})
     version = version_of(dump(document_of(scenario)))
     step_results = {("1", kind): outcome for kind, outcome in results.items()}
     assert add_results({"weather": version}, {"weather": step_results}) == []
@@ -45,4 +45,4 @@ def test_results_of_an_earlier_version_do_not_count(admin_client: Client) -> Non
 
 
 def test_scenario_without_results_has_no_table(admin_client: Client) -> None:
-    assert survival_text(admin_client, a_scenario("weather", {})) == ""
+    assert survival_text(admin_client, create_scenario("weather", {})) == ""

@@ -15,7 +15,7 @@ from scenarios_app.wire.base import Call, ComputeContext
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.envelopes import assert_error_envelope
 from tests.wire.full_request_bodies import FULL_REQUESTS
 from tests.wire.json_strategies import JSON, SCALARS, relaxed
@@ -119,7 +119,7 @@ def read_or_reject(target: BodyTarget, body: Any) -> CanonicalRequest | None:
 @pytest.mark.parametrize(
     "target", BODY_TARGETS, ids=lambda target: f"{target.method} {target.path}"
 )
-@relaxed(max_examples=often(1_000))
+@relaxed(max_examples=example_count(1_000))
 @given(data=st.data())
 def test_any_body_is_parsed_or_rejected(target: BodyTarget, data: st.DataObject) -> None:
     request = read_or_reject(target, data.draw(target.bodies))
@@ -176,7 +176,7 @@ def test_full_bodies_are_accepted(provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", FULL_REQUESTS)
-@relaxed(max_examples=often(3_000))
+@relaxed(max_examples=example_count(3_000))
 @given(data=st.data())
 def test_full_body_with_replaced_values_is_parsed_or_rejected(
     provider: str, data: st.DataObject

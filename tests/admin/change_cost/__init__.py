@@ -1,1 +1,1 @@
-"""What a change costs that is made often: a folder and a line, a class, a row, a line."""
+"""A provider, condition, fault or column is added by one class or row, without other changes."""

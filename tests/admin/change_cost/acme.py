@@ -34,8 +34,7 @@ def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
 
 
 class Acme(OpenAIChat):
-    """A provider that is OpenAI's twin below a path of its own, with a header of its own for keys
-    whose name says nothing of it."""
+    """A provider with OpenAI's format below `/acme`; its keys are sent in the header `x-acme`."""
 
     key_headers = ("x-acme",)
 
@@ -51,9 +50,9 @@ class Acme(OpenAIChat):
             Endpoint("GET", "/acme/models", read_resource, compute=list_models),
         )
 
-    def sample(self, asked: SampleRequest) -> SampleCall:
-        sent = super().sample(asked)
-        return replace(sent, path="/acme/chat", headers={"x-acme": KEY})
+    def sample(self, request: SampleRequest) -> SampleCall:
+        sample_call = super().sample(request)
+        return replace(sample_call, path="/acme/chat", headers={"x-acme": KEY})
 
     def sdk_setups(self, origin: str) -> tuple[SdkSetup, ...]:
         return (SdkSetup("Acme", f"{origin}/acme", f'Acme(url="{origin}/acme")'),)
@@ -63,7 +62,7 @@ class Acme(OpenAIChat):
 
 
 class AcmeOnSharedPaths(Acme):
-    """Acme with OpenAI's paths: a header of this server tells its calls from OpenAI's."""
+    """Acme with OpenAI's paths; a routing header distinguishes its calls."""
 
     def __init__(self) -> None:
         super().__init__(replace(UPSTREAM, routing_header=(ROUTING_HEADER, "acme")))
@@ -75,7 +74,7 @@ class AcmeOnSharedPaths(Acme):
 
 
 class AcmeForOpenAI(Acme):
-    """Acme as another company that serves OpenAI's models: steps call its requests OpenAI's."""
+    """Acme as another host of OpenAI's models: steps match its requests as provider `openai`."""
 
     def __init__(self) -> None:
         super().__init__(replace(UPSTREAM, own_path_prefix="/acme", fallback="openai"))
@@ -85,5 +84,5 @@ class AcmeForOpenAI(Acme):
 
 def chat(text: str, path: str = "/acme/chat", **headers: str) -> Call:
     body = {"model": "acme-1", "messages": [{"role": "user", "content": text}]}
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Call("POST", path, {}, {"x-acme": KEY, **named}, json.dumps(body).encode())
+    header_values = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Call("POST", path, {}, {"x-acme": KEY, **header_values}, json.dumps(body).encode())

@@ -11,10 +11,10 @@ from tests.admin.change_cost.acme import Acme
 
 @pytest.fixture(autouse=True)
 def acme() -> Iterator[None]:
-    """The line."""
-    declared = set(secrets._declared)
+    """Install the provider Acme."""
+    declared_secrets = set(secrets._declared)
     registry.install(Acme(), *registry.SHIPPED)
     yield
     registry.install(*registry.SHIPPED)
     secrets._declared.clear()
-    secrets.declare_secret_names(declared)
+    secrets.declare_secret_names(declared_secrets)

@@ -1,4 +1,4 @@
-"""A provider is a folder and a line: one that a test installs is known everywhere else by that."""
+"""An installed provider works in all features without other changes."""
 
 import json
 
@@ -16,19 +16,19 @@ from scenarios_app.journal.entry import row_of
 from scenarios_app.models import ServedRequest
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
-from tests.admin.pages import a_scenario
+from tests.admin.pages import create_scenario
 from tests.admin.trying.tries import TRY
 from tests.serving.pipelines import Harness, scenario, text_step
 
 
 async def test_added_provider_answers_its_steps_with_its_own_key() -> None:
-    harness = Harness(
+    pipeline = Harness(
         scenario("others", text_step("no", match={"provider": "openai"})),
         scenario("acmes", text_step("yes", match={"provider": "acme"})),
     )
-    _, _, body = await harness.ask(chat("Hello"))
+    _, _, body = await pipeline.ask(chat("Hello"))
     assert json.loads(body)["choices"][0]["message"]["content"] == "yes"
-    status, _, _ = await harness.ask(replace(chat("Hello"), headers={}))
+    status, _, _ = await pipeline.ask(replace(chat("Hello"), headers={}))
     assert status == 401
 
 
@@ -39,24 +39,26 @@ async def test_added_provider_lists_its_own_models() -> None:
 
 
 async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
-    harness = Harness(scenario("echo", text_step("{{ request.last_user_text }}")))
-    await harness.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
-    row = row_of(harness.journal[0], body_bytes=10_000)
+    pipeline = Harness(scenario("echo", text_step("{{ request.last_user_text }}")))
+    await pipeline.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
+    row = row_of(pipeline.journal[0], body_bytes=10_000)
     assert row.request_headers["x-acme"].startswith(secrets.MASK)
     assert KEY not in f"{row.request_headers}{row.request_text}{row.response_text}"
 
 
 async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider() -> None:
-    harness = Harness(scenario("any", text_step("yes")))
-    await harness.ask(chat("Hello"))
-    row = row_of(harness.journal[0], body_bytes=10_000)
+    pipeline = Harness(scenario("any", text_step("yes")))
+    await pipeline.ask(chat("Hello"))
+    row = row_of(pipeline.journal[0], body_bytes=10_000)
     command = curl_of(ServedRequest(**row._asdict()), "http://testserver")
     assert "'x-acme: any'" in command and secrets.MASK not in command
 
 
 @pytest.mark.django_db
 def test_request_to_an_added_provider_can_be_tried(root: Browser) -> None:
-    a_scenario("acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."})
+    create_scenario(
+        "acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."}
+    )
     fields = {"provider": "acme", "model": "acme-1", "turn": "1", "user": "hello", "stream": "on"}
     page = root.post(TRY, fields)
     assert page.context["explanation"].provider == "acme"
@@ -78,6 +80,6 @@ def test_editor_and_builder_offer_an_added_provider() -> None:
 
 
 def test_lint_accepts_an_added_provider() -> None:
-    for name, suspicious in (("acme", False), ("acne", True)):
+    for name, has_warning in (("acme", False), ("acne", True)):
         document = scenario("one", text_step("yes", match={"provider": name}))
-        assert bool(suspicions_of(load_documents(document))) == suspicious
+        assert bool(suspicions_of(load_documents(document))) == has_warning

@@ -32,11 +32,11 @@ BODY = {
 }
 
 
-def recorded_document(url: str = f"{BASE_URL}/acme/chat", **named: str) -> dict[str, Any]:
+def recorded_document(url: str = f"{BASE_URL}/acme/chat", **headers: str) -> dict[str, Any]:
     """Return the document of one recorded chat request, sent to the real host."""
-    call = chat("Hello", **named)
-    headers = (*call.headers.items(), ("content-type", "application/json"))
-    request = RecordedRequest("POST", url, headers, call.body)
+    call = chat("Hello", **headers)
+    header_pairs = (*call.headers.items(), ("content-type", "application/json"))
+    request = RecordedRequest("POST", url, header_pairs, call.body)
     body = json.dumps(BODY).encode()
     response = RecordedResponse(200, (("content-type", "application/json"),), ((0, body),))
     return to_document("recorded", [Interaction(request, response)]).document
@@ -52,8 +52,8 @@ def test_recorded_response_of_an_installed_wire_has_editable_text() -> None:
 
 async def test_recording_of_an_installed_wire_is_replayed_byte_for_byte() -> None:
     (document,) = load_documents(recorded_document())
-    harness = Harness(document.model_dump(by_alias=True, exclude_defaults=True))
-    status, _, body = await harness.ask(chat("Hello"))
+    pipeline = Harness(document.model_dump(by_alias=True, exclude_defaults=True))
+    status, _, body = await pipeline.ask(chat("Hello"))
     assert (status, body) == (200, json.dumps(BODY).encode())
 
 
@@ -73,7 +73,7 @@ def test_variables_of_an_installed_wire_are_set_and_read() -> None:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Outgoing]:
-    """The requests that live drift would send."""
+    """Return the requests that live drift would send."""
     requests: list[Outgoing] = []
 
     async def current_shape(request: Outgoing) -> dict[str, Any]:
@@ -117,7 +117,7 @@ async def test_live_drift_asks_the_recorded_dialect_with_its_key(
     sent: list[Outgoing], recorded_url: str, name: str, url: str
 ) -> None:
     urls = {**public_upstreams(), "azure": "https://r.openai.azure.com"}
-    keys = {each: f"key-of-{each}" for each in urls}
+    keys = {name: f"key-of-{name}" for name in urls}
     await live_drift([recorded_document(recorded_url)], upstreams=urls, keys=keys)
     assert (sent[0].name, sent[0].url) == (name, url or recorded_url)
     assert f"key-of-{name}" in " ".join(dict(sent[0].headers).values())

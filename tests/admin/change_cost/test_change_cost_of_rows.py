@@ -1,5 +1,4 @@
-"""A condition is a class, a fault a row, a column a line: one that a test installs is known
-everywhere else by that."""
+"""An installed condition, fault or column works in all features without other changes."""
 
 import json
 from collections.abc import Iterator
@@ -34,26 +33,26 @@ from scenarios_app.store import document_of, save_document
 from scenarios_app.store.columns import VALUES
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
-from tests.admin.pages import a_scenario, page_of, save
+from tests.admin.pages import create_scenario, page_of, save
 from tests.docs.document_tables import faults_table
 from tests.serving.pipelines import Harness, scenario, text_step
 
 
 @dataclass(frozen=True, slots=True)
 class LengthCondition(Condition):
-    """How long an answer a request wants at most."""
+    """Compares the maximum length of the answer that a request allows."""
 
     key = "answer_limit"
     shape = Whole | None
     meaning = "The longest answer that the request may ask for."
     keyword = "with_answer_limit"
 
-    most: int
+    max_length: int
 
     @classmethod
-    def compile(cls, value: int | None, place: str) -> Iterator[Condition]:
+    def compile(cls, value: int | None, path: str) -> Iterator[Condition]:
         if value is not None:
-            yield cls(place, value)
+            yield cls(path, value)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -62,28 +61,28 @@ class LengthCondition(Condition):
 
     @property
     def expected(self) -> str:
-        return f"at most {self.most} tokens"
+        return f"at most {self.max_length} tokens"
 
     def holds(self, reader: RequestReader) -> bool:
         max_tokens = reader.request.max_tokens
-        return max_tokens is not None and max_tokens <= self.most
+        return max_tokens is not None and max_tokens <= self.max_length
 
     def actual(self, reader: RequestReader) -> str:
         return f"{reader.request.max_tokens} tokens"
 
-    def implies(self, wide: Condition) -> bool:
-        return isinstance(wide, LengthCondition) and self.most <= wide.most
+    def implies(self, other: Condition) -> bool:
+        return isinstance(other, LengthCondition) and self.max_length <= other.max_length
 
 
 @pytest.fixture
 def length() -> Iterator[None]:
-    """The class, and its line."""
+    """Install the condition `answer_limit`."""
     CONDITION_KINDS.append(LengthCondition)
     yield
     CONDITION_KINDS.remove(LengthCondition)
 
 
-def asking_for(tokens: int) -> Call:
+def chat_call_with_limit(tokens: int) -> Call:
     body = {"model": "acme-1", "messages": [], "max_tokens": tokens}
     body["messages"] = [{"role": "user", "content": "Hello"}]
     return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
@@ -95,11 +94,11 @@ LONG = text_step("long", match={"answer_limit": 1000})
 
 @pytest.mark.usefixtures("length")
 async def test_added_condition_selects_the_step_and_explains_a_miss() -> None:
-    harness = Harness(scenario("lengths", SHORT, LONG))
+    pipeline = Harness(scenario("lengths", SHORT, LONG))
     for tokens, text in ((5, "short"), (500, "long")):
-        _, _, body = await harness.ask(asking_for(tokens))
+        _, _, body = await pipeline.ask(chat_call_with_limit(tokens))
         assert json.loads(body)["choices"][0]["message"]["content"] == text
-    status, _, body = await harness.ask(asking_for(5000))
+    status, _, body = await pipeline.ask(chat_call_with_limit(5000))
     assert status == 404
     assert b"match.answer_limit: expected at most 10 tokens, got 5000 tokens" in body
 
@@ -116,23 +115,25 @@ def test_added_condition_is_in_the_schema_and_validated() -> None:
 @pytest.mark.usefixtures("length")
 def test_added_condition_is_in_titles_builder_and_lint() -> None:
     assert str(title_of(1, SHORT)) == "1 · at most 10 tokens → text “short”"
-    built: Any = builder.scenario("s")
-    document = built.with_answer_limit(10).respond_with_text("short").build()
+    scenario_builder: Any = builder.scenario("s")
+    document = scenario_builder.with_answer_limit(10).respond_with_text("short").build()
     assert document["steps"][0]["match"] == {"answer_limit": 10}
     for steps, shadowed in (((SHORT, LONG), []), ((LONG, SHORT), [2])):
         suspicions = suspicions_of(load_documents(scenario("lengths", *steps)))
-        assert [one.step for one in suspicions if one.kind == "shadowed"] == shadowed
+        assert [
+            suspicion.step for suspicion in suspicions if suspicion.kind == "shadowed"
+        ] == shadowed
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("length")
 def test_condition_without_a_column_is_stored_in_the_extra_column(root: Browser) -> None:
     (document,) = load_documents(scenario("lengths", SHORT))
-    stored = save_document(document)
-    assert stored.steps.get().match_extra == {"answer_limit": 10}
-    assert "at most 10 tokens" in root.get(page_of(stored)).content.decode()
-    assert save(root, stored).status_code == 302
-    assert dump(document_of(stored)) == dump(document)
+    scenario_row = save_document(document)
+    assert scenario_row.steps.get().match_extra == {"answer_limit": 10}
+    assert "at most 10 tokens" in root.get(page_of(scenario_row)).content.decode()
+    assert save(root, scenario_row).status_code == 302
+    assert dump(document_of(scenario_row)) == dump(document)
 
 
 def test_condition_that_is_not_installed_is_an_unknown_key() -> None:
@@ -160,20 +161,20 @@ MAINTENANCE = FaultKind(
 
 @pytest.fixture
 def maintenance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row."""
+    """Install the fault `maintenance`."""
     monkeypatch.setitem(FAULT_KINDS, "maintenance", MAINTENANCE)
 
 
-MAINTAINED = {"kind": "maintenance"}
-FAILING = {"consume": False, "produce": {"fault": MAINTAINED}}
+MAINTENANCE_FAULT = {"kind": "maintenance"}
+FAILING = {"consume": False, "produce": {"fault": MAINTENANCE_FAULT}}
 
 
 @pytest.mark.usefixtures("maintenance")
 async def test_added_fault_is_performed() -> None:
-    harness = Harness(scenario("down", FAILING))
-    status, _, body = await harness.ask(chat("Hello"))
+    pipeline = Harness(scenario("down", FAILING))
+    status, _, body = await pipeline.ask(chat("Hello"))
     assert (status, json.loads(body)["error"]["message"]) == (503, "Back soon.")
-    assert harness.journal[0].fault == "maintenance"
+    assert pipeline.journal[0].fault == "maintenance"
 
 
 @pytest.mark.usefixtures("maintenance")
@@ -183,26 +184,28 @@ def test_added_fault_is_in_schema_titles_and_docs() -> None:
     assert "invalid_response, maintenance. Inside" in kind["description"]
     assert str(title_of(1, FAILING)) == "1 · anything → down for maintenance"
     assert "| `maintenance` | `message`, `retry_after_ms` |" in faults_table()
-    built = builder.scenario("s").respond_with_fault("maintenance", retry_after_ms=5).build()
-    assert load_documents(built)
+    document = builder.scenario("s").respond_with_fault("maintenance", retry_after_ms=5).build()
+    assert load_documents(document)
     with pytest.raises(DocumentError, match="does not belong to a fault of kind maintenance"):
-        load_documents(scenario("down", {"produce": {"fault": {**MAINTAINED, "hold_ms": 1}}}))
+        load_documents(
+            scenario("down", {"produce": {"fault": {**MAINTENANCE_FAULT, "hold_ms": 1}}})
+        )
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("maintenance")
 def test_added_fault_can_be_chosen_in_the_editor_and_in_bulk(root: Browser) -> None:
-    stored = a_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
-    page = root.get(page_of(stored)).content.decode()
+    scenario_row = create_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
+    page = root.get(page_of(scenario_row)).content.decode()
     assert page.count('value="maintenance"') == 2 * 2  # of the step and of a new one
     assert "down for maintenance (503)" in page
     failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
-    assert save(root, stored, **failing).status_code == 302
+    assert save(root, scenario_row, **failing).status_code == 302
     assert dict(StepsForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label  # type: ignore[attr-defined]
 
 
 class Columns(models.Model):
-    """A line each."""
+    """Columns that declare their path and label."""
 
     seed = at("produce.seed", models.IntegerField("the seed", null=True))
     lot = at("produce.lot", models.CharField(max_length=9), label="Drawn by lot")

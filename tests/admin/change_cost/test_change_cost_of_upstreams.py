@@ -1,5 +1,4 @@
-"""Requests to an installed provider are recorded from its real API and replayed: its `Upstream`
-alone says which requests these are."""
+"""Requests to an installed provider are recorded and replayed; its `Upstream` selects them."""
 
 import json
 from typing import Any
@@ -24,18 +23,20 @@ from tests.serving.recorder.upstreams import RecordingHarness, raw_provider, res
 
 ANSWER = json.dumps(BODY).encode()
 SHARED_PATH = "/v1/chat/completions"
-NAMED = {ROUTING_HEADER.replace("-", "_"): "acme"}
+ROUTING_HEADERS = {ROUTING_HEADER.replace("-", "_"): "acme"}
 
 
 async def record(call: Call, *, name: str = "acme") -> tuple[str, dict[str, Any]]:
     """Return the path that the upstream received, and the document of the recording."""
     async with raw_provider(response_bytes(ANSWER, b"x-acme-trace: t-1")) as upstream:
-        harness = RecordingHarness(upstream.address, upstreams={name: f"http://{upstream.address}"})
-        status, _, body = await harness.ask(call)
-        assert (status, body) == (200, ANSWER), harness.recording.problems
+        pipeline = RecordingHarness(
+            upstream.address, upstreams={name: f"http://{upstream.address}"}
+        )
+        status, _, body = await pipeline.ask(call)
+        assert (status, body) == (200, ANSWER), pipeline.recording.problems
         assert ROUTING_HEADER not in upstream.headers()
         path = upstream.heads[0].split()[1]
-    interactions = harness.recording.wait_for_result(seconds=0).interactions
+    interactions = pipeline.recording.wait_for_result(seconds=0).interactions
     return path, to_document("recorded", interactions).document
 
 
@@ -54,7 +55,7 @@ async def test_path_prefix_is_left_out_at_the_upstream_and_kept_in_the_recording
 
 async def test_routing_header_decides_the_upstream_and_the_provider_of_the_recording() -> None:
     registry.install(AcmeOnSharedPaths(), *registry.SHIPPED)
-    call = chat("Hello", SHARED_PATH, **NAMED)
+    call = chat("Hello", SHARED_PATH, **ROUTING_HEADERS)
     path, document = await record(call)
     assert path == SHARED_PATH
     assert document["steps"][0]["match"]["provider"] == "acme"
@@ -77,12 +78,12 @@ async def test_calls_of_an_upstream_without_an_address_go_to_its_fallback() -> N
 
 
 def test_trace_of_an_installed_wire_is_imported_by_its_telemetry_name() -> None:
-    asked = [{"role": "user", "parts": [{"type": "text", "content": "Hello"}]}]
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi there."}]}]
+    input_messages = [{"role": "user", "parts": [{"type": "text", "content": "Hello"}]}]
+    output_messages = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi there."}]}]
     values = {
         "gen_ai.provider.name": "acme.ai",
-        "gen_ai.input.messages": json.dumps(asked),
-        "gen_ai.output.messages": json.dumps(said),
+        "gen_ai.input.messages": json.dumps(input_messages),
+        "gen_ai.output.messages": json.dumps(output_messages),
     }
     attributes = [{"key": key, "value": {"stringValue": text}} for key, text in values.items()]
     spans = [{"name": "chat", "attributes": attributes}]

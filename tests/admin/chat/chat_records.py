@@ -17,7 +17,7 @@ from traces_app.models import Trace
 
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
 # Posted fields, and the stored values.
-WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
+EDITED_FIELDS: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
     Conversation: (
         {"title": "Trip", "tags": "smoke, Köln ,", "archived": "on"},
         {"title": "Trip", "tags": ["smoke", "Köln"], "archived": True},
@@ -35,7 +35,7 @@ WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
         {"comment": "Both are wrong.", "excluded": True},
     ),
 }
-EDITABLE = {model._meta.label: set(stored) for model, (_, stored) in WRITTEN.items()}
+EDITABLE = {model._meta.label: set(columns) for model, (_, columns) in EDITED_FIELDS.items()}
 
 
 def post(client: Client, row: Model, **changes: str) -> Any:
@@ -43,13 +43,19 @@ def post(client: Client, row: Model, **changes: str) -> Any:
     return client.post(url, fields_at(client, url, f"{row._meta.model_name}_form") | changes)
 
 
-def records() -> Rows:
-    """Every row of the chat and its traces, without the columns that staff may write."""
+def read_records() -> Rows:
+    """Return all rows of chat and traces by model, without the columns that staff can edit."""
     models = [*apps.get_app_config("chat_app").get_models()]
     models += apps.get_app_config("traces_app").get_models()
-    rows_found: Rows = {}
+    rows_by_model: Rows = {}
     for model in models:
-        hidden = EDITABLE.get(model._meta.label, set())
-        names = [field.attname for field in model._meta.concrete_fields if field.name not in hidden]
-        rows_found[model._meta.label] = list(model._default_manager.order_by("pk").values(*names))
-    return rows_found
+        editable_columns = EDITABLE.get(model._meta.label, set())
+        names = [
+            field.attname
+            for field in model._meta.concrete_fields
+            if field.name not in editable_columns
+        ]
+        rows_by_model[model._meta.label] = list(
+            model._default_manager.order_by("pk").values(*names)
+        )
+    return rows_by_model

@@ -1,4 +1,4 @@
-"""Conversations with all that is kept of them, and the pages on which the admin shows them."""
+"""Creates conversations with all related records, and lists their admin pages."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ LISTS = {
 }
 
 
-def talk(text: str = "words", *, preference: str = "") -> Conversation:
-    """A conversation in which two profiles answered, and all that is kept of it."""
+def create_conversation(text: str = "words", *, preference: str = "") -> Conversation:
+    """Create a conversation answered by two profiles, with all related records."""
     conversation = create(text[:200], text[:200])
     conversation.tags = [text]
     conversation.save()
@@ -85,8 +85,8 @@ def talk(text: str = "words", *, preference: str = "") -> Conversation:
     return conversation
 
 
-def pages() -> list[str]:
-    """Every list, and every page of every row."""
+def page_urls() -> list[str]:
+    """Return the URLs of every list, and of the change and history page of every row."""
     rows: list[Any] = [
         *Conversation.objects.all(),
         *Message.objects.all(),
@@ -95,5 +95,9 @@ def pages() -> list[str]:
         *Trace.objects.all(),
         *ModelProfile.objects.all(),
     ]
-    own = [f"{LISTS[row._meta.label_lower]}{row.pk}/change/" for row in rows]
-    return [*LISTS.values(), *own, *(page.replace("/change/", "/history/") for page in own)]
+    row_urls = [f"{LISTS[row._meta.label_lower]}{row.pk}/change/" for row in rows]
+    return [
+        *LISTS.values(),
+        *row_urls,
+        *(page.replace("/change/", "/history/") for page in row_urls),
+    ]

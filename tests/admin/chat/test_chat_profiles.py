@@ -1,4 +1,4 @@
-"""Profiles in the admin: what a run would refuse is refused at its field, and keys stay put."""
+"""Profiles in the admin: invalid values are rejected at their field; keys are not exposed."""
 
 import os
 from typing import Any
@@ -70,9 +70,9 @@ def test_a_profile_is_added(editor: Client) -> None:
 
 
 def test_missing_fields_get_the_messages_of_the_service(editor: Client) -> None:
-    found = errors(save(editor, ADD, name="new", provider_id=" ", model_id=""))
-    assert found["provider_id"] == ["Provider is required"]
-    assert found["model_id"] == ["Model is required"]
+    error_messages = errors(save(editor, ADD, name="new", provider_id=" ", model_id=""))
+    assert error_messages["provider_id"] == ["Provider is required"]
+    assert error_messages["model_id"] == ["Model is required"]
     assert not ModelProfile.objects.exists()
 
 
@@ -92,9 +92,7 @@ def test_missing_fields_get_the_messages_of_the_service(editor: Client) -> None:
         " ",
     ],
 )
-def test_an_address_that_calls_may_not_go_to_is_refused(
-    editor: Client, profile: ModelProfile, url: str
-) -> None:
+def test_forbidden_address_is_rejected(editor: Client, profile: ModelProfile, url: str) -> None:
     response = save(editor, page_of(profile), base_url=url)
     if url.strip():
         assert list(errors(response)) == ["base_url"]
@@ -103,25 +101,25 @@ def test_an_address_that_calls_may_not_go_to_is_refused(
 
 
 def test_a_custom_provider_needs_an_address(editor: Client) -> None:
-    given = {"name": "new", "provider_id": "mine", "model_id": "m"}
-    assert list(errors(save(editor, ADD, **given))) == ["base_url"]
-    save(editor, ADD, **given, base_url="http://localhost:11434/v1")
+    profile_fields = {"name": "new", "provider_id": "mine", "model_id": "m"}
+    assert list(errors(save(editor, ADD, **profile_fields))) == ["base_url"]
+    save(editor, ADD, **profile_fields, base_url="http://localhost:11434/v1")
     assert ModelProfile.objects.get().base_url == "http://localhost:11434/v1"
 
 
-@pytest.mark.parametrize("given", ["sk-proj-0123456789abcdef", "AIzaSyD-123", "SECRET_KEY"])
-def test_a_key_or_a_secret_of_ours_is_refused(
-    editor: Client, profile: ModelProfile, given: str
+@pytest.mark.parametrize("key_variable", ["sk-proj-0123456789abcdef", "AIzaSyD-123", "SECRET_KEY"])
+def test_key_value_or_own_secret_is_rejected_as_key_variable(
+    editor: Client, profile: ModelProfile, key_variable: str
 ) -> None:
-    response = save(editor, page_of(profile), api_key_env=given)
+    response = save(editor, page_of(profile), api_key_env=key_variable)
     (message,) = errors(response)["api_key_env"]
-    assert given == "SECRET_KEY" or given not in message
+    assert key_variable == "SECRET_KEY" or key_variable not in message
     profile.refresh_from_db()
     assert profile.api_key_env == KEY
 
 
 @pytest.mark.parametrize(
-    ("changes", "kept"),
+    ("changes", "expected_variable"),
     [
         ({"base_url": "http://localhost:11434/v1"}, ""),
         ({"base_url": "mock:"}, ""),
@@ -134,13 +132,15 @@ def test_a_key_or_a_secret_of_ours_is_refused(
         ({"base_url": "mock:", "api_key_env": "OTHER_KEY"}, "OTHER_KEY"),
     ],
 )
-def test_a_key_does_not_follow_to_another_address(
-    editor: Client, profile: ModelProfile, changes: dict[str, str], kept: str
+def test_key_variable_is_blanked_for_another_address(
+    editor: Client, profile: ModelProfile, changes: dict[str, str], expected_variable: str
 ) -> None:
     response = save(editor, page_of(profile), **changes)
     profile.refresh_from_db()
-    assert profile.api_key_env == kept
-    assert any("was blanked" in message for message in error_lines(response)) == (kept == "")
+    assert profile.api_key_env == expected_variable
+    assert any("was blanked" in message for message in error_lines(response)) == (
+        expected_variable == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_key_does_not_follow_to_another_address(
         ({"provider_id": "anthropic"}, "MY_KEY"),
     ],
 )
-def test_a_variable_is_saved_only_for_where_it_may_go(
+def test_key_variable_is_saved_only_for_its_own_provider(
     editor: Client, profile: ModelProfile, settings: Any, changes: dict[str, str], name: str
 ) -> None:
     response = save(editor, page_of(profile), **changes, api_key_env=name)
@@ -165,43 +165,44 @@ def test_a_variable_is_saved_only_for_where_it_may_go(
     assert profile.api_key_env == name
 
 
-def test_a_profile_without_a_key_has_none_to_blank(editor: Client, profile: ModelProfile) -> None:
+def test_profile_without_a_key_changes_address_without_warning(
+    editor: Client, profile: ModelProfile
+) -> None:
     ModelProfile.objects.update(api_key_env="")
     response = save(editor, page_of(profile), base_url="mock:")
     assert not any("was blanked" in message for message in error_lines(response))
 
 
 @pytest.mark.parametrize(
-    ("given", "names"),
+    ("server_names", "names"),
     [
         ("", []),
         ("demo", ["demo"]),
         (" demo , demo,, files ", ["demo", "files"]),
     ],
 )
-def test_mcp_servers_are_names(
-    editor: Client, profile: ModelProfile, given: str, names: list[str]
+def test_mcp_servers_are_stored_as_a_list_of_names(
+    editor: Client, profile: ModelProfile, server_names: str, names: list[str]
 ) -> None:
-    save(editor, page_of(profile), mcp_servers=given)
+    save(editor, page_of(profile), mcp_servers=server_names)
     profile.refresh_from_db()
     assert profile.mcp_servers == names
     assert fields_at(editor, page_of(profile), FORM)["mcp_servers"] == ", ".join(names)
 
 
 @pytest.mark.parametrize(
-    "given", ['{"command": ["sh"]}', "http://127.0.0.1:1/mcp", "sh -c id", "a b", "x" * 65, "../x"]
+    "server_name",
+    ['{"command": ["sh"]}', "http://127.0.0.1:1/mcp", "sh -c id", "a b", "x" * 65, "../x"],
 )
-def test_no_command_and_no_address_gets_in_as_a_server(
-    editor: Client, profile: ModelProfile, given: str
+def test_command_or_address_is_rejected_as_a_server_name(
+    editor: Client, profile: ModelProfile, server_name: str
 ) -> None:
-    assert list(errors(save(editor, page_of(profile), mcp_servers=given))) == ["mcp_servers"]
+    assert list(errors(save(editor, page_of(profile), mcp_servers=server_name))) == ["mcp_servers"]
     profile.refresh_from_db()
     assert profile.mcp_servers == []
 
 
-def test_a_server_that_nobody_named_is_kept_with_a_warning(
-    editor: Client, profile: ModelProfile
-) -> None:
+def test_unknown_server_is_saved_with_a_warning(editor: Client, profile: ModelProfile) -> None:
     response = save(editor, page_of(profile), mcp_servers="demo, files")
     assert [
         message for message in error_lines(response) if "files" in message and "demo" not in message
@@ -210,17 +211,19 @@ def test_a_server_that_nobody_named_is_kept_with_a_warning(
     assert profile.mcp_servers == ["demo", "files"]
 
 
-def test_the_form_names_the_servers_that_there_are(editor: Client) -> None:
+def test_form_lists_the_configured_servers(editor: Client) -> None:
     assert "Known: demo." in editor.get(ADD).content.decode()
 
 
 @pytest.mark.parametrize("temperature", ["-1", "2.1", "x", "nan"])
-def test_numbers_have_their_bounds(editor: Client, profile: ModelProfile, temperature: str) -> None:
+def test_number_out_of_bounds_is_rejected(
+    editor: Client, profile: ModelProfile, temperature: str
+) -> None:
     response = save(editor, page_of(profile), temperature=temperature)
     assert list(errors(response)) == ["temperature"]
 
 
-def test_the_list_tells_whether_a_key_is_set_and_never_which(
+def test_list_shows_if_a_key_is_set_and_never_its_value(
     editor: Client, profile: ModelProfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(KEY, raising=False)

@@ -1,5 +1,4 @@
-"""Conversations, messages, traces and comparisons in the admin: read, by whom, and how much of
-them. What is written on them is in `test_chat_writing`."""
+"""Conversations, messages, traces and comparisons in the admin: pages and read permissions."""
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -13,30 +12,32 @@ from chat_app.models import (
     Message,
     Sender,
 )
-from tests.admin.chat.talks import LISTS, MODEL, pages, talk
+from tests.admin.chat.talks import LISTS, MODEL, create_conversation, page_urls
 from tests.admin.test_safety import PAYLOADS, read
 from traces_app.models import Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
 
-RECORDED = [name for name in LISTS if name != "chat_app.modelprofile"]
+READ_ONLY_MODELS = [name for name in LISTS if name != "chat_app.modelprofile"]
 # Rows that are deleted with their conversation.
-KEPT = ["chat_app.message", "chat_app.contextstate", "chat_app.abcomparison"]
+DEPENDENT_MODELS = ["chat_app.message", "chat_app.contextstate", "chat_app.abcomparison"]
 
 
 @pytest.mark.parametrize("role", ["editor", "reader"])
 def test_both_roles_see_everything(request: pytest.FixtureRequest, role: str) -> None:
-    talk()
+    create_conversation()
     client: Client = request.getfixturevalue(role)
-    assert {page: client.get(page).status_code for page in pages()} == dict.fromkeys(pages(), 200)
+    assert {page: client.get(page).status_code for page in page_urls()} == dict.fromkeys(
+        page_urls(), 200
+    )
 
 
 def test_staff_without_a_role_see_no_chat_page() -> None:
-    talk()
-    bare = Client()
-    bare.force_login(User.objects.create_user("bare", is_staff=True))
-    assert {bare.get(page).status_code for page in pages()} == {403}
-    assert all(url not in bare.get("/admin/").content.decode() for url in LISTS.values())
+    create_conversation()
+    client = Client()
+    client.force_login(User.objects.create_user("bare", is_staff=True))
+    assert {client.get(page).status_code for page in page_urls()} == {403}
+    assert all(url not in client.get("/admin/").content.decode() for url in LISTS.values())
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_staff_without_a_role_see_no_chat_page() -> None:
         ("view_abcomparison", "chat_app.abcomparison"),
     ],
 )
-def test_the_sidebar_offers_what_one_may_see(permission: str, link: str) -> None:
+def test_sidebar_lists_only_permitted_pages(permission: str, link: str) -> None:
     user = User.objects.create_user("some", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename=permission))
     client = Client()
@@ -59,17 +60,17 @@ def test_the_sidebar_offers_what_one_may_see(permission: str, link: str) -> None
 
 def test_markup_in_messages_is_text_on_every_page(root: Client) -> None:
     text = " ".join(PAYLOADS)
-    talk(text, preference="a")
-    for page in pages():
+    create_conversation(text, preference="a")
+    for page in page_urls():
         response = root.get(page)
         assert response.status_code == 200, page
-        found = read(response.content.decode())
-        assert found.strange == [], page
-        assert not [url for url in found.urls if url.strip().lower().startswith("javascript:")]
+        markup = read(response.content.decode())
+        assert markup.injected == [], page
+        assert not [url for url in markup.urls if url.strip().lower().startswith("javascript:")]
 
 
 @pytest.mark.parametrize("text", ["half \ud800 of a pair"])
-def test_halves_of_surrogate_pairs_are_shown_somehow(root: Client, text: str) -> None:
+def test_lone_surrogates_are_displayed_without_an_error(root: Client, text: str) -> None:
     conversation = create("c")
     message = append_message(
         conversation, Sender.ASSISTANT, content="x", tool_calls=[{"result": text}]
@@ -80,16 +81,16 @@ def test_halves_of_surrogate_pairs_are_shown_somehow(root: Client, text: str) ->
 
 @pytest.mark.parametrize("preference", ["", "a", "tie"])
 def test_profiles_of_a_comparison_are_hidden_until_the_vote(root: Client, preference: str) -> None:
-    talk(preference=preference)
-    told = [page for page in pages() if MODEL in root.get(page).content.decode()]
-    assert bool(told) == bool(preference)
+    create_conversation(preference=preference)
+    pages_with_model = [page for page in page_urls() if MODEL in root.get(page).content.decode()]
+    assert bool(pages_with_model) == bool(preference)
 
 
 @pytest.mark.parametrize(("preference", "vote"), [("b", "B is better"), ("tie", "tie")])
 def test_comparison_shows_both_answers_and_the_vote(
     root: Client, preference: str, vote: str
 ) -> None:
-    comparison = talk("What is it?", preference=preference).comparisons.get()
+    comparison = create_conversation("What is it?", preference=preference).comparisons.get()
     Message.objects.filter(branch="a").update(content="It is A.")
     Message.objects.filter(branch="b").update(content="It is B.")
     assert comparison.trace_b is not None
@@ -108,7 +109,7 @@ def test_comparison_shows_both_answers_and_the_vote(
 def test_error_of_a_trace_begins_with_its_code_if_it_has_one(
     root: Client, code: str, text: str
 ) -> None:
-    comparison = talk().comparisons.get()
+    comparison = create_conversation().comparisons.get()
     Trace.objects.filter(pk=comparison.trace_b_id).update(code=code, error="Too slow")
     for path in (
         f"{LISTS['chat_app.abcomparison']}{comparison.pk}/change/",
@@ -118,7 +119,7 @@ def test_error_of_a_trace_begins_with_its_code_if_it_has_one(
 
 
 def test_comparison_shows_the_answers_of_deleted_traces(root: Client) -> None:
-    comparison = talk().comparisons.get()
+    comparison = create_conversation().comparisons.get()
     Message.objects.filter(branch="a").update(content="It is A.")
     append_message(comparison.conversation, Sender.USER, content="And now?")
     append_message(comparison.conversation, Sender.ASSISTANT, content="Later.", branch="a")
@@ -138,7 +139,7 @@ def test_conversation_names_each_message_once_with_a_link(root: Client) -> None:
 
 
 def test_feedback_is_in_the_menu_and_filtered(reader: Client) -> None:
-    said = [
+    messages = [
         append_message(create(mark or "none"), Sender.ASSISTANT, content="x", feedback=mark)
         for mark in ("like", "dislike", "")
     ]
@@ -146,12 +147,16 @@ def test_feedback_is_in_the_menu_and_filtered(reader: Client) -> None:
     url = f"{LISTS['chat_app.message']}?feedback=given"
     assert f'href="{url}"' in reader.get("/admin/").content.decode()
 
-    def listed(feedback: str) -> list[int]:
+    def filtered_positions(feedback: str) -> list[int]:
         page = reader.get(LISTS["chat_app.message"], {"feedback": feedback})
-        return [said.index(row) for row in page.context["cl"].result_list]
+        return [messages.index(row) for row in page.context["cl"].result_list]
 
-    assert listed("given") == [1, 0]
-    assert (listed("like"), listed("dislike"), listed("none")) == ([0], [1], [2])
+    assert filtered_positions("given") == [1, 0]
+    assert (
+        filtered_positions("like"),
+        filtered_positions("dislike"),
+        filtered_positions("none"),
+    ) == ([0], [1], [2])
     assert "Too long." in reader.get(url).content.decode()
 
 
@@ -165,38 +170,42 @@ def test_trace_list_shows_and_finds_the_question(root: Client) -> None:
     Trace.objects.create(conversation=create("e"))
     html = root.get(LISTS["traces_app.trace"]).content.decode()
     assert "Where is it?" in html and "1,234 / 5 (estimated)" in html
-    found = root.get(LISTS["traces_app.trace"], {"q": "where is"}).context["cl"].result_list
-    assert list(found) == [trace]
+    result_rows = root.get(LISTS["traces_app.trace"], {"q": "where is"}).context["cl"].result_list
+    assert list(result_rows) == [trace]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", READ_ONLY_MODELS)
 def test_search_and_filters_do_not_reveal_profiles_before_the_vote(root: Client, name: str) -> None:
-    talk()
+    create_conversation()
     assert root.get(LISTS[name], {"q": MODEL}).context["cl"].result_count == 0
     for column in ("model_id", "profile_name", "profile_a_name", "trace__model_id"):
         response = root.get(LISTS[name], {f"{column}__exact": MODEL})
         assert response.status_code in (302, 400), column
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_programs_alone_make_records(root: Client, name: str) -> None:
+@pytest.mark.parametrize("name", READ_ONLY_MODELS)
+def test_records_cannot_be_added_by_hand(root: Client, name: str) -> None:
     for response in (root.get(f"{LISTS[name]}add/"), root.post(f"{LISTS[name]}add/", {"id": "1"})):
         assert response.status_code == 403
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", DEPENDENT_MODELS)
 def test_parts_of_a_conversation_cannot_be_deleted_alone(root: Client, name: str) -> None:
-    talk()
-    row = next(page for page in pages() if page.startswith(LISTS[name]) and "change" in page)
+    create_conversation()
+    row = next(page for page in page_urls() if page.startswith(LISTS[name]) and "change" in page)
     assert root.post(row.replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
-    chosen = {"action": "delete_selected", "post": "yes", "_selected_action": [row.split("/")[-3]]}
-    root.post(LISTS[name], chosen)
+    form_data = {
+        "action": "delete_selected",
+        "post": "yes",
+        "_selected_action": [row.split("/")[-3]],
+    }
+    root.post(LISTS[name], form_data)
     assert (Message.objects.count(), ABComparison.objects.count()) == (3, 1)
     assert ContextState.objects.count() == 1
 
 
-def test_an_editor_deletes_conversations_with_all_that_is_in_them(editor: Client) -> None:
-    conversation = talk()
+def test_editor_deletes_conversations_with_their_records(editor: Client) -> None:
+    conversation = create_conversation()
     page = f"{LISTS['chat_app.conversation']}{conversation.pk}/delete/"
     assert editor.get(page).status_code == 200
     assert editor.post(page, {"post": "yes"}).status_code == 302
@@ -214,20 +223,22 @@ def test_a_long_run_is_shown_a_page_at_a_time(root: Client) -> None:
     assert "piece 1." in html and "piece 300." not in html
 
 
-def test_a_message_tells_which_model_wrote_it(root: Client) -> None:
-    said = append_message(
+def test_message_page_names_the_model(root: Client) -> None:
+    message = append_message(
         create("c"), Sender.ASSISTANT, content="x", provider_id="openai", model_id="gpt-4o"
     )
-    page = root.get(f"{LISTS['chat_app.message']}{said.pk}/change/").content.decode()
+    page = root.get(f"{LISTS['chat_app.message']}{message.pk}/change/").content.decode()
     assert "openai gpt-4o" in page
 
 
-def test_from_a_conversation_to_its_traces(root: Client) -> None:
-    first, _ = talk(), talk("other")
+def test_conversation_links_to_its_traces(root: Client) -> None:
+    first, _ = create_conversation(), create_conversation("other")
     url = f"{LISTS['traces_app.trace']}?conversation__id__exact={first.pk}"
     page = root.get(f"{LISTS['chat_app.conversation']}{first.pk}/change/").content.decode()
     assert f'href="{url}"' in page
-    listed = root.get(url).content.decode()
-    assert {str(trace.pk) in listed for trace in first.traces.all()} == {True}
+    list_page = root.get(url).content.decode()
+    assert {str(trace.pk) in list_page for trace in first.traces.all()} == {True}
     assert Trace.objects.exclude(conversation=first).count() == 2
-    assert not any(str(trace.pk) in listed for trace in Trace.objects.exclude(conversation=first))
+    assert not any(
+        str(trace.pk) in list_page for trace in Trace.objects.exclude(conversation=first)
+    )

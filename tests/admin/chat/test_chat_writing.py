@@ -17,8 +17,8 @@ from chat_app.models import (
     Sender,
 )
 from mockllm_site.kit.read_only_admin import admin_url
-from tests.admin.chat.chat_records import WRITTEN, post, records
-from tests.admin.chat.talks import LISTS, talk
+from tests.admin.chat.chat_records import EDITED_FIELDS, post, read_records
+from tests.admin.chat.talks import LISTS, create_conversation
 from tests.admin.pages import fields_at
 from traces_app.admin import TraceAdmin
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
@@ -26,25 +26,27 @@ from traces_app.models import ModelCall, Status, Trace, TraceEvent
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("model", WRITTEN)
-def test_an_editor_writes_it(editor: Client, model: type[Model]) -> None:
-    talk()
-    posted, stored = WRITTEN[model]
+@pytest.mark.parametrize("model", EDITED_FIELDS)
+def test_editor_changes_the_editable_fields(editor: Client, model: type[Model]) -> None:
+    create_conversation()
+    form_data, column_values = EDITED_FIELDS[model]
     row = model._default_manager.earliest("pk")
-    assert post(editor, row, **posted).status_code == 302
-    assert model._default_manager.values(*stored).get(pk=row.pk) == stored
+    assert post(editor, row, **form_data).status_code == 302
+    assert model._default_manager.values(*column_values).get(pk=row.pk) == column_values
     (line,) = LogEntry.objects.all()
     assert line.object_id == str(row.pk)
-    assert posted.keys() <= fields_at(editor, admin_url(row), f"{row._meta.model_name}_form").keys()
+    assert (
+        form_data.keys() <= fields_at(editor, admin_url(row), f"{row._meta.model_name}_form").keys()
+    )
 
 
-@pytest.mark.parametrize("model", WRITTEN)
-def test_whatever_is_posted_the_record_stays(root: Client, model: type[Model]) -> None:
-    """Votes, events, answers, owners: a page has no such field, and takes none."""
-    talk()
+@pytest.mark.parametrize("model", EDITED_FIELDS)
+def test_posted_read_only_fields_are_ignored(root: Client, model: type[Model]) -> None:
+    # Votes, events, answers and owners have no form fields.
+    create_conversation()
     row = model._default_manager.earliest("pk")
     other = create("another client")
-    forged = {
+    read_only_fields = {
         field.name: str(other.pk) if field.is_relation else "b"
         for field in row._meta.concrete_fields
     }
@@ -55,33 +57,35 @@ def test_whatever_is_posted_the_record_stays(root: Client, model: type[Model]) -
         ("messages", Message.objects.first()),
     ):
         assert inner is not None
-        forged |= {f"{prefix}-TOTAL_FORMS": "1", f"{prefix}-INITIAL_FORMS": "1"}
-        forged |= {f"{prefix}-0-{field.name}": "7" for field in inner._meta.concrete_fields}
-        forged |= {f"{prefix}-0-id": str(inner.pk), f"{prefix}-0-DELETE": "on"}
-    before = records()
-    assert post(root, row, **forged | WRITTEN[model][0]).status_code == 302
-    assert records() == before
-    stored = WRITTEN[model][1]
-    assert model._default_manager.values(*stored).get(pk=row.pk) == stored
+        read_only_fields |= {f"{prefix}-TOTAL_FORMS": "1", f"{prefix}-INITIAL_FORMS": "1"}
+        read_only_fields |= {
+            f"{prefix}-0-{field.name}": "7" for field in inner._meta.concrete_fields
+        }
+        read_only_fields |= {f"{prefix}-0-id": str(inner.pk), f"{prefix}-0-DELETE": "on"}
+    before = read_records()
+    assert post(root, row, **read_only_fields | EDITED_FIELDS[model][0]).status_code == 302
+    assert read_records() == before
+    column_values = EDITED_FIELDS[model][1]
+    assert model._default_manager.values(*column_values).get(pk=row.pk) == column_values
 
 
-def test_a_summary_is_nobodys_to_write(root: Client) -> None:
-    talk()
-    before = records()
+def test_summary_cannot_be_edited(root: Client) -> None:
+    create_conversation()
+    before = read_records()
     assert root.post(admin_url(ContextState.objects.get()), {"summary": "x"}).status_code == 403
-    assert records() == before
+    assert read_records() == before
 
 
 def test_columns_written_by_a_program_meanwhile_are_not_overwritten(
     editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run goes on between the reading of its row and the saving of the note."""
+    # The run changes its row between the read and the save of the note.
     trace = Trace.objects.create(conversation=create("c"), owner="somebody")
-    saved = TraceAdmin.save_model
+    original_save = TraceAdmin.save_model
 
     def save_model(self: TraceAdmin, request: Any, obj: Trace, form: Any, change: bool) -> None:
         Trace.objects.update(status=Status.COMPLETED, model_calls=3)
-        saved(self, request, obj, form, change)
+        original_save(self, request, obj, form, change)
 
     monkeypatch.setattr(TraceAdmin, "save_model", save_model)
     assert post(editor, trace, note="seen").status_code == 302
@@ -103,7 +107,7 @@ def test_a_comment_needs_a_feedback(editor: Client) -> None:
 
 
 def test_nul_is_refused_at_its_field(editor: Client) -> None:
-    talk()
+    create_conversation()
     for model, name in ((Trace, "note"), (Trace, "tags"), (Conversation, "title")):
         row = model._default_manager.earliest("pk")
         response = post(editor, row, **{name: "a\0"})
@@ -113,8 +117,8 @@ def test_nul_is_refused_at_its_field(editor: Client) -> None:
 # ── Deleting ──
 
 
-def test_a_trace_goes_with_its_events_and_leaves_the_answer_and_the_vote(editor: Client) -> None:
-    conversation = talk(preference="a")
+def test_deleting_a_trace_deletes_its_events_and_keeps_answer_and_vote(editor: Client) -> None:
+    conversation = create_conversation(preference="a")
     trace = conversation.comparisons.get().trace_a
     assert trace is not None
     page = f"{LISTS['traces_app.trace']}{trace.pk}/delete/"
@@ -131,40 +135,44 @@ def test_a_trace_goes_with_its_events_and_leaves_the_answer_and_the_vote(editor:
 def test_deletion_counts_related_rows_without_listing_them(
     root: Client, model: type[Model]
 ) -> None:
-    talk()
+    create_conversation()
     page = f"{LISTS[model._meta.label_lower]}{model._default_manager.earliest('pk').pk}/delete/"
     context = root.get(page).context
     assert len(context["deleted_objects"]) == 1
     assert dict(context["model_count"])["trace events"] == (1 if model is Trace else 2)
 
 
-def test_an_answer_whose_trace_is_gone_stays_blind_until_the_vote(editor: Client) -> None:
-    talk()
+def test_answer_of_a_deleted_trace_stays_blind_until_the_vote(editor: Client) -> None:
+    create_conversation()
     Trace.objects.all().delete()
     answer = Message.objects.get(branch="a")
     assert "the-model-that-nobody" not in editor.get(admin_url(answer)).content.decode()
 
 
 def test_running_traces_cannot_be_deleted(root: Client) -> None:
-    conversation = talk()
-    running, ended = conversation.traces.order_by("branch")
+    conversation = create_conversation()
+    running, completed = conversation.traces.order_by("branch")
     later = "2999-01-01T00:00:00Z"
     Trace.objects.filter(pk=running.pk).update(status=Status.RUNNING, lease_until=later)
     page = f"{LISTS['traces_app.trace']}{running.pk}/delete/"
     assert "still running" in root.get(page).content.decode()
     root.post(page, {"post": "yes"})
-    both = {"_selected_action": [running.pk, ended.pk], "action": "delete_selected", "post": "yes"}
-    root.post(LISTS["traces_app.trace"], both)
+    form_data = {
+        "_selected_action": [running.pk, completed.pk],
+        "action": "delete_selected",
+        "post": "yes",
+    }
+    root.post(LISTS["traces_app.trace"], form_data)
     assert Trace.objects.count() == 2
-    root.post(LISTS["traces_app.trace"], both | {"_selected_action": [ended.pk]})
+    root.post(LISTS["traces_app.trace"], form_data | {"_selected_action": [completed.pk]})
     assert Trace.objects.get() == running
 
 
-# ── What is for staff alone ──
+# ── Fields for staff only ──
 
 
-def test_notes_and_comments_are_told_by_no_api_and_no_other_page(root: Client) -> None:
-    conversation = talk(preference="a")
+def test_notes_and_comments_are_in_no_api_and_no_other_page(root: Client) -> None:
+    conversation = create_conversation(preference="a")
     secret = "between-us"
     Conversation.objects.update(tags=[secret])
     Trace.objects.update(note=secret, tags=[secret])

@@ -1,1 +1,1 @@
-"""The page on which a request is tried."""
+"""Tests of *Try it* and related pages."""

@@ -1,4 +1,4 @@
-"""The search of the journal finds text of bodies, newest first, as long as its time allows."""
+"""The journal search finds text in bodies, newest first, within a time limit."""
 
 import json
 
@@ -11,14 +11,14 @@ from scenarios_app.journal import table
 from scenarios_app.journal.entry import row_of
 from scenarios_app.models import ServedRequest
 from tests.admin.pages import JOURNAL
-from tests.admin.traffic import served
+from tests.admin.traffic import create_journal_row
 from tests.state.entries import entry
 from tests.support.agent_traffic import agent_turns
 
 pytestmark = pytest.mark.django_db
 
 
-def found(client: Client, text: str, **query: str) -> list[int]:
+def search_journal(client: Client, text: str, **query: str) -> list[int]:
     page = client.get(JOURNAL, {"q": text, **query})
     assert page.status_code == 200
     return [row.pk for row in page.context["cl"].result_list]
@@ -29,36 +29,34 @@ def found(client: Client, text: str, **query: str) -> list[int]:
 )
 @pytest.mark.parametrize("ascii", [True, False])
 def test_text_of_short_bodies_is_found(root: Client, text: str, ascii: bool) -> None:
-    served(request_body="{}")
+    create_journal_row(request_body="{}")
     content = 'Do not say "umbrella"; größe\nNext'
     body = json.dumps({"content": content}, ensure_ascii=ascii)
-    wanted = served(request_body=body, response_body="data: the answer")
-    expected = [] if text.startswith(r"gr\u") and not ascii else [wanted.pk]
-    assert found(root, text) == expected
+    expected_row = create_journal_row(request_body=body, response_body="data: the answer")
+    expected = [] if text.startswith(r"gr\u") and not ascii else [expected_row.pk]
+    assert search_journal(root, text) == expected
 
 
 def test_text_of_long_bodies_is_found(root: Client) -> None:
     bodies = list(agent_turns(turns=4))
     table.insert([row_of(entry(request_body=body), body_bytes=1_000_000) for body in bodies])
     pks = list(ServedRequest.objects.order_by("-pk").values_list("pk", flat=True))
-    assert found(root, "fix bug 0.") == pks
-    assert found(root, "größe 1:") == pks[:2]
-    assert found(root, "nowhere to be found") == []
+    assert search_journal(root, "fix bug 0.") == pks
+    assert search_journal(root, "größe 1:") == pks[:2]
+    assert search_journal(root, "nowhere to be found") == []
 
 
 def test_filters_limit_the_rows_that_are_searched(root: Client) -> None:
-    wanted = served(request_body="umbrella", session="mine")
-    served(request_body="umbrella", session="other")
-    assert found(root, "umbrella", session="mine") == [wanted.pk]
+    expected_row = create_journal_row(request_body="umbrella", session="mine")
+    create_journal_row(request_body="umbrella", session="other")
+    assert search_journal(root, "umbrella", session="mine") == [expected_row.pk]
 
 
-def test_search_that_runs_out_of_time_says_how_far_it_came(
-    root: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [served(request_body="umbrella") for _ in range(4)]
-    moments = iter([0.0, 0.5, 1.0, 9.0])
+def test_timed_out_search_shows_its_progress(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [create_journal_row(request_body="umbrella") for _ in range(4)]
+    clock_times = iter([0.0, 0.5, 1.0, 9.0])
     ids, searched = search_bodies(
-        ServedRequest.objects.all(), "umbrella", clock=lambda: next(moments)
+        ServedRequest.objects.all(), "umbrella", clock=lambda: next(clock_times)
     )
     assert (ids, searched) == ([rows[3].pk, rows[2].pk], 2)
     monkeypatch.setattr(body_search, "MAX_HITS", 3)
@@ -66,6 +64,6 @@ def test_search_that_runs_out_of_time_says_how_far_it_came(
     assert "Bodies were searched in the newest 3 of these requests." in page
 
 
-def test_search_of_everything_says_nothing(root: Client) -> None:
-    served(request_body="umbrella")
+def test_complete_search_shows_no_message(root: Client) -> None:
+    create_journal_row(request_body="umbrella")
     assert "Bodies were searched" not in root.get(JOURNAL, {"q": "umbrella"}).content.decode()

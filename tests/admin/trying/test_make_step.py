@@ -1,4 +1,4 @@
-"""The page *Make a step*: a request of the journal becomes a step of a scenario."""
+"""The page *Make a step* creates a step from a request of the journal."""
 
 import json
 from html import unescape
@@ -10,8 +10,8 @@ from django.test import Client
 from scenarios_app.admin.journal import make_step
 from scenarios_app.control.steps import telling_words
 from scenarios_app.models import Draft, Scenario, ServedRequest
-from tests.admin.pages import a_scenario, fields_at
-from tests.admin.traffic import served
+from tests.admin.pages import create_scenario, fields_at
+from tests.admin.traffic import create_journal_row
 from tests.admin.trying.tries import TRY
 
 pytestmark = pytest.mark.django_db
@@ -27,27 +27,29 @@ TOOL_MESSAGES = [
 ]
 
 
-def unmatched(text: str = "Hello, please refund my order 4711", **columns: Any) -> ServedRequest:
-    more = columns.pop("messages", [])
-    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}, *more]}
+def create_unmatched_row(
+    text: str = "Hello, please refund my order 4711", **columns: Any
+) -> ServedRequest:
+    more_messages = columns.pop("messages", [])
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}, *more_messages]}
     headers = {"authorization": "Bearer ***", "content-type": "application/json"}
     fields = {"matched": False, "way": "match", "asked": text, **columns}
-    return served(request_body=json.dumps(body), request_headers=headers, **fields)
+    return create_journal_row(request_body=json.dumps(body), request_headers=headers, **fields)
 
 
 def make_url(row: ServedRequest) -> str:
     return f"/admin/scenarios_app/servedrequest/{row.pk}/make-step/"
 
 
-def make(client: Client, row: ServedRequest, **changes: str) -> Any:
-    """Post the page's form with some fields changed, as its first button does."""
+def post_make_step(client: Client, row: ServedRequest, **changes: str) -> Any:
+    """Post the page's form with changed fields and its first button."""
     fields = fields_at(client, make_url(row), "make_form")
     button = {} if changes.keys() & {"draft", "preview"} else {"save": "1"}
     return client.post(make_url(row), fields | button | changes)
 
 
 def winner(client: Client, row: ServedRequest) -> str:
-    """The scenario that would answer the request."""
+    """Return the scenario that would answer the request."""
     fields = fields_at(client, f"{TRY}?request={row.pk}", "try_form")
     return str(client.post(f"{TRY}?request={row.pk}", fields).context["told"].scenario)
 
@@ -63,61 +65,61 @@ def winner(client: Client, row: ServedRequest) -> str:
         ("我想退款", "我想退款"),
     ],
 )
-def test_telling_words_are_the_most_distinctive_phrase(text: str, phrase: str) -> None:
+def test_proposed_words_are_the_most_distinctive_phrase(text: str, phrase: str) -> None:
     assert telling_words(text) == phrase
 
 
 def test_proposed_match_names_no_model_and_no_provider(root: Client) -> None:
-    fields = fields_at(root, make_url(unmatched()), "make_form")
+    fields = fields_at(root, make_url(create_unmatched_row()), "make_form")
     assert (fields["mode"], fields["message"]) == ("contains", "refund my order")
     assert (fields["model"], fields["tool"], fields["answer"]) == ("", "", "")
 
 
 def test_proposed_match_of_a_tool_result_names_the_tool(root: Client) -> None:
-    fields = fields_at(root, make_url(unmatched(messages=TOOL_MESSAGES)), "make_form")
+    fields = fields_at(root, make_url(create_unmatched_row(messages=TOOL_MESSAGES)), "make_form")
     assert (fields["message"], fields["tool"]) == ("refund my order", "find_order")
 
 
 def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
-    row = unmatched()
-    answer = make(root, row, answer="Refunded.")
+    row = create_unmatched_row()
+    answer = post_make_step(root, row, answer="Refunded.")
     scenario = Scenario.objects.get()
     assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
     assert (scenario.name, scenario.enabled) == ("refund my order", True)
     step = scenario.steps.get()
     assert (step.answer_text, step.consume) == ("Refunded.", False)
     assert winner(root, row) == "refund my order"
-    other_words = unmatched("REFUND MY ORDER, now!", model="gpt-5")
+    other_words = create_unmatched_row("REFUND MY ORDER, now!", model="gpt-5")
     assert winner(root, other_words) == "refund my order"
 
 
 def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) -> None:
-    a_scenario("alpha", {"match_user": "weather"})
-    near = a_scenario("refunds", {"match_user": "refund my orders"})
-    first = near.steps.get().key
-    row = unmatched()
+    create_scenario("alpha", {"match_user": "weather"})
+    nearest_scenario = create_scenario("refunds", {"match_user": "refund my orders"})
+    first_key = nearest_scenario.steps.get().key
+    row = create_unmatched_row()
     page = root.get(make_url(row))
     names = [label for _, label in page.context["form"].fields["target"].choices]
     assert names == ["refunds (near)", "alpha (near)", "a new scenario"]
-    assert fields_at(root, make_url(row), "make_form")["target"] == str(near.pk)
-    make(root, row, answer="Refunded.")
-    keys = list(near.steps.values_list("key", flat=True))
-    assert keys[0] == first
+    assert fields_at(root, make_url(row), "make_form")["target"] == str(nearest_scenario.pk)
+    post_make_step(root, row, answer="Refunded.")
+    keys = list(nearest_scenario.steps.values_list("key", flat=True))
+    assert keys[0] == first_key
     assert len(keys) == 2
     assert winner(root, row) == "refunds"
-    assert near.history.count() == 2
+    assert nearest_scenario.history.count() == 2
 
 
 def test_disabled_scenario_is_enabled_by_its_new_step(root: Client) -> None:
-    scenario = a_scenario("off", {"match_user": "x"}, enabled=False)
-    make(root, unmatched(), target=str(scenario.pk), answer="Refunded.")
+    scenario = create_scenario("off", {"match_user": "x"}, enabled=False)
+    post_make_step(root, create_unmatched_row(), target=str(scenario.pk), answer="Refunded.")
     scenario.refresh_from_db()
     assert scenario.enabled
 
 
 @pytest.mark.parametrize("answer", ["", "  \n"])
 def test_step_without_an_answer_is_refused_at_the_field(root: Client, answer: str) -> None:
-    page = make(root, unmatched(), answer=answer)
+    page = post_make_step(root, create_unmatched_row(), answer=answer)
     assert page.status_code == 200
     assert page.context["form"].errors.keys() == {"answer"}
     assert "Enter the answer." in page.content.decode()
@@ -125,75 +127,77 @@ def test_step_without_an_answer_is_refused_at_the_field(root: Client, answer: st
 
 
 def test_step_without_a_condition_is_refused_at_the_field(root: Client) -> None:
-    page = make(root, unmatched(), answer="x", message="")
+    page = post_make_step(root, create_unmatched_row(), answer="x", message="")
     assert page.context["form"].errors.keys() == {"message"}
     assert not Scenario.objects.exists()
 
 
 def test_answer_that_is_too_long_is_refused_at_the_field(root: Client, settings: Any) -> None:
     settings.MOCKLLM_MAX_TEXT_BYTES = 10
-    page = make(root, unmatched(), answer="x" * 11)
+    page = post_make_step(root, create_unmatched_row(), answer="x" * 11)
     assert page.context["form"].errors.keys() == {"answer"}
     assert not Scenario.objects.exists()
 
 
 def test_name_that_is_taken_is_refused_at_the_field(root: Client) -> None:
-    a_scenario("taken", {"match_user": "x"})
-    page = make(root, unmatched(), target="new", name="taken", answer="x")
+    create_scenario("taken", {"match_user": "x"})
+    page = post_make_step(root, create_unmatched_row(), target="new", name="taken", answer="x")
     assert page.context["form"].errors.keys() == {"name"}
 
 
 def test_scenario_that_is_deleted_meanwhile_is_an_error_at_its_field(
     root: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = [("999", "gone")]
-    monkeypatch.setattr(make_step, "_target_choices", lambda *_: gone)
+    choices = [("999", "gone")]
+    monkeypatch.setattr(make_step, "_target_choices", lambda *_: choices)
     for button in ("save", "draft"):
-        page = make(root, unmatched(), target="999", answer="Done.", **{button: "1"})
+        page = post_make_step(
+            root, create_unmatched_row(), target="999", answer="Done.", **{button: "1"}
+        )
         assert page.context["form"].errors == {"target": ["This scenario has been deleted."]}
 
 
 def test_preview_separates_answered_from_unmatched_requests(root: Client) -> None:
-    a_scenario("low", {"match_user": "refund"}, priority=-5)
-    answered = unmatched("Refund my order!", matched=True, scenario="low", step="1")
-    lost = unmatched("now refund my order")
-    unmatched("something else")
-    page = make(root, unmatched(), target="new", preview="1")
+    create_scenario("low", {"match_user": "refund"}, priority=-5)
+    answered_row = create_unmatched_row("Refund my order!", matched=True, scenario="low", step="1")
+    unmatched_row = create_unmatched_row("now refund my order")
+    create_unmatched_row("something else")
+    page = post_make_step(root, create_unmatched_row(), target="new", preview="1")
     preview = page.context["preview"]
     assert preview.answers
-    assert [row.pk for row in preview.answered_elsewhere] == [answered.pk]
-    assert [row.pk for row in preview.others] == [lost.pk]
+    assert [row.pk for row in preview.answered_elsewhere] == [answered_row.pk]
+    assert [row.pk for row in preview.others] == [unmatched_row.pk]
     assert "answered by low" in page.content.decode()
     assert not Scenario.objects.filter(name__contains="refund").exists()
 
 
-def test_preview_says_which_scenario_goes_first(root: Client) -> None:
-    a_scenario("high", {"match_user": "refund"}, priority=5)
-    page = make(root, unmatched(), target="new", preview="1")
+def test_preview_names_the_scenario_with_precedence(root: Client) -> None:
+    create_scenario("high", {"match_user": "refund"}, priority=5)
+    page = post_make_step(root, create_unmatched_row(), target="new", preview="1")
     assert (page.context["preview"].answers, page.context["preview"].first) == (False, "high")
 
 
 def test_draft_may_have_no_answer_yet(root: Client) -> None:
-    scenario = a_scenario("refunds", {"match_user": "refunds"})
-    make(root, unmatched(), target=str(scenario.pk), draft="1")
+    scenario = create_scenario("refunds", {"match_user": "refunds"})
+    post_make_step(root, create_unmatched_row(), target=str(scenario.pk), draft="1")
     draft = Draft.objects.get()
     assert (draft.published, draft.steps.count(), scenario.steps.count()) == (scenario, 2, 1)
-    make(root, unmatched(), target="new", draft="1")
+    post_make_step(root, create_unmatched_row(), target="new", draft="1")
     assert Draft.objects.filter(published=None).get().steps.get().answer_text == ""
 
 
 def test_cut_body_makes_no_step(root: Client) -> None:
-    page = root.get(make_url(unmatched(request_cut=True)), follow=True).content.decode()
+    page = root.get(make_url(create_unmatched_row(request_cut=True)), follow=True).content.decode()
     assert "kept only the beginning" in page
 
 
 def test_author_saves_the_step_as_a_draft_and_cannot_enable_it(author: Client) -> None:
-    scenario, row = a_scenario("refunds", {"match_user": "refunds"}), unmatched()
-    refused = make(author, row, target=str(scenario.pk), answer="Refunded.")
-    assert refused.status_code == 403 and scenario.steps.count() == 1
-    assert "Can change scenario" in unescape(refused.content.decode())
-    assert make(author, row, target="new", answer="Refunded.").status_code == 403
-    assert make(author, row, target=str(scenario.pk), answer="Refunded.", draft="1").url
+    scenario, row = create_scenario("refunds", {"match_user": "refunds"}), create_unmatched_row()
+    response = post_make_step(author, row, target=str(scenario.pk), answer="Refunded.")
+    assert response.status_code == 403 and scenario.steps.count() == 1
+    assert "Can change scenario" in unescape(response.content.decode())
+    assert post_make_step(author, row, target="new", answer="Refunded.").status_code == 403
+    assert post_make_step(author, row, target=str(scenario.pk), answer="Refunded.", draft="1").url
     draft = Draft.objects.get()
     assert (draft.published, draft.steps.last().answer_text) == (scenario, "Refunded.")
     page = author.get(make_url(row)).content.decode()
@@ -201,7 +205,7 @@ def test_author_saves_the_step_as_a_draft_and_cannot_enable_it(author: Client) -
 
 
 def test_reader_cannot_make_steps(reader: Client) -> None:
-    row = unmatched()
+    row = create_unmatched_row()
     assert reader.get(make_url(row)).status_code == 403
     assert reader.post(make_url(row)).status_code == 403
     page = reader.get(f"/admin/scenarios_app/servedrequest/{row.pk}/change/").content
@@ -209,7 +213,7 @@ def test_reader_cannot_make_steps(reader: Client) -> None:
 
 
 def test_latest_unmatched_request_of_a_session_leads_to_the_page(root: Client) -> None:
-    row = unmatched(session="chat-1")
-    served(session="chat-1")
+    row = create_unmatched_row(session="chat-1")
+    create_journal_row(session="chat-1")
     answer = root.get("/admin/scenarios_app/servedrequest/make-step/", {"session": "chat-1"})
     assert answer.headers["Location"] == make_url(row)

@@ -1,4 +1,4 @@
-"""The page that plays a scenario's scripted user, and the field that holds the script."""
+"""The page that plays a scenario's scripted user, and the field of the script."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ REFUND: dict[str, Any] = {
 }
 
 
-def stored(**changes: Any) -> Scenario:
+def store_scenario(**changes: Any) -> Scenario:
     (document,) = load_documents(REFUND | changes)
     return save_document(document)
 
@@ -62,7 +62,7 @@ def answers(page: Any) -> list[str | None]:
 
 
 def test_user_is_played_with_scripted_tool_results(root: Client) -> None:
-    stored()
+    store_scenario()
     page = root.get(PAGE, {"scenario": "refund"})
     assert answers(page) == ["What is your order number?", "Your money is on its way."]
     assert page.context["run"].passed
@@ -70,7 +70,7 @@ def test_user_is_played_with_scripted_tool_results(root: Client) -> None:
 
 
 def test_failed_checkpoint_is_shown_with_its_expected_value(root: Client) -> None:
-    stored(user={"turns": [{"say": "money back", "must": [{"say": {"contains": "<b>"}}]}]})
+    store_scenario(user={"turns": [{"say": "money back", "must": [{"say": {"contains": "<b>"}}]}]})
     text = root.get(PAGE, {"scenario": "refund"}).content.decode()
     assert "A checkpoint failed." in text
     assert "contains &quot;&lt;b&gt;&quot;" in text
@@ -96,14 +96,14 @@ def test_failed_checkpoint_is_shown_with_its_expected_value(root: Client) -> Non
 def test_conversation_ends_where_the_model_gives_no_answer(
     root: Client, step: Any, reason: str
 ) -> None:
-    stored(steps=[{"consume": False} | step])
+    store_scenario(steps=[{"consume": False} | step])
     (turn,) = root.get(PAGE, {"scenario": "refund"}).context["run"].turns
     assert reason in turn.checkpoints[-1].actual
     assert not turn.passed
 
 
 def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
-    stored()
+    store_scenario()
     for _ in range(2):
         assert root.get(PAGE, {"scenario": "refund"}).context["run"].passed
     journal.flush()
@@ -112,14 +112,14 @@ def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "absent"])
 def test_scenario_without_a_user_shows_how_to_write_one(root: Client, name: str) -> None:
-    stored(name="plain", user=None)
+    store_scenario(name="plain", user=None)
     page = root.get(PAGE, {"scenario": name})
     assert "run" not in page.context
     assert 'id="no_user"' in page.content.decode()
 
 
 def test_unsaved_script_is_played(root: Client) -> None:
-    row = stored()
+    row = store_scenario()
     fields = fields_at(root, page_of(row))
     fields["user"] = json.dumps({"turns": [{"say": "My money back, please."}]})
     page = root.post(f"{page_of(row).removesuffix('change/')}user/", fields)
@@ -128,7 +128,7 @@ def test_unsaved_script_is_played(root: Client) -> None:
 
 
 def test_wrong_script_is_reported_at_its_field(root: Client) -> None:
-    row = stored()
+    row = store_scenario()
     wrong = json.dumps({"turns": [{"say": "Hello."}, {"sya": "Bye."}]})
     text = save(root, row, user=wrong).content.decode()
     assert "turns[1].sya: unknown key, did you mean &quot;say&quot;?" in text
@@ -136,7 +136,7 @@ def test_wrong_script_is_reported_at_its_field(root: Client) -> None:
 
 
 def test_script_is_edited_saved_and_published_as_a_draft(root: Client) -> None:
-    row = stored()
+    row = store_scenario()
     draft = edit_as_draft(root, row)
     assert draft.user == REFUND["user"]
     page = root.get(PAGE, {"draft": draft.pk})
@@ -150,14 +150,14 @@ def test_script_is_edited_saved_and_published_as_a_draft(root: Client) -> None:
 
 
 def test_duplicate_has_the_same_user(root: Client) -> None:
-    row = stored()
+    row = store_scenario()
     root.post(f"{page_of(row).removesuffix('change/')}duplicate/")
     rows = [*Scenario.objects.all(), *Draft.objects.all()]
-    assert [one.user for one in rows] == [REFUND["user"]] * 2
+    assert [row.user for row in rows] == [REFUND["user"]] * 2
 
 
 def test_page_needs_the_permission_to_view_scenarios(client: Client) -> None:
-    stored()
+    store_scenario()
     reader = User.objects.create_user("reader", password="x", is_staff=True)
     client.force_login(reader)
     assert client.get(PAGE, {"scenario": "refund"}).status_code == 403
@@ -168,8 +168,10 @@ def test_page_needs_the_permission_to_view_scenarios(client: Client) -> None:
 @pytest.mark.parametrize("arguments", ["[" * 100_000, "{"], ids=["deep", "cut"])
 def test_call_with_unreadable_arguments_ends_the_conversation(root: Client, arguments: str) -> None:
     call = {"name": "refund", "arguments": arguments}
-    known = REFUND["steps"][1]["produce"]["tool_calls"]
+    tool_calls = REFUND["steps"][1]["produce"]["tool_calls"]
     steps = [{"consume": False, "produce": {"tool_calls": [call]}}]
-    stored(steps=[*steps, {"match": {"model": "never"}, "produce": {"tool_calls": known}}])
+    store_scenario(
+        steps=[*steps, {"match": {"model": "never"}, "produce": {"tool_calls": tool_calls}}]
+    )
     page = root.get(PAGE, {"scenario": "refund"})
     assert "refund with arguments that are not JSON" in page.content.decode()

@@ -1,4 +1,4 @@
-"""*Try again*: a request of the journal in the form, or as it is where the form cannot say it."""
+"""*Try again* shows a journaled request in the form, or raw if the form cannot represent it."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from scenarios_app.models import ServedRequest
 from scenarios_app.play.conversation import sample_call
 from scenarios_app.wire.registry import find_target, wires_by_name
 from scenarios_app.wire.samples import SampleRequest
-from tests.admin.pages import a_scenario, fields_at
-from tests.admin.traffic import served
+from tests.admin.pages import create_scenario, fields_at
+from tests.admin.traffic import create_journal_row
 from tests.admin.trying.tries import TRY, states
 
 pytestmark = pytest.mark.django_db
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db
 HEADERS = {"authorization": "Bearer ***", "content-type": "application/json"}
 
 
-def asked_for(body: dict[str, Any], **columns: Any) -> ServedRequest:
+def create_journal_row_with_body(body: dict[str, Any], **columns: Any) -> ServedRequest:
     fields = {"request_headers": HEADERS, **columns}
-    return served(request_body=json.dumps({"model": "gpt-5", **body}), **fields)
+    return create_journal_row(request_body=json.dumps({"model": "gpt-5", **body}), **fields)
 
 
 def text_message(text: str, role: str = "user") -> dict[str, str]:
@@ -36,7 +36,7 @@ def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None
     call = sample_call(wires_by_name()[key].sample(sample), session="mine")
     target = find_target(call)
     assert target is not None
-    row = served(
+    row = create_journal_row(
         provider=target.wire.provider,
         path=call.path,
         query=dict(call.query),
@@ -59,7 +59,7 @@ def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "sunny"},
     ]
-    row = asked_for({"messages": messages})
+    row = create_journal_row_with_body({"messages": messages})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
     assert (fields["tool_name"], fields["tool_result"], fields["turn"]) == ("f", "sunny", "2")
     assert "stream" not in fields
@@ -68,7 +68,7 @@ def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
 def test_form_says_what_it_leaves_out(root: Client) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     body = {"messages": [text_message("Hello")], "temperature": 0.3, "tools": [tool]}
-    row = asked_for(body, request_headers=HEADERS | {"x-team": "qa"})
+    row = create_journal_row_with_body(body, request_headers=HEADERS | {"x-team": "qa"})
     page = root.get(f"{TRY}?request={row.pk}").content.decode()
     assert "The form leaves out temperature, the definitions of tools, headers;" in page
 
@@ -82,7 +82,7 @@ def test_form_says_what_it_leaves_out(root: Client) -> None:
     ],
 )
 def test_request_that_the_form_cannot_describe_is_shown_raw(root: Client, row: Any) -> None:
-    page = root.get(f"{TRY}?request={asked_for(row).pk}")
+    page = root.get(f"{TRY}?request={create_journal_row_with_body(row).pk}")
     assert page.context["raw_only"]
     fields = fields_at(
         root, page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], "try_form"
@@ -97,21 +97,23 @@ def test_request_that_the_form_cannot_describe_is_shown_raw(root: Client, row: A
 
 def test_request_with_the_scenario_header_is_shown_raw(root: Client) -> None:
     headers = HEADERS | {"x-mockllm-scenario": "talk"}
-    row = asked_for({"messages": [text_message("Hello")]}, request_headers=headers)
+    row = create_journal_row_with_body(
+        {"messages": [text_message("Hello")]}, request_headers=headers
+    )
     assert root.get(f"{TRY}?request={row.pk}").context["raw_only"]
 
 
 def test_posted_raw_request_is_tried_with_its_headers(root: Client) -> None:
-    a_scenario("talk", {"match_user": "Two"})
-    row = asked_for({"messages": [text_message("One"), text_message("Two")]})
+    create_scenario("talk", {"match_user": "Two"})
+    row = create_journal_row_with_body({"messages": [text_message("One"), text_message("Two")]})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "wins")]
 
 
 def test_edited_form_is_tried_and_not_the_raw_request(root: Client) -> None:
-    a_scenario("talk", {"match_user": "Good day"})
-    row = asked_for({"messages": [text_message("Hello")]})
+    create_scenario("talk", {"match_user": "Good day"})
+    row = create_journal_row_with_body({"messages": [text_message("Hello")]})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "misses")]
-    edited = root.post(f"{TRY}?request={row.pk}", fields | {"user": "Good day"})
-    assert states(edited) == [("1", "wins")]
+    page = root.post(f"{TRY}?request={row.pk}", fields | {"user": "Good day"})
+    assert states(page) == [("1", "wins")]

@@ -1,4 +1,4 @@
-"""Edits that nobody has saved are tried."""
+"""*Try it* with unsaved edits."""
 
 from typing import Any
 
@@ -7,16 +7,25 @@ from django.test import Client
 
 from scenarios_app.models import Scenario
 from tests.admin.drafting import draft_page, edit_as_draft
-from tests.admin.pages import ADD, LIST, a_scenario, fields, fields_at, new_step, page_of, texts
-from tests.admin.trying.tries import TRY, tried
+from tests.admin.pages import (
+    ADD,
+    LIST,
+    create_scenario,
+    fields,
+    fields_at,
+    new_step,
+    page_of,
+    texts,
+)
+from tests.admin.trying.tries import TRY, post_try
 
 pytestmark = pytest.mark.django_db
 
 
-def edited(client: Client, page: str, form_id: str = "scenario_form", **changes: str) -> Any:
-    """*Try it* on a page with some changes."""
-    posted = fields_at(client, page, form_id) | changes
-    return client.post(f"{page.removesuffix('change/')}try/", posted)
+def try_edits(client: Client, page: str, form_id: str = "scenario_form", **changes: str) -> Any:
+    """Post *Try it* for a page with changed fields."""
+    form_data = fields_at(client, page, form_id) | changes
+    return client.post(f"{page.removesuffix('change/')}try/", form_data)
 
 
 def summary_of(page: Any) -> tuple[str, str, str]:
@@ -25,56 +34,56 @@ def summary_of(page: Any) -> tuple[str, str, str]:
 
 
 def test_unsaved_edits_are_tried_and_not_saved(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
+    scenario = create_scenario("weather", {"match_user": "rain"})
     changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
-    page = edited(root, page_of(scenario), **changes)
+    page = try_edits(root, page_of(scenario), **changes)
     assert page.context["form"]["user"].value() == "snow"
     assert summary_of(page) == ("climate", "1", "It snows.")
     assert texts(scenario) == ["answer 1"] and not Scenario.objects.filter(name="climate").exists()
 
 
 def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
+    scenario = create_scenario("weather", {"match_user": "rain"})
     changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
-    html = edited(root, page_of(scenario), **changes).content.decode()
-    posted = fields(html, "try_form")
-    again = root.post(TRY, posted | {"user": "More snow?"})
-    assert summary_of(again) == ("climate", "1", "It snows.")
+    html = try_edits(root, page_of(scenario), **changes).content.decode()
+    form_data = fields(html, "try_form")
+    page = root.post(TRY, form_data | {"user": "More snow?"})
+    assert summary_of(page) == ("climate", "1", "It snows.")
     # The edited scenario replaces the stored one.
-    assert root.post(TRY, posted | {"user": "rain"}).context["answer"] == "none"
+    assert root.post(TRY, form_data | {"user": "rain"}).context["answer"] == "none"
 
 
 def test_unsaved_edits_keep_the_used_steps_of_the_session(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain", "consume": True})
+    scenario = create_scenario("weather", {"match_user": "rain", "consume": True})
     key = scenario.steps.get().key
-    hidden = edited(root, page_of(scenario)).context["tried"].hidden
-    assert (hidden["keys"], hidden["of"]) == (key, "weather")
+    hidden_fields = try_edits(root, page_of(scenario)).context["tried"].hidden
+    assert (hidden_fields["keys"], hidden_fields["of"]) == (key, "weather")
 
 
 def test_new_scenario_is_tried_before_its_first_save(root: Client) -> None:
     step = new_step(0, match_user="snow", answer_text="It snows.")
-    page = edited(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
+    page = try_edits(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
     assert summary_of(page) == ("new", "1", "It snows.")
     assert not Scenario.objects.exists()
 
 
 def test_unsaved_edits_of_a_draft_are_tried(root: Client) -> None:
-    draft = edit_as_draft(root, a_scenario("weather", {"match_user": "rain"}))
+    draft = edit_as_draft(root, create_scenario("weather", {"match_user": "rain"}))
     changes = {"steps-0-answer_text": "It pours."}
-    page = edited(root, draft_page(draft), "draft_form", **changes)
+    page = try_edits(root, draft_page(draft), "draft_form", **changes)
     assert summary_of(page) == ("weather", "1", "It pours.")
 
 
 def test_edits_with_errors_list_the_errors(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
-    page = edited(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
+    scenario = create_scenario("weather", {"match_user": "rain"})
+    page = try_edits(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
     text = page.content.decode()
     assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
     assert "Fix this first:" in text and 'id="try_form"' not in text
 
 
 def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
-    scenario = a_scenario("weather", {"match_user": "rain"})
+    scenario = create_scenario("weather", {"match_user": "rain"})
     changes = fields_at(root, page_of(scenario))
     del changes["enabled"]
     page = root.post(f"{LIST}{scenario.pk}/try/", changes)
@@ -84,6 +93,6 @@ def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
 
 @pytest.mark.parametrize("document", ["", "{", '{"scenarios": []}', '{"name": "a", "x": 1}'])
 def test_invalid_edits_fall_back_to_the_stored_scenarios(root: Client, document: str) -> None:
-    a_scenario("weather", {"match_user": "rain"})
-    page = tried(root, user="rain", document=document, keys="", of="")
+    create_scenario("weather", {"match_user": "rain"})
+    page = post_try(root, user="rain", document=document, keys="", of="")
     assert summary_of(page) == ("weather", "1", "answer 1")

@@ -1,4 +1,4 @@
-"""A request as the page's form sends it."""
+"""Posts the form of *Try it*."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ TRY = "/admin/scenarios_app/scenario/try/"
 FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
 
 
-def tried(client: Client, **fields: Any) -> Any:
+def post_try(client: Client, **fields: Any) -> Any:
     return client.post(TRY, FIELDS | fields)
 
 
 def states(page: Any) -> list[tuple[str, str]]:
-    every = [*page.context["cards"], *page.context["misses"]]
-    return [(card.step.step, card.state) for card in every]
+    cards = [*page.context["cards"], *page.context["misses"]]
+    return [(card.step.step, card.state) for card in cards]

@@ -1,1 +1,1 @@
-"""The playground in a real browser."""
+"""Tests of the playground in Chromium."""

@@ -1,4 +1,4 @@
-"""The playground in a real browser, as a person has it: its page, and what one does on it."""
+"""The page of the playground and its actions."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ SLOW = {"text": "word " * 400, "pacing": {"words_per_second": 20, "words_per_chu
 
 
 class Playground:
-    """The page, and what one does on it."""
+    """Operates the playground's page."""
 
     def __init__(self, page: Page, live: Live) -> None:
         self.page = page
@@ -40,6 +40,6 @@ def playground(open_page: OpenPage, live: Live) -> Playground:
 
 
 @pytest.fixture
-def refused(open_page: OpenPage, live: Live) -> Playground:
-    """For what goes wrong: browsers complain of each answer that is an error."""
-    return Playground(open_page(refused=True), live)
+def failing_playground(open_page: OpenPage, live: Live) -> Playground:
+    """Return a playground whose page may receive error responses."""
+    return Playground(open_page(allow_failed_requests=True), live)

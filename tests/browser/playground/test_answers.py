@@ -1,4 +1,4 @@
-"""An answer in the playground: it streams, stops, names its step, is judged and asked for anew."""
+"""Answers in the playground: streaming, stop, step name, feedback and regeneration."""
 
 import re
 from typing import Any
@@ -99,8 +99,8 @@ def test_feedback_is_given_by_keyboard_with_a_comment(playground: Playground) ->
     page.keyboard.type("Too short.")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Comment saved.")).to_be_visible()
-    stored = Message.objects.get(sender="assistant")
-    assert (stored.feedback, stored.feedback_comment) == ("dislike", "Too short.")
+    message = Message.objects.get(sender="assistant")
+    assert (message.feedback, message.feedback_comment) == ("dislike", "Too short.")
 
 
 def test_answer_names_its_step_also_after_a_reload(playground: Playground) -> None:

@@ -1,4 +1,4 @@
-"""Two answers in the playground: compared blind, voted on, followed to their end."""
+"""Comparisons in the playground: blind answers, votes and reconnection."""
 
 import re
 from typing import Any
@@ -72,8 +72,8 @@ def test_comparison_needs_two_profiles_and_links_to_the_leaderboard(
     playground.page.click("#compare")
     profile, other = (playground.page.locator(f"#{name}") for name in ("profile", "profile-b"))
     assert profile.input_value() != other.input_value()
-    chosen = profile.input_value()
-    expect(other.locator("option:checked")).not_to_have_text(chosen)
-    expect(other.locator("option", has_text=re.compile(f"^{chosen}$"))).to_be_disabled()
+    selected_profile = profile.input_value()
+    expect(other.locator("option:checked")).not_to_have_text(selected_profile)
+    expect(other.locator("option", has_text=re.compile(f"^{selected_profile}$"))).to_be_disabled()
     playground.say("Hello")
     expect(playground.page.locator(".vote")).to_contain_text("counts in the leaderboard")

@@ -1,4 +1,4 @@
-"""Conversations in the playground: after a reload, in a second tab, and in their list."""
+"""Conversations in the playground: reload, second tab, list and search."""
 
 import pytest
 from playwright.sync_api import expect
@@ -31,8 +31,10 @@ def test_second_tab_follows_the_same_answer(playground: Playground) -> None:
     expect(playground.answer().locator(".text")).to_have_text("one " * 30 + "end")
 
 
-def test_conversations_are_listed_opened_renamed_and_deleted(refused: Playground) -> None:
-    playground, page = refused, refused.page
+def test_conversations_are_listed_opened_renamed_and_deleted(
+    failing_playground: Playground,
+) -> None:
+    playground, page = failing_playground, failing_playground.page
     playground.live.load(scenario({"text": "Hi."}, {"text": "Hi."}))
     playground.go()
     playground.say("First talk")

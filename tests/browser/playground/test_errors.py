@@ -1,4 +1,4 @@
-"""What goes wrong in the playground is told, and changes nothing else."""
+"""Errors in the playground are shown and change nothing else."""
 
 from typing import Any
 
@@ -12,104 +12,114 @@ from tests.chat.chat_helpers import scenario
 pytestmark = pytest.mark.browser
 
 
-def test_ch_nt1_empty_message_is_refused_and_changes_nothing(refused: Playground) -> None:
-    refused.go()
-    refused.page.click("#send")
-    expect(refused.banner).to_contain_text("Message cannot be empty")
-    expect(refused.banner).to_have_attribute("data-code", "VALIDATION_ERROR")
-    expect(refused.page.locator("#error-retry")).to_be_hidden()
-    expect(refused.page.locator("article")).to_have_count(0)
+def test_ch_nt1_empty_message_is_refused_and_changes_nothing(
+    failing_playground: Playground,
+) -> None:
+    failing_playground.go()
+    failing_playground.page.click("#send")
+    expect(failing_playground.banner).to_contain_text("Message cannot be empty")
+    expect(failing_playground.banner).to_have_attribute("data-code", "VALIDATION_ERROR")
+    expect(failing_playground.page.locator("#error-retry")).to_be_hidden()
+    expect(failing_playground.page.locator("article")).to_have_count(0)
 
 
-def test_ch_nt2_unknown_conversation_leaves_the_chat_unchanged(refused: Playground) -> None:
-    refused.go("?c=00000000-0000-0000-0000-000000000000")
-    expect(refused.banner).to_contain_text("Conversation not found")
-    expect(refused.banner).to_have_attribute("data-code", "NOT_FOUND")
-    expect(refused.page.locator("article")).to_have_count(0)
+def test_ch_nt2_unknown_conversation_leaves_the_chat_unchanged(
+    failing_playground: Playground,
+) -> None:
+    failing_playground.go("?c=00000000-0000-0000-0000-000000000000")
+    expect(failing_playground.banner).to_contain_text("Conversation not found")
+    expect(failing_playground.banner).to_have_attribute("data-code", "NOT_FOUND")
+    expect(failing_playground.page.locator("article")).to_have_count(0)
 
 
 def test_ch_nt2_message_to_a_deleted_conversation_leaves_the_chat_unchanged(
-    refused: Playground,
+    failing_playground: Playground,
 ) -> None:
-    refused.live.load(scenario({"text": "Here I am."}))
-    refused.go()
-    refused.say("Hello")
-    expect(refused.answer()).to_contain_text("answered by")
-    articles = refused.page.locator("article")
+    failing_playground.live.load(scenario({"text": "Here I am."}))
+    failing_playground.go()
+    failing_playground.say("Hello")
+    expect(failing_playground.answer()).to_contain_text("answered by")
+    articles = failing_playground.page.locator("article")
     before = articles.all_inner_texts()
     Conversation.objects.all().delete()
-    refused.say("Are you there?")
-    expect(refused.banner).to_contain_text("Conversation not found")
-    expect(refused.banner).to_have_attribute("data-code", "NOT_FOUND")
+    failing_playground.say("Are you there?")
+    expect(failing_playground.banner).to_contain_text("Conversation not found")
+    expect(failing_playground.banner).to_have_attribute("data-code", "NOT_FOUND")
     expect(articles).to_have_count(len(before))
     assert articles.all_inner_texts() == before
     assert not Message.objects.exists()
 
 
-def test_ch_nt3_refused_key_is_reported(refused: Playground) -> None:
-    refused.live.load(scenario({"fault": {"kind": "http", "status": 401}}))
-    refused.go()
-    refused.say("Hello")
-    expect(refused.banner).to_contain_text("Invalid API key")
-    expect(refused.banner).to_have_attribute("data-code", "UNAUTHORIZED")
-    expect(refused.page.locator("#error-retry")).to_be_hidden()
+def test_ch_nt3_refused_key_is_reported(failing_playground: Playground) -> None:
+    failing_playground.live.load(scenario({"fault": {"kind": "http", "status": 401}}))
+    failing_playground.go()
+    failing_playground.say("Hello")
+    expect(failing_playground.banner).to_contain_text("Invalid API key")
+    expect(failing_playground.banner).to_have_attribute("data-code", "UNAUTHORIZED")
+    expect(failing_playground.page.locator("#error-retry")).to_be_hidden()
 
 
-def test_ch_nt4_network_error_can_be_retried(refused: Playground) -> None:
-    refused.live.load(scenario({"fault": {"kind": "network_error"}}, {"text": "Here I am."}))
-    refused.go()
-    refused.say("Hello")
-    expect(refused.banner).to_contain_text("Connection failed")
-    expect(refused.banner).to_have_attribute("data-code", "NETWORK_ERROR")
-    refused.page.click("#error-retry")
-    expect(refused.answer().locator(".text")).to_have_text("Here I am.")
-    expect(refused.banner).to_be_hidden()
+def test_ch_nt4_network_error_can_be_retried(failing_playground: Playground) -> None:
+    failing_playground.live.load(
+        scenario({"fault": {"kind": "network_error"}}, {"text": "Here I am."})
+    )
+    failing_playground.go()
+    failing_playground.say("Hello")
+    expect(failing_playground.banner).to_contain_text("Connection failed")
+    expect(failing_playground.banner).to_have_attribute("data-code", "NETWORK_ERROR")
+    failing_playground.page.click("#error-retry")
+    expect(failing_playground.answer().locator(".text")).to_have_text("Here I am.")
+    expect(failing_playground.banner).to_be_hidden()
 
 
-def test_ch_nt5_stopping_an_ended_answer_changes_nothing(refused: Playground) -> None:
-    refused.live.load(scenario(SLOW))
-    refused.go()
-    refused.say("Go on")
-    expect(refused.answer("running").locator(".text")).to_contain_text("word")
+def test_ch_nt5_stopping_an_ended_answer_changes_nothing(failing_playground: Playground) -> None:
+    failing_playground.live.load(scenario(SLOW))
+    failing_playground.go()
+    failing_playground.say("Go on")
+    expect(failing_playground.answer("running").locator(".text")).to_contain_text("word")
 
     def first_somebody_else(route: Any) -> None:
         # Another tab was faster.
         headers = {"content-type": "application/json"}
-        refused.page.request.post(route.request.url, data=route.request.post_data, headers=headers)
+        failing_playground.page.request.post(
+            route.request.url, data=route.request.post_data, headers=headers
+        )
         route.continue_()
 
-    refused.page.route("**/api/cancel_stream", first_somebody_else)
-    with refused.page.expect_response("**/api/cancel_stream") as stop_request:
-        refused.page.click("#stop")
+    failing_playground.page.route("**/api/cancel_stream", first_somebody_else)
+    with failing_playground.page.expect_response("**/api/cancel_stream") as stop_request:
+        failing_playground.page.click("#stop")
     assert stop_request.value.status == 409
-    expect(refused.answer("cancelled")).to_be_visible()
-    expect(refused.banner).to_be_hidden()
+    expect(failing_playground.answer("cancelled")).to_be_visible()
+    expect(failing_playground.banner).to_be_hidden()
 
 
-def test_retry_sends_a_lost_message_once(refused: Playground) -> None:
-    refused.live.load(scenario({"text": "Hi."}))
-    refused.go()
+def test_retry_sends_a_lost_message_once(failing_playground: Playground) -> None:
+    failing_playground.live.load(scenario({"text": "Hi."}))
+    failing_playground.go()
     sent: list[str] = []
 
-    def lost(route: Any) -> None:
+    def abort_request(route: Any) -> None:
         sent.append(route.request.post_data_json["client_message_id"])
         route.abort() if len(sent) == 1 else route.continue_()
 
-    refused.page.route("**/api/get_chat_response_stream", lost)
-    refused.say("Hello")
-    expect(refused.banner).to_contain_text("cannot be reached")
-    expect(refused.page.locator("#message")).to_have_value("Hello")
-    refused.page.click("#error-retry")
-    expect(refused.answer().locator(".text")).to_have_text("Hi.")
-    expect(refused.page.locator("article.user")).to_have_count(1)
+    failing_playground.page.route("**/api/get_chat_response_stream", abort_request)
+    failing_playground.say("Hello")
+    expect(failing_playground.banner).to_contain_text("cannot be reached")
+    expect(failing_playground.page.locator("#message")).to_have_value("Hello")
+    failing_playground.page.click("#error-retry")
+    expect(failing_playground.answer().locator(".text")).to_have_text("Hi.")
+    expect(failing_playground.page.locator("article.user")).to_have_count(1)
     assert len(set(sent)) == 1
 
 
-def test_unmatched_message_becomes_a_step(refused: Playground) -> None:
-    refused.live.load({"name": "other", "steps": [{"turn": 9, "produce": {"text": "x"}}]})
-    refused.go()
-    refused.say("Nobody answers this")
-    expect(refused.banner).to_be_visible()
-    expect(refused.banner).to_have_count(1)
-    expect(refused.page.get_by_text("no_scenario_matched")).to_have_count(1)
-    expect(refused.page.get_by_role("button", name="Make a step of it")).to_be_visible()
+def test_unmatched_message_becomes_a_step(failing_playground: Playground) -> None:
+    failing_playground.live.load(
+        {"name": "other", "steps": [{"turn": 9, "produce": {"text": "x"}}]}
+    )
+    failing_playground.go()
+    failing_playground.say("Nobody answers this")
+    expect(failing_playground.banner).to_be_visible()
+    expect(failing_playground.banner).to_have_count(1)
+    expect(failing_playground.page.get_by_text("no_scenario_matched")).to_have_count(1)
+    expect(failing_playground.page.get_by_role("button", name="Make a step of it")).to_be_visible()

@@ -1,4 +1,4 @@
-"""How the playground is laid out: on each screen, with Markdown, and with what the profile says."""
+"""Layout of the playground: screen sizes, Markdown, and details of the profile."""
 
 import pytest
 from playwright.sync_api import Browser, expect

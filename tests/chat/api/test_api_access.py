@@ -13,7 +13,7 @@ from django.test import Client
 from chat_app.models import Conversation
 from mockllm_site.kit.api.access import login_client_id
 from mockllm_site.roles import EDITOR, READER
-from tests.admin.chat.talks import talk
+from tests.admin.chat.talks import create_conversation
 from tests.chat.api_client import Api, error_of
 from tests.chat.chat_helpers import scenario
 from tests.chat.routes import ResourceIds, route_request, routes
@@ -175,7 +175,7 @@ def test_login_cannot_act_as_another_client(prod: None, user_kind: str) -> None:
 
 def test_traces_of_others_need_the_permission_and_no_client_id(prod: None) -> None:
     """Traces of others are visible to users who may see them in the admin."""
-    conversation = talk("words", preference="a")
+    conversation = create_conversation("words", preference="a")
     trace = conversation.comparisons.get().trace_a_id
     expected = {"a login without rights": 404, "read-only QA": 200, "an editor": 200}
     for user_kind, status in expected.items():
@@ -187,7 +187,7 @@ def test_traces_of_others_need_the_permission_and_no_client_id(prod: None) -> No
 
 
 def test_a_login_without_rights_sees_its_own_traces(prod: None) -> None:
-    conversation = talk("words", preference="a")
+    conversation = create_conversation("words", preference="a")
     trace = conversation.comparisons.get().trace_a_id
     client = Client()
     user = create_user()

@@ -15,7 +15,7 @@ from tests.chat.clients.gemini_chunks import chunk_of, function_call
 from tests.chat.clients.openai_chunks import call, chunk
 from tests.chat.mock_provider import FAMILIES
 from tests.chat.scripted_transport import read_answer
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 SCALARS = st.none() | st.booleans() | st.integers(-3, 2**70) | st.floats() | st.text(max_size=3)
@@ -83,7 +83,7 @@ def broken_events(draw: st.DrawFn, family: str) -> list[Any]:
 def test_malformed_stream_is_read_or_an_error(family: str, request: Any) -> None:
     django_settings = request.getfixturevalue("settings")
 
-    @settings(max_examples=often(50), suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=example_count(50), suppress_health_check=[HealthCheck.too_slow])
     @given(broken_events(family))
     def read_or_fail(events: list[Any]) -> None:
         received = read_answer(django_settings, family, *events)

@@ -17,7 +17,7 @@ from chat_app.values.model_call import (
     TextPart,
     ThinkingPart,
 )
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from traces_app.reports import REPORT_TOOL
 
 PIECES: st.SearchStrategy[ProviderEvent] = st.one_of(
@@ -38,7 +38,7 @@ def cut_texts(events: list[ProviderEvent]) -> Iterator[str]:
         budget.check_text_length()
 
 
-@settings(max_examples=often(200))
+@settings(max_examples=example_count(200))
 @given(st.lists(PIECES, max_size=9))
 def test_budget_takes_the_beginning_of_the_text(events: list[ProviderEvent]) -> None:
     full_text = "".join(e.text for e in events if not isinstance(e, CallStarted | Finished))

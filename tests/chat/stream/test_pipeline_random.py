@@ -18,7 +18,7 @@ from chat_app.values.model_call import (
     ThinkingPart,
 )
 from tests.chat.stream_oracle import expected_answer, merge_events
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 Rounds = list[list[ProviderEvent]]
 
@@ -137,7 +137,7 @@ def test_ten_thousand_chunkings_match_the_oracle(seed: int) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=often(200))
+@settings(max_examples=example_count(200))
 def test_any_chunking_matches_the_oracle(draw: random.Random) -> None:
     rounds = draw_rounds(draw)
     assert_matches_oracle(rounds, [cut_pieces(draw, events) for events in rounds])

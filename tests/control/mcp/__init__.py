@@ -1,1 +1,1 @@
-"""The control MCP server, asked by the client of the official SDK."""
+"""The control MCP server, called with the client of the official SDK."""

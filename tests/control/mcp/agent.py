@@ -67,7 +67,7 @@ async def pipe_agent(
 
 
 def ask(base_url: str, text: str, *, key: str = "sk-agent") -> str:
-    """Ask as the program under test would, with the OpenAI SDK."""
+    """Send a chat request with the OpenAI SDK and return the text of the reply."""
     with openai.OpenAI(base_url=f"{base_url}/v1", api_key=key, max_retries=0) as client:
         reply = client.chat.completions.create(
             model="gpt-4o", messages=[{"role": "user", "content": text}]

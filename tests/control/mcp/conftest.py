@@ -1,4 +1,4 @@
-"""The tools of this process as an agent on this machine calls them."""
+"""A caller of the MCP tools of this process."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The MCP server is open to whom the control API is open, and to no page of another origin."""
+"""The MCP server has the access rules of the control API and rejects other origins."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Mistakes of an agent are tool errors with one clear message; broken messages protocol errors."""
+"""Invalid arguments are tool errors with one message; malformed messages are protocol errors."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.control.mcp.view import MAX_MESSAGE_BYTES
 from scenarios_app.models import Step
-from tests.control.control_client import Control, chat, error_of, says, scenario
+from tests.control.control_client import Control, chat, error_of, scenario, text_step
 from tests.control.mcp.tool_caller import ToolCaller
 
 pytestmark = pytest.mark.django_db
@@ -75,18 +75,23 @@ def test_name_of_an_invalid_scenario_is_taken(tools: ToolCaller) -> None:
     Step.objects.update(answer_extra={"txet": "?"})
     chat("A table for tonight")
     (line,) = tools.call("unmatched")["requests"]
-    made = tools.call("make_step", request=line["id"], text="Booked.")
-    assert made["scenario"] == "table for tonight (2)"
-    again = {"request": line["id"], "text": "Booked.", "scenario": "table for tonight"}
-    assert "What is stored is no valid document" in tools.error("make_step", **again)
+    created_step = tools.call("make_step", request=line["id"], text="Booked.")
+    assert created_step["scenario"] == "table for tonight (2)"
+    second_call = {"request": line["id"], "text": "Booked.", "scenario": "table for tonight"}
+    assert "What is stored is no valid document" in tools.error("make_step", **second_call)
 
 
 def test_step_behind_another_one_is_reported(tools: ToolCaller) -> None:
     chat()
     (line,) = tools.call("unmatched")["requests"]
-    tools.call("add_scenario", document=scenario("first", says("a", consume=False), priority=9))
-    made = tools.call("make_step", request=line["id"], text="b")
-    assert not made["answers"] and made["winner"] == {"scenario": "first", "step": "1"}
+    tools.call(
+        "add_scenario", document=scenario("first", text_step("a", consume=False), priority=9)
+    )
+    created_step = tools.call("make_step", request=line["id"], text="b")
+    assert not created_step["answers"] and created_step["winner"] == {
+        "scenario": "first",
+        "step": "1",
+    }
 
 
 def test_null_counts_as_left_out(tools: ToolCaller) -> None:
@@ -115,9 +120,9 @@ def test_broken_message_is_a_protocol_error(tools: ToolCaller) -> None:
 
 
 def test_form_is_refused_with_the_content_type_to_send(control: Control) -> None:
-    refused = control.client.post("/control/mcp", b"{}", "application/x-www-form-urlencoded")
-    assert error_of(refused) == (415, "VALIDATION_ERROR", None)
-    assert "Content-Type: application/json" in refused.json()["message"]
+    response = control.client.post("/control/mcp", b"{}", "application/x-www-form-urlencoded")
+    assert error_of(response) == (415, "VALIDATION_ERROR", None)
+    assert "Content-Type: application/json" in response.json()["message"]
 
 
 def test_large_message_is_refused(tools: ToolCaller) -> None:
@@ -128,6 +133,6 @@ def test_server_without_the_sdk_names_the_missing_extra(
     tools: ToolCaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scenarios_app.control.mcp.view.find_spec", lambda name: None)
-    refused = tools.send("tools/list")
-    assert error_of(refused) == (503, "SERVICE_UNAVAILABLE", None)
-    assert "mockllm-server[mcp]" in refused.json()["message"]
+    response = tools.send("tools/list")
+    assert error_of(response) == (503, "SERVICE_UNAVAILABLE", None)
+    assert "mockllm-server[mcp]" in response.json()["message"]

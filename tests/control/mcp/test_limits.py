@@ -23,7 +23,7 @@ from tests.control.mcp.agent import http_agent, pipe_agent
 from tests.serving.processes.serve_process import run_server as serve
 from tests.serving.processes.servers import run_asgi_server
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 CALLS = 1_000
 # A leak of one answer per call would exceed this.
 MAX_GROWTH_KB = 6_000
@@ -94,7 +94,7 @@ async def test_pipes_report_a_server_that_has_gone(tmp_path: Path) -> None:
 
 
 def test_error_of_another_program_is_an_answer_of_the_pipes() -> None:
-    """A proxy in between, say, whose errors are JSON of another form."""
+    # A proxy may respond with JSON that is not an error of the control API.
     output = io.BytesIO()
     control = Mock(spec=Control)
     control.response.return_value = httpx2.Response(502, json={"detail": "bad gateway"})
@@ -111,9 +111,11 @@ async def test_token_opens_the_server_in_prod(tmp_path: Path) -> None:
         environment = {"MOCKLLM_CONTROL_TOKEN": TOKEN, "MOCKLLM_URL": process.base_url}
         async with pipe_agent(env=environment) as agent:
             assert (await agent.call("unmatched"))["requests"] == []
-        refused = run_pipes("--url", process.base_url)
-        assert refused.returncode == 1 and refused.stdout == b""
-        assert b"mockllm control-mcp: GET /control/requests: Send the control" in refused.stderr
+        failed_process = run_pipes("--url", process.base_url)
+        assert failed_process.returncode == 1 and failed_process.stdout == b""
+        assert (
+            b"mockllm control-mcp: GET /control/requests: Send the control" in failed_process.stderr
+        )
 
 
 def run_pipes(*arguments: str, messages: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
@@ -133,9 +135,9 @@ def test_pipes_answer_what_they_read_before_their_input_ends(server: RunningServ
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "nope"}},
     ]
     lines = b"\n".join(json.dumps(message).encode() for message in messages) + b"\nbroken\n"
-    done = run_pipes("--url", server.base_url, messages=lines)
-    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
-    assert done.returncode == 0 and set(answers) == {1, 2, None}
+    process = run_pipes("--url", server.base_url, messages=lines)
+    answers = {answer["id"]: answer for answer in map(json.loads, process.stdout.splitlines())}
+    assert process.returncode == 0 and set(answers) == {1, 2, None}
     assert answers[2]["error"]["code"] == -32602 and answers[None]["error"]["code"] == -32700
 
 
@@ -151,9 +153,9 @@ def test_pipes_answer_what_they_read_before_their_input_ends(server: RunningServ
     ],
 )
 def test_pipes_that_cannot_start_say_why_in_one_line(arguments: list[str], message: bytes) -> None:
-    done = run_pipes(*arguments)
-    assert done.returncode == 1 and done.stdout == b""
-    assert message in done.stderr and done.stderr.count(b"\n") == 1
+    process = run_pipes(*arguments)
+    assert process.returncode == 1 and process.stdout == b""
+    assert message in process.stderr and process.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("other", ["uvicorn", "daphne"])

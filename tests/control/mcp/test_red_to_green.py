@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.testing.server import RunningServer, running_server
 from tests.control.mcp.agent import Agent, ask, http_agent, pipe_agent
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 TEXT = "Tell me about the weather in Seattle"
 
 
@@ -70,16 +70,16 @@ async def test_step_of_a_session_answers_that_session_only(server: RunningServer
         with pytest.raises(openai.NotFoundError):
             ask(server.base_url, TEXT)
         (request,) = (await agent.call("unmatched", session="sk-agent"))["requests"]
-        made = await agent.call(
+        created_step = await agent.call(
             "make_step", request=request["id"], text="It rains.", session="sk-agent"
         )
-        assert made["answers"]
+        assert created_step["answers"]
         assert ask(server.base_url, TEXT) == "It rains."
         with pytest.raises(openai.NotFoundError):
             ask(server.base_url, TEXT, key="sk-other")
         assert (await agent.call("list_scenarios"))["scenarios"] == []
         (line,) = (await agent.call("list_scenarios", session="sk-agent"))["scenarios"]
-        assert line["name"] == made["scenario"]
+        assert line["name"] == created_step["scenario"]
 
 
 async def test_second_step_is_added_to_the_named_scenario(server: RunningServer) -> None:
@@ -88,10 +88,14 @@ async def test_second_step_is_added_to_the_named_scenario(server: RunningServer)
             with pytest.raises(openai.NotFoundError):
                 ask(server.base_url, text)
         for number, request in enumerate((await agent.call("unmatched"))["requests"], 1):
-            made = await agent.call(
+            created_step = await agent.call(
                 "make_step", request=request["id"], text=f"Answer {number}.", scenario="travel"
             )
-            assert (made["scenario"], made["step"], made["answers"]) == ("travel", number, True)
+            assert (created_step["scenario"], created_step["step"], created_step["answers"]) == (
+                "travel",
+                number,
+                True,
+            )
         assert ask(server.base_url, TEXT) == "Answer 1."
         page = await agent.call("read_scenario", name="travel")
         assert page["steps"] == 2 and page["next_step"] is None
@@ -108,9 +112,9 @@ async def test_near_step_is_corrected_after_explain_names_the_condition(
             ask(server.base_url, TEXT)
         (request,) = (await agent.call("unmatched"))["requests"]
         (mismatch,) = request["near_misses"][0]["mismatches"]
-        explained = await agent.call("explain", request=request["id"])
-        assert explained["winner"] is None
-        (condition,) = explained["steps"][0]["conditions"]
+        explanation = await agent.call("explain", request=request["id"])
+        assert explanation["winner"] is None
+        (condition,) = explanation["steps"][0]["conditions"]
         assert condition["field"] == mismatch["field"]
         document["steps"][0]["match"]["messages"][0] = {"role": "user", "contains": "weather"}  # type: ignore[index]
         await agent.call("change_scenario", name="weather", document=document)

@@ -16,7 +16,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from tests.engine.instructions.blocks import instructed_answer
-from tests.support.requirement_samples import BLOCKS, Sample, chain_of, each_block
+from tests.support.requirement_samples import BLOCKS, Sample, blocks_of_chain, each_block
 
 
 def check_message_parts(kind: str, value: Any, parts: list[AnswerPart], mark: str) -> None:
@@ -65,7 +65,7 @@ def compact_json(value: Json) -> str:
 
 @each_block
 def test_sample_block_gives_the_answer_that_it_describes(block: Sample) -> None:
-    chain = chain_of(block)
+    chain = blocks_of_chain(block)
     for turn, chain_block in enumerate(chain):
         answer = instructed_answer(block, turn)
         assert answer.label == chain_block["id"]
@@ -85,7 +85,7 @@ def block_keys(samples: list[Sample]) -> set[str]:
     """Return the kinds of message in blocks, and every key beside and inside them."""
     keys = set()
     for sample in samples:
-        for block in chain_of(sample["block"]):
+        for block in blocks_of_chain(sample["block"]):
             keys |= block.keys() - {"messages"}
             for message in block["messages"]:
                 ((kind, value),) = message.items()

@@ -23,7 +23,7 @@ from tests.engine.match_builders import (
 )
 from tests.engine.match_strategies import requests, scenarios
 from tests.engine.matching.index_candidates import candidate_keys
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 OPENAI = build_match(provider=(TextCondition(equals="openai"),))
 ON_CHAT = build_match(path=(TextCondition(equals=CHAT),))
@@ -70,7 +70,7 @@ def candidate_keys_without_index(
 KEYS = [f"{number}.{place}" for number in range(5) for place in range(6)]
 
 
-@settings(max_examples=often(300))
+@settings(max_examples=example_count(300))
 @given(scenarios(), requests(), st.sets(st.sampled_from(KEYS)))
 def test_candidates_are_those_of_trying_every_step(
     all_scenarios: list[Scenario], request: CanonicalRequest, consumed: set[str]

@@ -8,7 +8,7 @@ from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import RegexError, compile_regex
 from scenarios_app.engine.matching.lookup import StepLookup, required_literals
 from tests.engine.match_builders import chat_request, user_text_match
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 REQUIRED_LITERALS = {
     "weather in Oslo": ("weather in Oslo",),
@@ -67,7 +67,7 @@ PIECES = st.sampled_from(
 TEXTS = st.text(st.sampled_from("abcABCkKſs .\\([{}2,^-]|\n\u212a"), max_size=20)
 
 
-@settings(max_examples=often(5_000))
+@settings(max_examples=example_count(5_000))
 @given(st.lists(PIECES, max_size=8).map("".join), st.lists(TEXTS, max_size=8), st.booleans())
 def test_every_matching_text_contains_the_required_literals(
     pattern: str, texts: list[str], ignore_case: bool

@@ -7,7 +7,7 @@ from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart, ToolCallP
 from scenarios_app.engine.producing.auto import cut_answer
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.scenario import ScriptedChoice
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 TEXT = ScriptedChoice((TextPart("one two three"),))
 CALL = ScriptedChoice((TextPart("look"), ToolCallPart("", "find", '{"a":"bcdef"}')))
@@ -67,7 +67,7 @@ def test_chunks_are_cut_where_their_parts_are() -> None:
     assert cut_before_text.chunks == chunks[:1]
 
 
-@settings(max_examples=often(500))
+@settings(max_examples=example_count(500))
 @given(
     st.sampled_from(["Hello", "Why?\nReason: to know", ""]),
     st.integers(0, 900),

@@ -20,7 +20,7 @@ from scenarios_app.wire.base import Call
 from tests.chat.raw_provider import raw_provider
 from tests.serving.pipelines import Harness, chat
 from tests.serving.recorder.upstreams import RecordingHarness
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 SECONDS = 30
 EVENTS = [
@@ -168,7 +168,7 @@ def is_cut(answer: Answer) -> bool:
 
 
 @settings(
-    max_examples=often(400),
+    max_examples=example_count(400),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -25,7 +25,7 @@ from tests.serving.pipelines import (
     scenario,
     text_step,
 )
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 
 TOOL: dict[str, Any] = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 EXEC = [{"type": "custom", "name": "exec"}]
@@ -175,7 +175,7 @@ def conversations(draw: st.DrawFn) -> tuple[dict[str, Any], list[Call]]:
     return scenario("s", step), [REQUEST_BUILDERS[wire](**options) for options in call_options]
 
 
-@settings(max_examples=often(1_000))
+@settings(max_examples=example_count(1_000))
 @given(conversations())
 def test_every_answer_equals_a_newly_encoded_one(conversation: Any) -> None:
     document, calls = conversation

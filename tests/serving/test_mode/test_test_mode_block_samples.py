@@ -21,7 +21,7 @@ from tests.serving.reading import (
     parse_openai_body,
     parse_openai_stream,
 )
-from tests.support.requirement_samples import Sample, chain_of, each_block
+from tests.support.requirement_samples import Sample, blocks_of_chain, each_block
 
 # Each wire has its own names and places for settings.
 WIRE_SPECIFIC = {
@@ -56,7 +56,7 @@ def expected_tool_calls(block: Sample) -> list[Any]:
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
 async def test_openai_has_a_choice_for_each_message(block: Sample, stream: bool) -> None:
-    for turn, link in enumerate(chain_of(block)):
+    for turn, link in enumerate(blocks_of_chain(block)):
         body = await fetch_turn_body("openai", block, turn, stream=stream)
         choices = parse_openai_stream(body) if stream else parse_openai_body(body)
         for message, choice in zip(link["messages"], choices, strict=True):
@@ -72,7 +72,7 @@ async def test_openai_has_a_choice_for_each_message(block: Sample, stream: bool)
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
 async def test_anthropic_has_blocks_for_each_message(block: Sample, stream: bool) -> None:
-    for turn, link in enumerate(chain_of(block)):
+    for turn, link in enumerate(blocks_of_chain(block)):
         body = await fetch_turn_body("anthropic", block, turn, stream=stream)
         content_blocks, reason = (
             parse_anthropic_stream(body) if stream else parse_anthropic_body(body)
@@ -92,7 +92,7 @@ async def test_anthropic_has_blocks_for_each_message(block: Sample, stream: bool
 @pytest.mark.parametrize("stream", [True, False])
 @each_block
 async def test_every_wire_gives_the_same_texts_and_tool_calls(block: Sample, stream: bool) -> None:
-    for turn, link in enumerate(chain_of(block)):
+    for turn, link in enumerate(blocks_of_chain(block)):
         answers: dict[str, ParsedAnswer] = {}
         for wire in WIRES:
             body = await fetch_turn_body(wire, block, turn, stream=stream)

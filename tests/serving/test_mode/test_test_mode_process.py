@@ -16,7 +16,7 @@ from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName, with_marks
 from tests.serving.test_mode.block_answers import MIXED, SEARCH
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 UNPACED = {"MOCKLLM_WORDS_PER_SECOND": "0"}
 # Our only header without a promise of equality, and the HTTP server's clock.

@@ -58,7 +58,7 @@ def assert_leaving_is_noticed(port: int, case: Case) -> None:
     assert read_status(port)["streams"] == 0
 
 
-@pytest.mark.usefixtures("warm")
+@pytest.mark.usefixtures("forked_processes")
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
 def test_any_server_can_run_the_application(server: str) -> None:
     """Without `serve`, the application itself creates the tables of an in-memory database."""

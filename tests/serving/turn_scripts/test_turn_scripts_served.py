@@ -12,7 +12,7 @@ from tests.engine.turn_scripts import EXAMPLES, script, shipped_scripts, text_re
 from tests.serving.modes import WIRES
 from tests.serving.turn_scripts.turns import turn_request
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 
 def fetch_answers(server: RunningServer) -> list[bytes]:

@@ -6,7 +6,7 @@ from websockets.exceptions import InvalidStatus
 from tests.serving.processes.servers import run_asgi_server
 from tests.serving.websocket.connections import connected
 
-pytestmark = pytest.mark.usefixtures("warm")
+pytestmark = pytest.mark.usefixtures("forked_processes")
 
 
 @pytest.mark.parametrize(("server", "refusal_status"), [("uvicorn", 426), ("daphne", 403)])

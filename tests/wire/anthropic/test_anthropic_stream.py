@@ -22,7 +22,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic.wire import WIRE
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.anthropic.anthropic_cases import (
     MESSAGES,
     MINIMAL_BODY,
@@ -222,7 +222,7 @@ def test_malformed_event_is_framed_and_invalid_json() -> None:
         json.loads(data.removeprefix(b"data: "))
 
 
-@settings(max_examples=often(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.lists(choices, min_size=1, max_size=2).map(tuple), usages, st.integers(1, 9))
 def test_stream_adds_up_to_the_body(
     drawn_choices: tuple[Choice, ...], usage: Usage, delta_chars: int
@@ -237,7 +237,7 @@ def test_stream_adds_up_to_the_body(
     assert message == render(answer)
 
 
-@settings(max_examples=often(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.lists(parts, max_size=5).map(tuple), st.sampled_from(REASONS))
 def test_sdk_accumulates_a_stream_to_the_message(
     drawn_parts: tuple[AnswerPart, ...], reason: FinishReason

@@ -25,7 +25,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.gemini.gemini_cases import (
     ARRAY,
     EVENTS,
@@ -228,7 +228,7 @@ def test_a_line_separator_in_a_text_is_escaped() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=often(200), deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(answers, st.integers(1, 9))
 def test_stream_adds_up_to_the_body(
     form: Form, answer: CanonicalResponse, delta_chars: int
@@ -240,7 +240,7 @@ def test_stream_adds_up_to_the_body(
     assert join_chunks(chunks) == join_chunks([render(answer)])
 
 
-@settings(max_examples=often(100), deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(answers)
 def test_sdk_types_accept_every_key(answer: CanonicalResponse) -> None:
     # The types reject unknown keys; the client would drop them.
@@ -266,7 +266,7 @@ def client() -> Iterator[Any]:
         yield answers, genai.Client(api_key="k", http_options=options)
 
 
-@settings(max_examples=often(60), deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(drawn_parts=st.lists(parts, max_size=5).map(tuple), reason=st.sampled_from(REASONS))
 def test_sdk_reads_the_same_from_a_stream_and_a_body(
     client: Any, drawn_parts: tuple[AnswerPart, ...], reason: FinishReason

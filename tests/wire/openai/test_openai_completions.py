@@ -27,7 +27,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.json_strategies import relaxed, values_of
 from tests.wire.openai.openai_cases import answer, make_call, parse_chunks, render
 from tests.wire.stream_encoding import encode_stream
@@ -221,7 +221,7 @@ def test_line_separator_is_escaped() -> None:
     assert b"\\u2028" in stream_bytes and "\u2028" not in stream_bytes.decode()
 
 
-@relaxed(max_examples=often(500))
+@relaxed(max_examples=example_count(500))
 @given(
     st.one_of(
         values_of(CompletionCreateParamsNonStreaming), values_of(CompletionCreateParamsStreaming)

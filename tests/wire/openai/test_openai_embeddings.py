@@ -22,7 +22,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.models import compute_embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
 from scenarios_app.wire.registry import find_target
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.json_strategies import relaxed, values_of
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_computed import CONTEXT
@@ -200,7 +200,7 @@ def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], param: 
     assert catch_error(**fields).param == param
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(values_of(EmbeddingCreateParams))
 def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> None:
     input_ = body["input"]

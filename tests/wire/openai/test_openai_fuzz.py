@@ -16,7 +16,7 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.wire import WIRE
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.envelopes import assert_error_envelope
 from tests.wire.json_strategies import JSON, relaxed, values_of
 from tests.wire.openai.openai_cases import HELLO, parse, parse_body, parse_chunks, render, stream
@@ -73,7 +73,7 @@ def read_or_reject(body: Any) -> CanonicalRequest | None:
     return request
 
 
-@relaxed(max_examples=often(1000))
+@relaxed(max_examples=example_count(1000))
 @given(st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant", "tool"])}), JSON, JSON)
 def test_any_message_is_a_request_or_a_400(
     message: dict[str, Any], content: Any, calls: Any
@@ -82,13 +82,13 @@ def test_any_message_is_a_request_or_a_400(
     read_or_reject({"model": "gpt-4o", "messages": [HELLO, full_message]})
 
 
-@relaxed(max_examples=often(1500))
+@relaxed(max_examples=example_count(1500))
 @given(corrupted_bodies())
 def test_corrupted_body_is_a_request_or_a_400(body: Any) -> None:
     read_or_reject(body)
 
 
-@relaxed(max_examples=often(500))
+@relaxed(max_examples=example_count(500))
 @given(
     VALID_BODIES,
     st.none() | st.integers(1, 128),
@@ -116,7 +116,7 @@ def test_every_request_that_the_official_types_allow_is_accepted(
     assert request.stream is bool(full_body.get("stream"))
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(RESPONSES, REQUEST_FIELDS)
 def test_every_answer_passes_strict_validation(
     response: CanonicalResponse, fields: dict[str, Any]
@@ -143,7 +143,7 @@ def comparable_choice(choice: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@relaxed(max_examples=often(500))
+@relaxed(max_examples=example_count(500))
 @given(RESPONSES, REQUEST_FIELDS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_stream_adds_up_to_the_body(
     response: CanonicalResponse, fields: dict[str, Any], sizes: list[int]

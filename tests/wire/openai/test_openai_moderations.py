@@ -15,7 +15,7 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.moderations import CATEGORIES
 from scenarios_app.wire.openai.wire import WIRE
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.json_strategies import relaxed, values_of
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.test_openai_computed import CONTEXT
@@ -141,7 +141,7 @@ def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], param: st
     assert (error.status, error.param) == (400, param)
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(values_of(ModerationCreateParams))
 def test_every_request_that_the_official_types_allow_is_accepted(body: Any) -> None:
     moderate(body["input"])

@@ -27,7 +27,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of
 from scenarios_app.wire.openai.responses.wire import WIRE
-from tests.support.hypothesis_profiles import often
+from tests.support.hypothesis_profiles import example_count
 from tests.wire.envelopes import assert_error_envelope
 from tests.wire.json_strategies import JSON, relaxed, values_of
 from tests.wire.openai.responses_cases import CREATE, Session, parse, parse_events, render, stream
@@ -78,7 +78,7 @@ ITEM_TYPES = [
 ]
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -95,7 +95,7 @@ def test_any_items_are_a_request_or_rejected(items: list[Any]) -> None:
     read_or_reject({"input": items})
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(VALID_BODIES, st.none() | st.integers(0, 20))
 def test_every_request_that_the_official_types_allow_is_accepted(
     body: dict[str, Any], top_logprobs: int | None
@@ -114,7 +114,7 @@ def test_every_request_that_the_official_types_allow_is_accepted(
     CREATE.archival.record(request, response, b"")
 
 
-@relaxed(max_examples=often(300))
+@relaxed(max_examples=example_count(300))
 @given(RESPONSES, REQUEST_FIELDS)
 def test_every_answer_passes_strict_validation(
     response: CanonicalResponse, fields: dict[str, Any]
@@ -124,7 +124,7 @@ def test_every_answer_passes_strict_validation(
         validate_type(type_=ResponseStreamEvent, value=event)  # type: ignore[arg-type]
 
 
-@relaxed(max_examples=often(250))
+@relaxed(max_examples=example_count(250))
 @given(RESPONSES, REQUEST_FIELDS, st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_stream_adds_up_to_the_body(
     response: CanonicalResponse, fields: dict[str, Any], sizes: list[int]

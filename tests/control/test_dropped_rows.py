@@ -1,4 +1,4 @@
-"""Whoever reads the journal of a session is told how many of its rows are missing."""
+"""Journal pages and responses state how many rows of a session were dropped."""
 
 from collections.abc import Iterator
 from threading import Event
@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.journal import journal
 from scenarios_app.journal.dropped import DroppedRows
-from tests.control.control_client import Control, chat, says, scenario
+from tests.control.control_client import Control, chat, scenario, text_step
 
 
 def test_losses_are_counted_by_session() -> None:
@@ -31,16 +31,18 @@ def test_losses_of_too_many_sessions_are_counted_in_total_only() -> None:
     assert [losses.of(name) for name in ("a", "b", "c", "unknown", None)] == [1, 1, 1, 1, 3]
 
 
-@pytest.mark.parametrize(("lost", "begins"), [(1, "1 request is"), (1234, "1,234 requests are")])
-def test_page_shows_the_number_of_lost_requests(lost: int, begins: str) -> None:
+@pytest.mark.parametrize(
+    ("lost_count", "beginning"), [(1, "1 request is"), (1234, "1,234 requests are")]
+)
+def test_page_shows_the_number_of_lost_requests(lost_count: int, beginning: str) -> None:
     losses = DroppedRows()
     assert losses.warning(None) == ""
-    losses.add("a", lost)
-    assert losses.warning("a").startswith(begins)
+    losses.add("a", lost_count)
+    assert losses.warning("a").startswith(beginning)
 
 
 @pytest.fixture
-def lossy() -> Iterator[None]:
+def lossy_session() -> Iterator[None]:
     journal.dropped_rows.add("lossy", 2)
     yield
     journal.dropped_rows.forget(None)
@@ -48,10 +50,10 @@ def lossy() -> Iterator[None]:
 
 @pytest.mark.django_db
 def test_control_api_counts_lost_requests_by_session_and_in_total(
-    control: Control, lossy: None
+    control: Control, lossy_session: None
 ) -> None:
-    for name, lost in (("lossy", 2), ("whole", 0)):
-        expected = {"complete": lost == 0, "lost": lost}
+    for name, lost_count in (("lossy", 2), ("whole", 0)):
+        expected = {"complete": lost_count == 0, "lost": lost_count}
         for body in (
             control.get("requests", session=name).json(),
             control.get("state", session=name).json(),
@@ -62,17 +64,19 @@ def test_control_api_counts_lost_requests_by_session_and_in_total(
 
 
 @pytest.mark.django_db
-def test_verify_at_most_fails_with_lost_requests(control: Control, lossy: None) -> None:
-    asked = {"session": "lossy", "match": {}, "count": {"at_most": 1}}
-    assert control.post("verify", asked).json()["passed"] is False
-    asked["count"] = {"at_most": 2}
-    assert control.post("verify", asked).json()["passed"] is True
+def test_verify_at_most_fails_with_lost_requests(control: Control, lossy_session: None) -> None:
+    request_body = {"session": "lossy", "match": {}, "count": {"at_most": 1}}
+    assert control.post("verify", request_body).json()["passed"] is False
+    request_body["count"] = {"at_most": 2}
+    assert control.post("verify", request_body).json()["passed"] is True
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("way", ["reset", "delete"])
-def test_emptying_the_journal_resets_lost_requests(control: Control, lossy: None, way: str) -> None:
-    if way == "reset":
+@pytest.mark.parametrize("operation", ["reset", "delete"])
+def test_emptying_the_journal_resets_lost_requests(
+    control: Control, lossy_session: None, operation: str
+) -> None:
+    if operation == "reset":
         control.post("reset", {"session": "lossy"})
     else:
         control.delete("requests", session="lossy")
@@ -83,35 +87,47 @@ def test_emptying_the_journal_resets_lost_requests(control: Control, lossy: None
 def test_requests_without_room_are_counted_as_lost(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    control.post("scenarios", scenario("s", says("Hi.", consume=False)))
+    control.post("scenarios", scenario("s", text_step("Hi.", consume=False)))
     monkeypatch.setattr(journal, "_most_bytes", 0)
     chat()
     monkeypatch.undo()
     monkeypatch.setenv("MOCKLLM_LISTENING_ON", "127.0.0.1")
-    told = control.get("requests", session="sk-of-this-test").json()
-    assert (told["requests"], told["complete"], told["lost"]) == ([], False, 1)
+    journal_page = control.get("requests", session="sk-of-this-test").json()
+    assert (journal_page["requests"], journal_page["complete"], journal_page["lost"]) == (
+        [],
+        False,
+        1,
+    )
     journal.dropped_rows.forget(None)
 
 
 @pytest.mark.django_db
-def test_every_session_that_found_no_room_is_told_of_its_own(
+def test_lost_requests_of_a_full_journal_are_counted_by_session(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A database that takes nothing, and room for the first three requests alone."""
-    control.post("scenarios", scenario("s", says("Hi.", consume=False)))
+    # The database stores nothing, and the buffer has room for three requests only.
+    control.post("scenarios", scenario("s", text_step("Hi.", consume=False)))
     assert journal.flush()
-    back, store = Event(), journal._store
-    monkeypatch.setattr(journal, "_store", lambda rows: back.wait(30) and store(rows))
+    store_released, store = Event(), journal._store
+    monkeypatch.setattr(journal, "_store", lambda rows: store_released.wait(30) and store(rows))
     for i, name in enumerate(["a", "b", "whole", "b", "a", "c", "b"]):
         if i == 3:
             monkeypatch.setattr(journal, "_most_bytes", journal.waiting_bytes)
         assert chat(headers={"X-MockLLM-Session": name}).status_code == 200
-    back.set()
-    for name, kept, lost in (("a", 1, 1), ("b", 1, 2), ("c", 0, 1), ("whole", 1, 0)):
-        told = control.get("requests", session=name).json()
-        assert (len(told["requests"]), told["complete"], told["lost"]) == (kept, not lost, lost)
-    told = control.get("requests").json()
-    assert (len(told["requests"]), told["complete"], told["lost"]) == (3, False, 4)
+    store_released.set()
+    for name, stored_count, lost_count in (("a", 1, 1), ("b", 1, 2), ("c", 0, 1), ("whole", 1, 0)):
+        journal_page = control.get("requests", session=name).json()
+        assert (len(journal_page["requests"]), journal_page["complete"], journal_page["lost"]) == (
+            stored_count,
+            not lost_count,
+            lost_count,
+        )
+    journal_page = control.get("requests").json()
+    assert (len(journal_page["requests"]), journal_page["complete"], journal_page["lost"]) == (
+        3,
+        False,
+        4,
+    )
     journal.dropped_rows.forget(None)
 
 
@@ -125,7 +141,9 @@ def test_every_session_that_found_no_room_is_told_of_its_own(
         "/admin/scenarios_app/servedrequest/session/?name=lossy",
     ],
 )
-def test_journal_pages_show_lost_requests(admin_client: Client, lossy: None, url: str) -> None:
+def test_journal_pages_show_lost_requests(
+    admin_client: Client, lossy_session: None, url: str
+) -> None:
     assert "2 requests are missing here" in admin_client.get(url, follow=True).content.decode()
     journal.dropped_rows.forget(None)
     assert "missing here" not in admin_client.get(url, follow=True).content.decode()

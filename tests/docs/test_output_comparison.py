@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.docs.shown import agrees, holds
+from tests.docs.output_comparison import contains_json, matches_output
 
 
 @pytest.mark.parametrize(
-    ("wanted", "got", "same"),
+    ("expected", "actual", "is_match"),
     [
         ("Hi!", "Hi!", True),
         ("Hi!", "Hi! Bye!", False),
@@ -18,12 +18,12 @@ from tests.docs.shown import agrees, holds
         ("(.*)", "anything", False),
     ],
 )
-def test_ellipsis_matches_any_text(wanted: str, got: str, same: bool) -> None:
-    assert agrees(wanted, got) is same
+def test_ellipsis_matches_any_text(expected: str, actual: str, is_match: bool) -> None:
+    assert matches_output(expected, actual) is is_match
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "there"),
+    ("expected", "actual", "is_contained"),
     [
         ({"a": 1}, {"a": 1, "b": 2}, True),
         ({"a": 1}, {"a": 2}, False),
@@ -33,5 +33,7 @@ def test_ellipsis_matches_any_text(wanted: str, got: str, same: bool) -> None:
         ("x", "x", True),
     ],
 )
-def test_json_contains_an_expected_part(part: object, whole: object, there: bool) -> None:
-    assert holds(part, whole) is there
+def test_json_contains_an_expected_part(
+    expected: object, actual: object, is_contained: bool
+) -> None:
+    assert contains_json(expected, actual) is is_contained

@@ -21,26 +21,26 @@ import httpx2
 import yaml
 
 from tests.docs.blocks import Block
-from tests.docs.shown import agrees
+from tests.docs.output_comparison import matches_output
 from tests.docs.transcript import play
 
 READY = "mockllm ready on "
-SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 LAST_LINES = 20
 PORT, TEST_PORT = "8000", "5099"
-URL = "MOCKLLM_URL"
-# Plugins of our own suite, which are slow to start.
-WITHOUT = "-p no:schemathesis -p no:hypothesispytest -p no:django"
+URL_VARIABLE = "MOCKLLM_URL"
+# Turns off plugins of this suite, which are slow to start.
+SLOW_PLUGINS_OFF = "-p no:schemathesis -p no:hypothesispytest -p no:django"
 # A block that starts a server in the background also ends it.
 _STARTS = re.compile(r"\bmake run\b|\bserve\b(?!.*&$)", re.MULTILINE)
 _ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
 # Keep-alive comments of an event stream.
 _COMMENT = re.compile(r"^: .*\n\n", re.MULTILINE)
-_BUILT = """
+_BUILD_SCRIPT = """
 import json, runpy, sys
-found = runpy.run_path(sys.argv[1]).values()
-built = [v.build() if hasattr(v, "build") and not isinstance(v, type) else v for v in found]
-print(json.dumps([v for v in built if isinstance(v, dict) and "steps" in v]))
+values = runpy.run_path(sys.argv[1]).values()
+documents = [v.build() if hasattr(v, "build") and not isinstance(v, type) else v for v in values]
+print(json.dumps([v for v in documents if isinstance(v, dict) and "steps" in v]))
 """
 
 
@@ -60,7 +60,7 @@ class Server:
                 text=True,
                 start_new_session=True,
             )
-        timer = threading.Timer(SECONDS, self._signal, [signal.SIGKILL])
+        timer = threading.Timer(TIMEOUT_SECONDS, self._signal, [signal.SIGKILL])
         timer.start()
         assert self._process.stdout is not None
         lines = iter(self._process.stdout.readline, "")
@@ -75,7 +75,7 @@ class Server:
     def stop(self) -> None:
         self._signal(signal.SIGTERM)
         try:
-            self._process.wait(SECONDS)
+            self._process.wait(TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
             self._process.wait()
@@ -87,31 +87,31 @@ class Server:
             os.killpg(self._process.pid, number)
 
 
-class Newcomer:
-    """Follows a page in a folder, with a shell environment and the started servers by their usual
-    port. `python` runs the page's Python blocks.
+class PageRunner:
+    """Runs a page's blocks in a folder, with a shell environment and the started servers by their
+    usual port. `python` runs the page's Python blocks.
 
-    With `unaided`, the page must name a file for each block that is no command or output, and start
+    With `strict`, the page must name a file for each block that is no command or output, and start
     its servers itself.
     """
 
-    def __init__(self, folder: Path, *, path: str, python: str, unaided: bool = False) -> None:
+    def __init__(self, folder: Path, *, path: str, python: str, strict: bool = False) -> None:
         self.folder = folder
         self._variables = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
         self._python = python
-        self.unaided = unaided
+        self.strict = strict
         self._servers: dict[str, Server] = {}
-        self._latest: Server | None = None
+        self._latest_server: Server | None = None
         self._output: str | None = None
-        self._built: list[Any] = []
-        self._asked = 0
-        self._ways: Mapping[str, Callable[[Block], None]] = {
+        self._built_scenarios: list[Any] = []
+        self._transcript_count = 0
+        self._runners: Mapping[str, Callable[[Block], None]] = {
             "sh": self._run,
             "python": self._run_python,
             **dict.fromkeys(("js", "java", "go"), self._write),
             "json": self._read_json,
             "text": self._compare,
-            "transcript": self._ask,
+            "transcript": self._play_transcript,
             "yaml": self._read_yaml,
         }
 
@@ -120,82 +120,86 @@ class Newcomer:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
-        at: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         for server in self._servers.values():
             server.stop()
 
     def follow(self, block: Block) -> None:
         """Run a block. Raises AssertionError if the result differs from the page."""
-        way = self._ways.get(block.language)
-        assert way, f"there is no way to run a block of {block.language or 'no language'}"
-        way(block)
+        run_block = self._runners.get(block.language)
+        assert run_block, f"there is no way to run a block of {block.language or 'no language'}"
+        run_block(block)
 
     def _run(self, block: Block) -> None:
         self._output = None
         if _STARTS.search(block.text):
             self._start(block.text)
         else:
-            make = all(re.match(r"make |#|$", line) for line in block.text.splitlines())
+            is_make = all(re.match(r"make |#|$", line) for line in block.text.splitlines())
             # The suite does not run itself: make only prints its commands.
-            more = {"MAKEFLAGS": "n"} if make else {}
+            variables = {"MAKEFLAGS": "n"} if is_make else {}
             if "pytest" in block.text:
                 # A reader's tests have no running server and start their own.
-                more[URL] = ""
-                more["PYTEST_ADDOPTS"] = WITHOUT
-            self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)
+                variables[URL_VARIABLE] = ""
+                variables["PYTEST_ADDOPTS"] = SLOW_PLUGINS_OFF
+            self._output = self._run_command(
+                ["bash", "-ec", self._insert_addresses(block.text)], **variables
+            )
 
     def _write(self, block: Block) -> None:
         assert block.file, "the line above the block names no file"
         target = self.folder / block.file
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_ADDRESS.sub(self._started_address, block.text))
+        target.write_text(_ADDRESS.sub(self._replace_address, block.text))
 
-    def _started_address(self, found: re.Match[str]) -> str:
-        server = self._servers.get(found[1])
-        return server.address if server else found[0]
+    def _replace_address(self, match: re.Match[str]) -> str:
+        server = self._servers.get(match[1])
+        return server.address if server else match[0]
 
     def _run_python(self, block: Block) -> None:
         self._output = None
-        if block.file or self.unaided:
+        if block.file or self.strict:
             self._write(block)
             return
         script = self.folder / "block.py"
-        script.write_text(self._rewritten(block.text))
-        built = self._finished([self._python, "-c", _BUILT, str(script)])
-        self._output, _, documents = built.rstrip("\n").rpartition("\n")
-        self._built = json.loads(documents)
+        script.write_text(self._insert_addresses(block.text))
+        output = self._run_command([self._python, "-c", _BUILD_SCRIPT, str(script)])
+        self._output, _, documents = output.rstrip("\n").rpartition("\n")
+        self._built_scenarios = json.loads(documents)
 
     def _read_json(self, block: Block) -> None:
         if block.file:
             self._write(block)
         elif self._output is not None:
             self._compare(block)
-        elif self.unaided:
+        elif self.strict:
             self._write(block)
         else:
             self._load(json.loads(block.text))
 
     def _compare(self, block: Block) -> None:
         assert self._output is not None, "this is the output of nothing"
-        wanted, got = block.text.strip(), _COMMENT.sub("", self._output).strip()
+        expected, actual = block.text.strip(), _COMMENT.sub("", self._output).strip()
         if block.language == "json":
-            wanted, got = ("".join(text.split()) for text in (wanted, got))
-        assert agrees(wanted, got), f"the page shows\n{wanted}\nand this came:\n{got}"
+            expected, actual = ("".join(text.split()) for text in (expected, actual))
+        assert matches_output(expected, actual), (
+            f"the page shows\n{expected}\nand this came:\n{actual}"
+        )
         self._output = None
 
-    def _ask(self, block: Block) -> None:
-        self._asked += 1
-        if self._built:
-            self._load({"scenarios": self._built})
-            self._built = []
-        play(block.text, base_url=self._url(), key=f"reader-{self._asked}")
+    def _play_transcript(self, block: Block) -> None:
+        self._transcript_count += 1
+        if self._built_scenarios:
+            self._load({"scenarios": self._built_scenarios})
+            self._built_scenarios = []
+        play(block.text, base_url=self._url(), key=f"reader-{self._transcript_count}")
 
     def _read_yaml(self, block: Block) -> None:
         assert yaml.safe_load(block.text)
-        if block.file or self.unaided:
+        if block.file or self.strict:
             self._write(block)
 
     def _load(self, document: Any) -> None:
@@ -209,45 +213,47 @@ class Newcomer:
     def _start(self, text: str) -> None:
         """Start a server, replacing the one on its port."""
         port = re.search(r"--port (\d+)", text)
-        test = re.search(r"MOCKLLM_ENV=test\b", text)
-        usual = port[1] if port else TEST_PORT if test else PORT
-        if usual in self._servers:
-            self._servers.pop(usual).stop()
+        is_test_mode = re.search(r"MOCKLLM_ENV=test\b", text)
+        page_port = port[1] if port else TEST_PORT if is_test_mode else PORT
+        if page_port in self._servers:
+            self._servers.pop(page_port).stop()
         text = re.sub(r" --port \d+", "", text)
         text = re.sub(r"\bmake run\b", "make run PORT=0", text)
         text = re.sub(r"\bserve\b", "serve --port 0", text)
-        self._latest = Server(text, folder=self.folder, variables=self._variables)
-        self._servers[usual] = self._latest
-        self._variables[URL] = f"http://{self._servers.get(PORT, self._latest).address}"
+        self._latest_server = Server(text, folder=self.folder, variables=self._variables)
+        self._servers[page_port] = self._latest_server
+        self._variables[URL_VARIABLE] = (
+            f"http://{self._servers.get(PORT, self._latest_server).address}"
+        )
 
     def _url(self) -> str:
-        if self._latest is None:
-            assert not self.unaided, "the page has started no server"
+        if self._latest_server is None:
+            assert not self.strict, "the page has started no server"
             self._start("mockllm serve")
-        assert self._latest
-        return f"http://{self._latest.address}"
+        assert self._latest_server
+        return f"http://{self._latest_server.address}"
 
-    def _rewritten(self, text: str) -> str:
+    def _insert_addresses(self, text: str) -> str:
         """Return the text with the real addresses of the servers."""
 
-        def real(found: re.Match[str]) -> str:
-            if found[1] not in self._servers:
+        def real_address(match: re.Match[str]) -> str:
+            if match[1] not in self._servers:
                 self._url()
-            return self._servers[found[1]].address
+            return self._servers[match[1]].address
 
-        return _ADDRESS.sub(real, text)
+        return _ADDRESS.sub(real_address, text)
 
-    def _finished(self, command: list[str], **more: str) -> str:
-        done = subprocess.run(
+    def _run_command(self, command: list[str], **variables: str) -> str:
+        process = subprocess.run(
             command,
             cwd=self.folder,
-            env={**self._variables, **more},
+            env={**self._variables, **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
         )
-        if done.returncode:
-            said = f"{done.stdout}\n{done.stderr}".splitlines()[-LAST_LINES:]
-            raise AssertionError("\n".join([f"exit code {done.returncode}", *said]))
-        return done.stdout
+        if process.returncode:
+            last_lines = f"{process.stdout}\n{process.stderr}".splitlines()[-LAST_LINES:]
+            raise AssertionError("\n".join([f"exit code {process.returncode}", *last_lines]))
+        return process.stdout

@@ -1,4 +1,4 @@
-"""Two people in one scenario: who is there, what comes together, what is asked about."""
+"""Two editors of one scenario: presence, merged changes, conflicts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -15,7 +15,7 @@ from scenarios_app.admin.editor.forms import StepForm
 from scenarios_app.models import Presence, Scenario, Step
 from scenarios_app.store.history import ConcurrentChanges, versions_of
 from tests.admin.drafting import draft_page, edit_as_draft
-from tests.admin.pages import a_scenario, error_lines, fields_at, page_of, save
+from tests.admin.pages import create_scenario, error_lines, fields_at, page_of, save
 
 pytestmark = pytest.mark.django_db
 
@@ -24,15 +24,17 @@ def here(client: Client, url: str) -> str:
     return client.post(url.replace("/change/", "/here/")).content.decode()
 
 
-def posted(client: Client, scenario: Scenario, mine: dict[str, str], **changes: str) -> Any:
-    return client.post(page_of(scenario), mine | changes)
+def post_changes(
+    client: Client, scenario: Scenario, opened_form: dict[str, str], **changes: str
+) -> Any:
+    return client.post(page_of(scenario), opened_form | changes)
 
 
-# ── Who is there ──
+# ── Presence ──
 
 
 def test_other_editors_are_named_until_they_leave(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     url = page_of(scenario)
     assert here(root, url).strip() == ""
     assert "root is on this page too" in here(editor, url)
@@ -43,7 +45,7 @@ def test_other_editors_are_named_until_they_leave(root: Client, editor: Client) 
 
 
 def test_editors_of_a_draft_are_separate_from_its_scenario(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     draft = edit_as_draft(root, scenario)
     here(root, draft_page(draft))
     assert here(editor, page_of(scenario)).strip() == ""
@@ -51,29 +53,32 @@ def test_editors_of_a_draft_are_separate_from_its_scenario(root: Client, editor:
 
 
 def test_page_reports_presence_except_for_readers(root: Client, reader: Client) -> None:
-    url = page_of(a_scenario("weather", {}))
+    url = page_of(create_scenario("weather", {}))
     assert 'id="here"' in root.get(url).content.decode()
     assert 'id="here"' not in reader.get(url).content.decode()
 
 
 def test_deleted_scenario_is_reported_and_polling_stops(root: Client, reader: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     url = page_of(scenario).replace("/change/", "/here/")
     scenario.delete()
-    told_of = root.post(url)
-    assert (told_of.status_code, "out of date" in told_of.content.decode()) == (286, True)
+    deletion_response = root.post(url)
+    assert (deletion_response.status_code, "out of date" in deletion_response.content.decode()) == (
+        286,
+        True,
+    )
     assert reader.post(url).status_code == 403
 
 
-# ── What comes together ──
+# ── Merged changes ──
 
 
 def test_changes_of_different_fields_are_merged(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {"name": "a", "answer_text": "b"})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {"name": "a", "answer_text": "b"})
+    opened_form = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs", "description": "theirs"})
-    changed = {"steps-0-name": "mine", "priority": "4"}
-    assert posted(root, scenario, mine, **changed).status_code == 302
+    changes = {"steps-0-name": "mine", "priority": "4"}
+    assert post_changes(root, scenario, opened_form, **changes).status_code == 302
     step = scenario.steps.get()
     scenario.refresh_from_db()
     assert (step.name, step.answer_text) == ("mine", "theirs")
@@ -81,7 +86,7 @@ def test_changes_of_different_fields_are_merged(root: Client, editor: Client) ->
 
 
 @pytest.mark.parametrize(
-    ("column", "theirs", "mine"),
+    ("column", "other_value", "own_value"),
     [
         ("match_tools", "one", "two"),
         ("failures_kind", "rate_limit", "timeout"),
@@ -92,47 +97,47 @@ def test_changes_of_different_fields_are_merged(root: Client, editor: Client) ->
     ],
 )
 def test_every_kind_of_field_is_merged_or_conflicts(
-    root: Client, editor: Client, column: str, theirs: str, mine: str
+    root: Client, editor: Client, column: str, other_value: str, own_value: str
 ) -> None:
-    scenario = a_scenario("weather", {"consume": False})
-    opened = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {"consume": False})
+    opened_form = fields_at(root, page_of(scenario))
     field = f"steps-0-{column}"
-    assert save(editor, scenario, **{field: theirs}).status_code == 302
-    stored = scenario.steps.values(column).get()
-    page = posted(root, scenario, opened, **{"steps-0-name": "mine"})
+    assert save(editor, scenario, **{field: other_value}).status_code == 302
+    stored_value = scenario.steps.values(column).get()
+    page = post_changes(root, scenario, opened_form, **{"steps-0-name": "mine"})
     assert page.status_code == 302, error_lines(page)
-    assert scenario.steps.values(column).get() == stored
-    response = posted(root, scenario, opened, **{field: mine})
+    assert scenario.steps.values(column).get() == stored_value
+    response = post_changes(root, scenario, opened_form, **{field: own_value})
     assert response.status_code == 200
     lines = error_lines(response)
-    assert any("changed this since you opened the page" in one for one in lines), lines
+    assert any("changed this since you opened the page" in line for line in lines), lines
 
 
 def test_failure_choice_is_merged_as_a_whole(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {"consume": False})
-    opened = fields_at(root, page_of(scenario))
-    theirs = {"steps-0-failures_times": "3"}
-    theirs |= {"steps-0-failures_kind": "rate_limit", "steps-0-failures_message": "Slow."}
-    save(editor, scenario, **theirs)
-    assert posted(root, scenario, opened, **{"steps-0-name": "mine"}).status_code == 302
+    scenario = create_scenario("weather", {"consume": False})
+    opened_form = fields_at(root, page_of(scenario))
+    other_changes = {"steps-0-failures_times": "3"}
+    other_changes |= {"steps-0-failures_kind": "rate_limit", "steps-0-failures_message": "Slow."}
+    save(editor, scenario, **other_changes)
+    assert post_changes(root, scenario, opened_form, **{"steps-0-name": "mine"}).status_code == 302
     step = scenario.steps.get()
-    stored = (step.name, step.failures_times, step.failures_kind, step.failures_message)
-    assert stored == ("mine", 3, "rate_limit", "Slow.")
+    columns = (step.name, step.failures_times, step.failures_kind, step.failures_message)
+    assert columns == ("mine", 3, "rate_limit", "Slow.")
 
 
 def test_same_change_by_both_is_no_conflict(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {})
-    mine = fields_at(root, page_of(scenario))
-    same = {"steps-0-answer_text": "the same", "priority": "2"}
-    save(editor, scenario, **same)
-    assert posted(root, scenario, mine, **same).status_code == 302
+    scenario = create_scenario("weather", {})
+    opened_form = fields_at(root, page_of(scenario))
+    changes = {"steps-0-answer_text": "the same", "priority": "2"}
+    save(editor, scenario, **changes)
+    assert post_changes(root, scenario, opened_form, **changes).status_code == 302
 
 
 def test_conflict_keeps_the_typed_value(root: Client, editor: Client) -> None:
-    scenario = a_scenario("weather", {})
-    mine = fields_at(root, page_of(scenario))
+    scenario = create_scenario("weather", {})
+    opened_form = fields_at(root, page_of(scenario))
     save(editor, scenario, **{"steps-0-answer_text": "theirs", "steps-0-name": "theirs"})
-    response = posted(root, scenario, mine, **{"steps-0-answer_text": "mine"})
+    response = post_changes(root, scenario, opened_form, **{"steps-0-answer_text": "mine"})
     text = response.content.decode()
     assert ">\nmine</textarea>" in text or ">mine</textarea>" in text
     assert " disabled" not in text.split('name="steps-0-name"')[1].split(">")[0]
@@ -146,25 +151,26 @@ EDGES_OF_TIME = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59")
 
 @pytest.mark.parametrize("time", EDGES_OF_TIME)
 def test_impossible_time_of_opening_merges_nothing(root: Client, time: str) -> None:
-    assert save(root, a_scenario("shared", {}), seen_at=time).status_code == 302
+    assert save(root, create_scenario("shared", {}), seen_at=time).status_code == 302
 
 
 @pytest.mark.parametrize("time", EDGES_OF_TIME)
 def test_impossible_time_is_no_version(root: Client, time: str) -> None:
-    history = page_of(a_scenario("shared", {})).replace("/change/", "/history/")
+    history = page_of(create_scenario("shared", {})).replace("/change/", "/history/")
     assert "compared" not in root.get(history, {"at": time}).context
     assert "cannot be restored" in root.post(history, {"at": time}, follow=True).content.decode()
 
 
 def test_version_is_compared_with_the_current_one(root: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "old"})
-    moment = versions_of(scenario)[0].at.isoformat()
+    scenario = create_scenario("weather", {"answer_text": "old"})
+    version_time = versions_of(scenario)[0].at.isoformat()
     save(root, scenario, **{"steps-0-answer_text": "new", "description": "better"})
     url = page_of(scenario).replace("/change/", "/history/")
     assert "#compared" in root.get(url).content.decode()
-    page = root.get(url, {"at": moment})
+    page = root.get(url, {"at": version_time})
     differences = [
-        (one.step, one.place, one.before, one.after) for one in page.context["differences"]
+        (difference.step, difference.place, difference.before, difference.after)
+        for difference in page.context["differences"]
     ]
     assert differences == [(0, "description", None, "better"), (1, "produce.text", "old", "new")]
     assert 'title="produce.text">Answer text</span>' in page.content.decode()
@@ -172,26 +178,26 @@ def test_version_is_compared_with_the_current_one(root: Client) -> None:
 
 
 def test_restored_version_keeps_the_keys_of_its_steps(root: Client) -> None:
-    scenario = a_scenario("weather", {"answer_text": "old"}, {"answer_text": "gone"})
+    scenario = create_scenario("weather", {"answer_text": "old"}, {"answer_text": "gone"})
     keys = list(scenario.steps.values_list("key", flat=True))
-    moment = versions_of(scenario)[0].at.isoformat()
+    version_time = versions_of(scenario)[0].at.isoformat()
     save(root, scenario, **{"steps-0-answer_text": "new", "steps-1-DELETE": "on"})
     url = page_of(scenario).replace("/change/", "/history/")
-    root.post(url, {"at": moment})
-    back = list(scenario.steps.values_list("answer_text", "key"))
-    assert back[0] == ("old", keys[0])
-    assert back[1][0] == "gone"
+    root.post(url, {"at": version_time})
+    restored_steps = list(scenario.steps.values_list("answer_text", "key"))
+    assert restored_steps[0] == ("old", keys[0])
+    assert restored_steps[1][0] == "gone"
 
 
 def test_form_that_waits_for_the_database_keeps_no_other_form_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else a save, which holds the database in memory, and a check would wait for each other."""
-    waits, may_go_on = Event(), Event()
+    # Otherwise a save, which locks the in-memory database, and a check would deadlock.
+    is_waiting, may_go_on = Event(), Event()
 
     def changes_by_others(scenario: Scenario, _: object) -> ConcurrentChanges:
         if scenario.name == "waiting":
-            waits.set()
+            is_waiting.set()
             may_go_on.wait(30)
         return ConcurrentChanges()
 
@@ -199,11 +205,11 @@ def test_form_that_waits_for_the_database_keeps_no_other_form_waiting(
     steps = inlineformset_factory(Scenario, Step, StepForm, formset=step_inline.StepFormSet)
     data = {"steps-TOTAL_FORMS": "1", "steps-INITIAL_FORMS": "0"}
     with ThreadPoolExecutor(2) as threads:
-        waiting = threads.submit(lambda: steps(data, instance=Scenario(name="waiting")).forms)
-        assert waits.wait(30)
+        blocked_form = threads.submit(lambda: steps(data, instance=Scenario(name="waiting")).forms)
+        assert is_waiting.wait(30)
         try:
             other = threads.submit(lambda: steps(data, instance=Scenario(name="other")).forms)
             assert len(other.result(5)) == 1
         finally:
             may_go_on.set()
-        assert len(waiting.result(30)) == 1
+        assert len(blocked_form.result(30)) == 1

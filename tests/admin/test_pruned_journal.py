@@ -1,4 +1,4 @@
-"""What stays when the journal forgets: how often steps answered; and what people call sessions."""
+"""Data that survives pruning of the journal: coverage and display names of sessions."""
 
 import pytest
 from django.test import Client
@@ -7,8 +7,8 @@ from scenarios_app.journal import table
 from scenarios_app.journal.coverage import answer_counts, coverage
 from scenarios_app.models import PastAnswers, Scenario, ServedRequest, SessionName
 from tests.admin.drafting import message_text
-from tests.admin.pages import JOURNAL, LIST, RESET, SESSION, SESSIONS, a_scenario, page_of
-from tests.admin.traffic import served
+from tests.admin.pages import JOURNAL, LIST, RESET, SESSION, SESSIONS, create_scenario, page_of
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
@@ -18,11 +18,11 @@ RENAME = "/admin/scenarios_app/servedrequest/session/rename/"
 def record_answers(scenario: Scenario, number: int, times: int = 1) -> None:
     step = scenario.steps.order_by("order")[number - 1]
     for _ in range(times):
-        served(scenario=scenario.name, step=str(number), step_key=step.key)
+        create_journal_row(scenario=scenario.name, step=str(number), step_key=step.key)
 
 
 def test_coverage_survives_pruning_of_the_journal() -> None:
-    scenario = a_scenario("weather", {}, {}, {})
+    scenario = create_scenario("weather", {}, {}, {})
     record_answers(scenario, 1, times=3)
     record_answers(scenario, 2)
     before = answer_counts()
@@ -35,13 +35,13 @@ def test_coverage_survives_pruning_of_the_journal() -> None:
     assert coverage() == step_coverage
     assert (step_coverage.served, step_coverage.steps) == (2, 3)
     record_answers(scenario, 1)
-    served(scenario="")
+    create_journal_row(scenario="")
     table.trim(0)
     assert sorted(answer_counts()["weather"].values()) == [1, 4]
 
 
 def test_progress_bar_shows_how_many_steps_have_answered(root: Client) -> None:
-    scenario = a_scenario("weather", {}, {})
+    scenario = create_scenario("weather", {}, {})
     record_answers(scenario, 1, times=3)
     page = root.get(page_of(scenario)).content.decode()
     assert '<progress max="2" value="1" aria-label="Steps that have answered">' in page
@@ -52,7 +52,7 @@ def test_progress_bar_shows_how_many_steps_have_answered(root: Client) -> None:
 
 
 def test_reset_of_all_sessions_clears_the_coverage(root: Client) -> None:
-    scenario = a_scenario("weather", {})
+    scenario = create_scenario("weather", {})
     record_answers(scenario, 1)
     table.trim(0)
     root.post(RESET, {"name": "default"})
@@ -62,7 +62,7 @@ def test_reset_of_all_sessions_clears_the_coverage(root: Client) -> None:
 
 
 def test_session_gets_and_loses_a_display_name(editor: Client) -> None:
-    served(session="key-2744", asked="sun")
+    create_journal_row(session="key-2744", asked="sun")
     page = editor.post(RENAME, {"session": "key-2744", "name": "  Anna's  laptop "}, follow=True)
     assert "The display name is “Anna's laptop”." in message_text(page)
     for url in (SESSIONS, JOURNAL, f"{SESSION}?name=key-2744", f"{JOURNAL}?q=laptop"):

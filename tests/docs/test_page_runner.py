@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import Block, read_blocks
-from tests.docs.newcomer import Newcomer
+from tests.docs.page_runner import PageRunner
 from tests.docs.places import INSTALLED, shell_path, warm_commands
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
-    warm = warm_commands(tmp_path / "bin")
-    path = shell_path(warm, INSTALLED)
-    with Newcomer(tmp_path, path=path, python=str(warm / "python")) as newcomer:
-        yield newcomer
+def page_runner(tmp_path: Path) -> Iterator[PageRunner]:
+    bin_folder = warm_commands(tmp_path / "bin")
+    path = shell_path(bin_folder, INSTALLED)
+    with PageRunner(tmp_path, path=path, python=str(bin_folder / "python")) as page_runner:
+        yield page_runner
 
 
 def fence(language: str, text: str) -> str:
@@ -40,9 +40,9 @@ def fence(language: str, text: str) -> str:
         (fence("sh", "mockllm serve --port 8000 --nonsense"), "did not start"),
     ],
 )
-def test_failing_block_is_reported(newcomer: Newcomer, page: str, problem: str) -> None:
+def test_failing_block_is_reported(page_runner: PageRunner, page: str, problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
-        follow(newcomer, page)
+        follow(page_runner, page)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_failing_block_is_reported(newcomer: Newcomer, page: str, problem: str) 
         (fence("transcript", "you    hello\nmodel  Hi!"), "the page has started no server"),
     ],
 )
-def test_page_that_leaves_a_step_to_its_reader_is_reported(
-    newcomer: Newcomer, page: str, problem: str
+def test_page_with_a_missing_step_is_reported(
+    page_runner: PageRunner, page: str, problem: str
 ) -> None:
     with pytest.raises(AssertionError, match=problem):
-        follow(newcomer, page, unaided=True)
+        follow(page_runner, page, strict=True)
 
 
-NOT_SO = (
+WRONG_TRANSCRIPTS = (
     ("you    hello\nmodel  Bye!", "the page says .*Bye.*, the server .*Hi!"),
     ("you    hello\nmodel  Hi!\nmodel  Hi!", "the page says"),
     ("you    hello\nstream Hi|!", "the page says"),
@@ -75,21 +75,21 @@ NOT_SO = (
 )
 
 
-def test_wrong_transcript_is_reported(newcomer: Newcomer) -> None:
+def test_wrong_transcript_is_reported(page_runner: PageRunner) -> None:
     document = """{"name": "greeting", "steps": [{"consume": false, "produce": {"text": "Hi!"},
         "match": {"messages": [{"contains": "hello"}]}}]}"""
     start = "MOCKLLM_ENV=test mockllm serve --no-catch-all"
-    follow(newcomer, fence("sh", start) + fence("json", document))
-    follow(newcomer, fence("transcript", "you    hello\nmodel  Hi!"))
-    for said, problem in NOT_SO:
+    follow(page_runner, fence("sh", start) + fence("json", document))
+    follow(page_runner, fence("transcript", "you    hello\nmodel  Hi!"))
+    for transcript, problem in WRONG_TRANSCRIPTS:
         with pytest.raises(AssertionError, match=problem):
-            follow(newcomer, fence("transcript", said))
+            follow(page_runner, fence("transcript", transcript))
 
 
-def follow(newcomer: Newcomer, page: str, *, unaided: bool = False) -> None:
-    newcomer.unaided = unaided
+def follow(page_runner: PageRunner, page: str, *, strict: bool = False) -> None:
+    page_runner.strict = strict
     for block in read_blocks(page, page="a page"):
-        newcomer.follow(block)
+        page_runner.follow(block)
 
 
 def test_block_has_its_place_and_file() -> None:
