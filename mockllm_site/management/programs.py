@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.testing.run import split
+from scenarios_app.testing.run import split_command
 
 
 class ProgramCommand(BaseCommand):
@@ -32,7 +32,7 @@ class ProgramCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Split off the command after `--`, which argparse must not parse."""
         if self._takes_command:
-            argv, self._command = split(argv)
+            argv, self._command = split_command(argv)
         super().run_from_argv(argv)
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -14,7 +14,7 @@ from scenarios_app.proof.plan import BadCell, Cell
 from scenarios_app.proof.sweep import INTERRUPTED, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.run import CannotRun, add_sources, refuse, split
+from scenarios_app.testing.run import CannotRun, add_source_options, refuse, split_command
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 # Fields of SweepOptions that have options of the same names.
@@ -24,7 +24,7 @@ FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
 def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add_sources(parser)
+    add_source_options(parser)
     add(
         "--budget",
         type=parse_positive,
@@ -79,7 +79,7 @@ def main(experiment: Experiment, arguments: Sequence[str]) -> int:
     """Run a sweep with these arguments; return its exit code."""
     parser = ArgumentParser(prog=f"mockllm {experiment.name}", description=experiment.help)
     add_arguments(experiment, parser)
-    own, command = split(arguments)
+    own, command = split_command(arguments)
     options, unknown = parser.parse_known_args(own)
     if unknown:
         text = f"unknown: {' '.join(unknown)}; the command comes after --"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from scenarios_app.testing.run import command_environment, end_group, shell_code, start_command
+from scenarios_app.testing.run import command_environment, end_group, start_command, to_shell_code
 
 # Limit of a program's output; the middle of a longer one is dropped.
 MAX_OUTPUT_BYTES = 1_000_000
@@ -59,7 +59,7 @@ def run_program(
                 waiting.join(CHECK_SECONDS)
         finally:
             end_group(process)
-        code, seconds = shell_code(process.returncode), time.monotonic() - began
+        code, seconds = to_shell_code(process.returncode), time.monotonic() - began
         return ProgramRun(code, _read_output(output.fileno()), seconds, hung)
 
 

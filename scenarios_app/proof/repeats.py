@@ -32,7 +32,7 @@ from scenarios_app.proof.sweep import (
     unused_steps,
     versions_on,
 )
-from scenarios_app.testing.control import TOKEN, Control
+from scenarios_app.testing.control import TOKEN_VARIABLE, Control
 from scenarios_app.testing.plugin import fail_on_server_errors
 
 T = TypeVar("T")
@@ -181,7 +181,7 @@ class TestSweeps:
         run = self._run
         if session is None or run is None:
             return (yield)
-        token = os.environ.get(TOKEN, "")
+        token = os.environ.get(TOKEN_VARIABLE, "")
         with fail_on_server_errors(), closing(Control(session.base_url, token=token)) as control:
             changes = {"session": session.session, "changes": list(run.changes)}
             control.send("PUT", "changes", changes)
@@ -201,7 +201,7 @@ class TestSweeps:
                     run.versions = {one: v for one, v in versions if one not in run.stubs}
                     steps = unused_steps(session.verdict(scenarios="*"))
                     run.unused = [one for one in steps if one.rpartition("/")[0] not in run.stubs]
-                run.transcript = control.requests(session.session, bodies=True)
+                run.transcript = control.journal(session.session, bodies=True)
 
     def _sweep(self, item: pytest.Item, clean: TestRun) -> dict[str, Any]:
         """Run the cells of a test; return their results as JSON, or a note why it was not swept."""

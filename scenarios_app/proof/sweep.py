@@ -85,7 +85,7 @@ class Bench:
         program = run_program(self.options.command, control.base_url, limit=limit, stop=stop)
         answers = control.send("GET", "changes")["answers"]
         verdict = control.send("GET", "verdict", scenarios="*")
-        transcript = control.requests(bodies=True)
+        transcript = control.journal(bodies=True)
         return Observation(program, answers, verdict, requests_of(transcript), transcript)
 
 

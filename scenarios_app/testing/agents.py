@@ -17,7 +17,7 @@ from uuid import uuid4
 from scenarios_app.testing.variables import API_KEY
 
 # Variables that would send an agent to another provider.
-UNSET: Final = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX")
+UNSET_VARIABLES = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX")
 # The model of opencode, which has no default, where the project names none.
 OPENCODE_MODEL: Final = "anthropic/claude-sonnet-4-5"
 # opencode installs this package into its configuration folder unless it is locked there.
@@ -71,8 +71,7 @@ def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup
 
 
 def _codex_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    """Return the setup of Codex: the server as its only named provider, and `project` is
-    trusted."""
+    """Return the setup of Codex: one provider, the server; `project` is trusted."""
     # Strings of JSON are strings of TOML.
     config = f"""\
 model_provider = "mockllm"
@@ -171,7 +170,8 @@ def agent_variables(
             for name, text in setup.files.items():
                 file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
+                # A path of the file system may hold bytes that are no UTF-8.
+                file.write_text(text, encoding="utf-8", errors="replace")
             variables |= setup.variables
             if agent.is_named_in(command):
                 variables |= setup.own_variables

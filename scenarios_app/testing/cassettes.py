@@ -16,24 +16,26 @@ from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.testing.variables import real_keys
 
 MODES: Final = ("none", "once", "new", "all")
-FOLDER: Final = "cassettes"
-_UNSAFE: Final = re.compile(r"[^\w.,=+@\[\]-]+")
-# File systems allow 255 bytes for a name.
+CASSETTE_FOLDER: Final = "cassettes"
+_UNSAFE_CHARS: Final = re.compile(r"[^\w.,=+@\[\]-]+")
 _MAX_NAME_CHARS: Final = 120
+# File systems allow 255 bytes for a name, of which `.json` takes 5.
+_MAX_NAME_BYTES: Final = 250
 
 
-def cassette_of_test(file: Path, test: str) -> Path:
+def default_cassette_path(file: Path, test: str) -> Path:
     """Return `cassettes/MODULE/TEST.json` beside a test's file; `test` is its id after the file."""
-    name = _UNSAFE.sub("_", test).strip("_")
-    if name != test or len(name) > _MAX_NAME_CHARS:
+    name = _UNSAFE_CHARS.sub("_", test).strip("_")
+    if name != test or len(name) > _MAX_NAME_CHARS or len(name.encode()) > _MAX_NAME_BYTES:
         # The hash separates tests whose cleaned names are equal.
-        name = f"{name[:_MAX_NAME_CHARS]}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
-    return file.parent / FOLDER / file.stem / f"{name}.json"
+        suffix = f"-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
+        start = name[:_MAX_NAME_CHARS].encode()[: _MAX_NAME_BYTES - len(suffix)]
+        name = f"{start.decode(errors='ignore')}{suffix}"
+    return file.parent / CASSETTE_FOLDER / file.stem / f"{name}.json"
 
 
 def read_cassette(path: Path) -> dict[str, Any] | None:
-    """Return the scenario document of a file, or None if the file is missing. Raises ServerFailed
-    for an invalid file."""
+    """Return the document of a file, or None if it is missing; ServerFailed if it is invalid."""
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -61,7 +63,10 @@ def write_cassette(path: Path, document: Mapping[str, Any]) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_read_umask())
+        # The umask can only be read by setting it.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except OSError as error:
         if temporary:
@@ -81,19 +86,12 @@ def check_writable(path: Path) -> None:
         raise ServerFailed(f"{path}: cannot be written: Permission denied")
 
 
-def _read_umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def cassette_path(argument: Any, *, file: Path, node: str) -> Path:
     """Return the path of a test's cassette by the marker's argument. True stands for the default
     path; another path is relative to the test's file. Raises ServerFailed for any other value."""
     match argument:
         case True:
-            return cassette_of_test(file, node.partition("::")[2] or node)
+            return default_cassette_path(file, node.partition("::")[2] or node)
         case str() | os.PathLike():
             return file.parent / argument
         case _:
@@ -115,8 +113,7 @@ class TestCassette:
 
     @property
     def is_recording(self) -> bool:
-        """True unless the mode is `none`; before `begin`, `once` is not decided yet and counts as
-        recording."""
+        """True unless the mode is `none`. `begin` replaces the mode `once` by `all` or `none`."""
         return self.mode != "none"
 
     def begin(self, environment: Mapping[str, str]) -> None:

@@ -1,14 +1,14 @@
 """A client of the control API; each error is one line that names the server."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 
 TIMEOUT_SECONDS = 30.0
-TOKEN = "MOCKLLM_CONTROL_TOKEN"
-_UNAUTHORIZED = (401, 403)
+TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
 
 
 class ServerFailed(Exception):
@@ -27,21 +27,21 @@ class Control:
         )
 
     def send(self, method: str, path: str, body: Any = None, **query: str | None) -> Any:
-        """Call a path below `/control/`; return the JSON, or None for an empty body. Raises
-        ServerFailed for any error."""
+        """Call a path below `/control/`; return its `read_json`. Raises ServerFailed."""
         __tracebackhide__ = True
-        return self.read_json(self.response(method, path, body, None, **query))
+        return self.read_json(self.send_request(method, path, body, None, **query))
 
     def read_json(self, response: httpx2.Response) -> Any:
-        """Return a response's JSON, or None for an empty body; raises ServerFailed for an error."""
+        """Return a response's JSON, or None for an empty body. Raises ServerFailed for an error, a
+        redirect, and a body that is no JSON."""
         __tracebackhide__ = True
-        if response.is_error:
-            message = self._error_message(response)
-            sent = response.request
-            raise ServerFailed(f"{sent.method} {sent.url.path}: {message}")
-        return response.json() if response.content else None
+        if response.is_success:
+            with suppress(ValueError):
+                return response.json() if response.content else None
+        message, request = self._error_message(response), response.request
+        raise ServerFailed(f"{request.method} {request.url.path}: {message}")
 
-    def response(
+    def send_request(
         self,
         method: str,
         path: str,
@@ -61,12 +61,12 @@ class Control:
                 f"the mockllm server at {self.base_url} has not answered {method} /control/{path} "
                 f"for {TIMEOUT_SECONDS:g} s"
             ) from None
-        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
             raise ServerFailed(
                 f"no mockllm server answers at {self.base_url}: {error or type(error).__name__}"
             ) from None
 
-    def requests(self, session: str | None = None, *, bodies: bool = False) -> list[dict[str, Any]]:
+    def journal(self, session: str | None = None, *, bodies: bool = False) -> list[dict[str, Any]]:
         """Return the journal of a session, or of all, in the order in which responses ended;
         `bodies` adds the headers and bodies of both messages."""
         entries: list[dict[str, Any]] = []
@@ -82,14 +82,13 @@ class Control:
         self._http.close()
 
     def _error_message(self, response: httpx2.Response) -> str:
-        """Return the message of an error response, or that it does not come from a mockllm
-        server."""
+        """Return the message of a response, or that it is not from a mockllm server."""
         try:
             message = str(response.json()["message"])
         except (ValueError, KeyError, TypeError):
             return f"{self.base_url} answers {response.status_code}, and not as a mockllm server"
-        if response.status_code in _UNAUTHORIZED:
-            return f"{message} Tests read the token from {TOKEN}."
+        if response.status_code in (401, 403):
+            return f"{message} Tests read the token from {TOKEN_VARIABLE}."
         return message
 
 

@@ -4,13 +4,13 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from threading import Lock
 from typing import Any, BinaryIO, Final
 
-from scenarios_app.testing.control import TOKEN, Control, ServerFailed
+from scenarios_app.testing.control import TOKEN_VARIABLE, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import refuse
@@ -19,7 +19,7 @@ HELP: Final = (
     "Lets a coding agent drive a server over MCP, through pipes. "
     "Without --url or MOCKLLM_URL it starts a server that ends with it."
 )
-URL: Final = "MOCKLLM_URL"
+URL_VARIABLE: Final = "MOCKLLM_URL"
 MAX_CONCURRENT_CALLS: Final = 8
 _PARSE_ERROR, _NO_ANSWER, _INTERRUPTED = -32700, -32000, 130
 _VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
@@ -28,8 +28,9 @@ _VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--url",
-        default=os.environ.get(URL, ""),
-        help=f"address of a running server (default: {URL}); its token is read from {TOKEN}",
+        default=os.environ.get(URL_VARIABLE, ""),
+        help="address of a running server (default: MOCKLLM_URL); its token is read from "
+        "MOCKLLM_CONTROL_TOKEN",
     )
     parser.add_argument(
         "--scenario",
@@ -56,7 +57,7 @@ def control_mcp(options: Namespace) -> int:
         )
     try:
         if url:
-            _forward_input(url, token=os.environ.get(TOKEN, ""))
+            _forward_input(url, token=os.environ.get(TOKEN_VARIABLE, ""))
         else:
             with server_process(ServerOptions(to_documents(options.scenario))) as (base_url, _):
                 _forward_input(base_url)
@@ -94,27 +95,30 @@ class Proxy:
         """Forward one message, and write the server's response if there is one."""
         try:
             message = json.loads(line)
-            params = message.get("params") or {}
-            answer = self._call_server(message, params)
-        except (ValueError, AttributeError, RecursionError):
-            answer = _error_message(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, dict):
+            answer = self._call_server(message)
+        else:
+            answer = _error_reply(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
         if answer is not None:
             # The client may be gone.
             with self._lock, suppress(OSError):
                 self._output.write(json.dumps(answer).encode() + b"\n")
                 self._output.flush()
 
-    def _call_server(self, message: dict[str, Any], params: dict[str, Any]) -> Any:
+    def _call_server(self, message: dict[str, Any]) -> Any:
         """Return the server's response, or None for a notification. Without a JSON-RPC response it
         is an error, or for `tools/call` a result with `isError`."""
         method, id = message.get("method"), message.get("id")
-        version = params.get("_meta", {}).get(_VERSION_KEY, self._version)
+        params = _object_at(message, "params")
+        version = _object_at(params, "_meta").get(_VERSION_KEY, self._version)
         name = params.get("name", params.get("uri"))
         headers = {"mcp-protocol-version": version, "mcp-method": method, "mcp-name": name}
         sent = {key: value for key, value in headers.items() if isinstance(value, str)}
         sent["accept"] = "application/json, text/event-stream"
         try:
-            response = self._control.response("POST", "mcp", message, sent)
+            response = self._control.send_request("POST", "mcp", message, sent)
             answer = response.json() if response.content else None
         except (ServerFailed, UnicodeError, ValueError) as error:
             answer = {"message": str(error)}
@@ -122,17 +126,24 @@ class Proxy:
             return None
         if not isinstance(answer, dict) or "jsonrpc" not in answer:
             # It is no answer of the MCP server: there is none, or it is closed to this client.
-            told = answer.get("message") if isinstance(answer, dict) else None
-            text = told if isinstance(told, str) else "No MCP server answered."
+            reason = answer.get("message") if isinstance(answer, dict) else None
+            text = reason if isinstance(reason, str) else "No MCP server answered."
             if method != "tools/call":
-                return _error_message(id, _NO_ANSWER, text)
+                return _error_reply(id, _NO_ANSWER, text)
             content = [{"type": "text", "text": text}]
             result = {"resultType": "complete", "content": content, "isError": True}
             return {"jsonrpc": "2.0", "id": id, "result": result}
-        if method == "initialize" and "result" in answer:
-            self._version = answer["result"]["protocolVersion"]
+        if method == "initialize":
+            self._version = _object_at(answer, "result").get("protocolVersion", self._version)
         return answer
 
 
-def _error_message(id: Any, code: int, message: str) -> dict[str, Any]:
+def _object_at(message: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the JSON object at a key, empty if there is none."""
+    value = message.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _error_reply(id: Any, code: int, message: str) -> dict[str, Any]:
+    """Return a JSON-RPC response with an error; `id` is None if the request's is unknown."""
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

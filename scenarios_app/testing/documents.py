@@ -20,19 +20,19 @@ class Builder(Protocol):
 Document: TypeAlias = ScenarioDocument | Builder | Mapping[str, Any]
 # A file or a directory of documents.
 Source: TypeAlias = Document | str | Path
-SINGLE = (ScenarioDocument, Builder, Mapping, str, Path)
+SOURCE_TYPES = (ScenarioDocument, Builder, Mapping, str, Path)
 
 
 def to_documents(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
     """Return the scenario documents of one or more sources. Raises ServerFailed for a file that
     cannot be read, and for a value that is no source; mappings are not checked."""
-    all_sources = [sources] if isinstance(sources, SINGLE) else sources
-    return [document for source in all_sources for document in _documents_of(source)]
+    all_sources = [sources] if isinstance(sources, SOURCE_TYPES) else sources
+    return [document for source in all_sources for document in _read_source(source)]
 
 
 def split_paths(sources: Source | Iterable[Source]) -> tuple[list[str], list[Source]]:
     """Return the paths among the sources, and the others."""
-    all_sources = [sources] if isinstance(sources, SINGLE) else list(sources)
+    all_sources = [sources] if isinstance(sources, SOURCE_TYPES) else list(sources)
     paths = [str(source) for source in all_sources if isinstance(source, str | Path)]
     return paths, [source for source in all_sources if not isinstance(source, str | Path)]
 
@@ -42,11 +42,11 @@ def to_steps(document: Document) -> Iterator[Any]:
     if isinstance(document, Mapping) and "steps" not in document:
         yield dict(document)
     else:
-        for scenario in _documents_of(document):
+        for scenario in _read_source(document):
             yield from scenario["steps"]
 
 
-def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
+def _read_source(source: Source) -> Iterator[dict[str, Any]]:
     """Yield the scenario documents of one source; raises ServerFailed if it is none."""
     match source:
         case str() | Path():
@@ -58,14 +58,13 @@ def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
         case Mapping():
             yield dict(source)
         case Builder():
-            yield from _documents_of(source.build())
+            yield from _read_source(source.build())
         case _:
             raise ServerFailed(f"expected a scenario or a path, got {source!r:.80}")
 
 
 def _read_files(path: str | Path) -> list[ScenarioDocument]:
-    """Return the documents of a file or folder, and issue its notes as warnings; raises
-    ServerFailed."""
+    """Return the documents of a path; its notes become warnings. Raises ServerFailed."""
     try:
         files = read_paths([path])
     except DocumentError as error:

@@ -15,8 +15,9 @@ from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import controlled_server
-from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
-from scenarios_app.testing.run import CannotRun, refuse, run_command, split, write_file
+from scenarios_app.testing.record import PATHS_SETTING, UPSTREAMS_SETTING, upstream_settings
+from scenarios_app.testing.report import write_file
+from scenarios_app.testing.run import CannotRun, refuse, run_command, split_command
 from scenarios_app.testing.variables import real_keys
 from scenarios_app.verdict.reports import Case, junit
 
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run `mockllm drift` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm drift", description=HELP)
     add_arguments(parser)
-    own, command = split(arguments)
+    own, command = split_command(arguments)
     return drift(parser.parse_args(own), command)
 
 
@@ -90,15 +91,14 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
 def _drifts_of_command(
     command: Sequence[str], files: Mapping[str, dict[str, Any]]
 ) -> tuple[DriftsByFile, list[str]]:
-    """Run a command against the cassettes; return the drifts and notes. Raises ServerFailed if the
-    command fails without drift."""
+    """Return the drifts and notes of a command; ServerFailed if it fails without drift."""
     # Cassettes in different folders may have equal names.
     documents = [{**document, "name": file} for file, document in files.items()]
     with controlled_server() as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
         variables = {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
         code = run_command(command, control.base_url, variables=variables, output=sys.stderr)
-        ended = control.response("DELETE", "recording")
+        ended = control.send_request("DELETE", "recording")
         if ended.status_code == 404:
             # Tests have ended this replay and loaded their own cassettes.
             reports = control.send("GET", "drift")["recordings"]
@@ -120,11 +120,11 @@ def _drifts_in_report(
         tests = json.loads(Path(report).read_bytes())["tests"]
         tests = [test for test in tests if test.get("cassette")]
         reports = [{**test, "cassettes": [test["cassette"]]} for test in tests]
+        return _drifts_of_tests(reports, files)
     except OSError as error:
         raise ServerFailed(f"{report}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ServerFailed(f"{report}: expected what --mockllm-report=FILE.json writes") from None
-    return _drifts_of_tests(reports, files)
 
 
 def _drifts_of_tests(
@@ -135,16 +135,15 @@ def _drifts_of_tests(
     notes: list[str] = []
     for one in reports:
         for label in one["cassettes"]:
-            if (file := _file_of(label, files)) is not None:
+            if (file := _find_file(label, files)) is not None:
                 drifts_by_file.setdefault(file, []).extend(one["drift"])
                 notes += _unreached_notes(one, file)
     notes += [f"{file}: no test used it" for file in files if file not in drifts_by_file]
     return {file: drifts_by_file.get(file, []) for file in files}, notes
 
 
-def _file_of(label: str, files: Mapping[str, dict[str, Any]]) -> str | None:
-    """Return the file of a cassette by its scenario name or the end of its path. None if there is
-    no such cassette."""
+def _find_file(label: str, files: Mapping[str, dict[str, Any]]) -> str | None:
+    """Return the cassette file with this scenario name or end of its path, or None."""
     for file, document in files.items():
         if document["name"] == label or Path(file).resolve().as_posix().endswith(f"/{label}"):
             return file
@@ -157,10 +156,10 @@ def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
     from scenarios_app.testing.live import live_drift
 
     settings = upstream_settings(os.environ)
-    upstreams = read_upstreams(settings[SETTING].split(","))
+    upstreams = read_upstreams(settings[UPSTREAMS_SETTING].split(","))
     documents = [{**document, "name": file} for file, document in files.items()]
     keys = real_keys(os.environ)
-    paths = [path for path in settings.get(PATHS, "").split(",") if path]
+    paths = [path for path in settings.get(PATHS_SETTING, "").split(",") if path]
     drifted = asyncio.run(live_drift(documents, upstreams=upstreams, keys=keys, paths=paths))
     return _group_by_file(files, map(drift_json, drifted))
 
@@ -181,8 +180,7 @@ def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
 
 
 def _cassette_files(arguments: Iterable[str]) -> list[Path]:
-    """Return the files of these paths, and the `*.json` in folders; raises ServerFailed if a path
-    is missing or there is no file."""
+    """Return these files, and the `*.json` of folders; ServerFailed for a missing path or none."""
     paths: dict[Path, None] = {}
     for text in arguments:
         path = Path(text)

@@ -61,8 +61,7 @@ async def live_drift(
 
 
 def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
-    """Return the response of a step, or None if it has no recorded one; raises ServerFailed for an
-    invalid one."""
+    """Return the recorded response of a step, or None; raises ServerFailed for an invalid one."""
     produce = step.document.get("produce") or {}
     if "recorded" not in produce:
         return None

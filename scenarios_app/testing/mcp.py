@@ -15,7 +15,7 @@ HELP: Final = (
     "Serves the tools of scenarios and recordings over MCP. "
     "Each call is answered as it was, through pipes or, with --port, over HTTP."
 )
-MISSING: Final = "MCP needs one more package: pip install 'mockllm-server[mcp]'"
+MISSING_PACKAGE: Final = "MCP needs one more package: pip install 'mockllm-server[mcp]'"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 def run_mcp(options: Namespace) -> int:
     """Serve recorded tools over pipes until the client leaves, or over HTTP; return exit code."""
     if find_spec("mcp") is None:
-        return refuse("mcp", MISSING, code=1)
+        return refuse("mcp", MISSING_PACKAGE, code=1)
     try:
         files = read_paths(options.paths)
     except DocumentError as error:

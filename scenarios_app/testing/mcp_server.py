@@ -1,4 +1,4 @@
-"""An MCP server of recorded tools, over pipes or HTTP. Requires the extra `chat`."""
+"""An MCP server of recorded tools, over pipes or HTTP. Requires the extra `mcp`."""
 
 import socket
 from collections import Counter

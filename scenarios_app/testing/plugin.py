@@ -23,49 +23,47 @@ if TYPE_CHECKING:
 MARKER = "mockllm"
 MARKER_ARGUMENTS = ("scenario", "strict", "allow_unserved", "cassette", "guard")
 MODES = ("none", "once", "new", "all")
-URL = "MOCKLLM_URL"
-RECORD = "MOCKLLM_RECORD"
+URL_VARIABLE = "MOCKLLM_URL"
+RECORD_VARIABLE = "MOCKLLM_RECORD"
 # Set by `mockllm drift` for its command.
-DRIFT = "MOCKLLM_DRIFT"
-TOKEN = "MOCKLLM_CONTROL_TOKEN"
-OPTIONS = {
-    "--mockllm-url": f"use the mockllm server at this URL (or {URL}) and start none",
+DRIFT_VARIABLE = "MOCKLLM_DRIFT"
+TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
+OPTION_HELP = {
+    "--mockllm-url": f"use the mockllm server at this URL (or {URL_VARIABLE}) and start none",
     "--mockllm-report": "write all verdicts to FILE: JSON (.json), JUnit XML (.xml) or text",
     "--mockllm-coverage": "write which steps of the common scenarios answered to FILE, as above",
     "--mockllm-record": "for tests with a cassette: none (recordings alone answer), once (record "
     "where there is none yet), new (record what is not in it), all (record anew)",
 }
-FLAGS = {
+FLAG_HELP = {
     "--mockllm-watch": "load the scenario files of mockllm_config again when they change",
     "--mockllm-guard": "stop requests to real providers in tests with the fixture mockllm (the "
     "default, unless pytest's configuration has mockllm_guard = false)",
     "--no-mockllm-guard": "let such tests call real providers",
 }
 # The setting in pytest's configuration, and the destination of both flags.
-GUARD = "mockllm_guard"
-SWITCHES: dict[str, dict[str, Any]] = {
-    "--mockllm-guard": {"dest": GUARD, "action": "store_true", "default": None},
-    "--no-mockllm-guard": {"dest": GUARD, "action": "store_false", "default": None},
+GUARD_SETTING = "mockllm_guard"
+GUARD_FLAGS: dict[str, dict[str, Any]] = {
+    "--mockllm-guard": {"dest": GUARD_SETTING, "action": "store_true", "default": None},
+    "--no-mockllm-guard": {"dest": GUARD_SETTING, "action": "store_false", "default": None},
 }
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
-_judge: pytest.StashKey["TestJudge"] = pytest.StashKey()
+_JUDGE_KEY: pytest.StashKey["TestJudge"] = pytest.StashKey()
+_POOL_KEY: pytest.StashKey["ServerPool"] = pytest.StashKey()
 
 
 class MockllmWarning(UserWarning):
     """A warning about a client's behaviour that may be intended."""
 
 
-_pool: pytest.StashKey["ServerPool"] = pytest.StashKey()
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mockllm", "mockllm: a deterministic LLM server")
-    for option, meaning in {**OPTIONS, **FLAGS}.items():
+    for option, meaning in {**OPTION_HELP, **FLAG_HELP}.items():
         metavar = METAVARS.get(option, "FILE")
         takes: dict[str, Any] = {"metavar": metavar, "default": None}
-        if option in FLAGS:
-            takes = SWITCHES.get(option, {"action": "store_true"})
+        if option in FLAG_HELP:
+            takes = GUARD_FLAGS.get(option, {"action": "store_true"})
         try:
             group.addoption(option, help=meaning, **takes)
         except ValueError as error:
@@ -74,7 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                 "leave one of them out with -p no:NAME"
             ) from None
     meaning = "stop requests to real providers in tests with the fixture mockllm"
-    parser.addini(GUARD, meaning, type="bool", default=True)
+    parser.addini(GUARD_SETTING, meaning, type="bool", default=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -100,7 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _cassette_mode(config: pytest.Config) -> str:
     """Return the mode of cassettes in this run; by default no provider is called."""
-    return config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
+    return config.getoption("--mockllm-record") or os.environ.get(RECORD_VARIABLE) or MODES[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -111,30 +109,34 @@ def pytest_configure_node(node: Any) -> None:
     config = node.config
     # With `--dist=each` every worker runs all tests, so their sessions would collide.
     if config.getoption("dist", "no") != "each":
-        if _pool not in config.stash:
-            config.stash[_pool] = ServerPool()
-        node.workerinput[MARKER] = config.stash[_pool].address
+        if _POOL_KEY not in config.stash:
+            config.stash[_POOL_KEY] = ServerPool()
+        node.workerinput[MARKER] = config.stash[_POOL_KEY].address
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Write the coverage of the servers shared by workers, and stop them."""
-    pool = config.stash.get(_pool, None)
+    pool = config.stash.get(_POOL_KEY, None)
     if pool is not None:
-        for base_url in pool.base_urls():
-            _write_coverage_report(config, base_url)
-        pool.close()
+        from scenarios_app.testing.control import ServerFailed
+
+        with closing(pool):
+            try:
+                for base_url in pool.base_urls():
+                    _write_coverage_report(config, base_url)
+            except ServerFailed as error:
+                raise pytest.UsageError(f"mockllm: {error}") from None
 
 
 def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
-    """Write the coverage of a running server to the option's file; do nothing without the option,
-    or in a worker of pytest-xdist."""
+    """Write a server's coverage, if the option is set, unless this is a worker of pytest-xdist."""
     file = config.getoption("--mockllm-coverage")
     if file is None or hasattr(config, "workerinput"):
         return
     from scenarios_app.testing.control import Control
     from scenarios_app.testing.report import write_coverage
 
-    with closing(Control(base_url, token=os.environ.get(TOKEN, ""))) as control:
+    with closing(Control(base_url, token=os.environ.get(TOKEN_VARIABLE, ""))) as control:
         write_coverage(file, control.send("GET", "coverage"))
 
 
@@ -151,7 +153,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Judge a passed test within its call phase, so that its verdict can fail it."""
     result = yield
     # Exceptions of unittest classes are stored in `_excinfo`.
-    if (judge := item.stash.get(_judge, None)) and not getattr(item, "_excinfo", None):
+    if (judge := item.stash.get(_JUDGE_KEY, None)) and not getattr(item, "_excinfo", None):
         judge.judge()
     return result
 
@@ -162,8 +164,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the verdict to the report of the teardown."""
     report = yield
-    if call.when == "teardown" and (judge := item.stash.get(_judge, None)):
-        del item.stash[_judge]
+    if call.when == "teardown" and (judge := item.stash.get(_JUDGE_KEY, None)):
+        del item.stash[_JUDGE_KEY]
         # pytest-xdist transfers attributes of reports that are JSON.
         if judge.verdict:
             vars(report)[MARKER] = judge.verdict
@@ -173,7 +175,7 @@ def pytest_runtest_makereport(
 @pytest.fixture(scope="session")
 def mockllm_config() -> dict[str, Any]:
     """Override to start the server with `scenarios`, `fixtures`, `settings`, `catch_all`,
-    `timeout` or `watch`: the arguments of `running_server`."""
+    `timeout`, `watch` or `light`: the arguments of `running_server`."""
     return {}
 
 
@@ -182,36 +184,34 @@ def mockllm_server(
     pytestconfig: pytest.Config, mockllm_config: Mapping[str, Any]
 ) -> Iterator["SharedServer"]:
     """The server of all tests: `base_url`, `openai_base_url`."""
-    from scenarios_app.testing.control import Control, ServerFailed
+    from scenarios_app.testing.control import Control
     from scenarios_app.testing.server_pool import server_for
     from scenarios_app.testing.sessions import SharedServer
 
     options = dict(mockllm_config)
     if pytestconfig.getoption("--mockllm-watch"):
         options["watch"] = True
-    external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
+    external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL_VARIABLE) or None
     worker = getattr(pytestconfig, "workerinput", {})
-    try:
+    with fail_on_server_errors():
         if _cassette_mode(pytestconfig) != MODES[0] and not external_url:
             from scenarios_app.testing.record import upstream_settings
 
             settings = options.get("settings") or {}
             options["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
         with server_for(options, url=external_url, pool=worker.get(MARKER)) as base_url:
-            token = os.environ.get(TOKEN, "") if external_url else ""
+            token = os.environ.get(TOKEN_VARIABLE, "") if external_url else ""
             server = SharedServer(Control(base_url, token=token), exclusive=not external_url)
             try:
                 if external_url:
                     server.control.send("GET", "state", session="any")
-                if os.environ.get(DRIFT):
+                if os.environ.get(DRIFT_VARIABLE):
                     # End the replay for programs without the plugin; tests have cassettes.
-                    server.control.response("DELETE", "recording")
+                    server.control.send_request("DELETE", "recording")
                 yield server
                 _write_coverage_report(pytestconfig, base_url)
             finally:
                 server.close()
-    except ServerFailed as error:
-        raise pytest.fail.Exception(f"mockllm: {error}", pytrace=False) from None
 
 
 @pytest.fixture
@@ -223,6 +223,7 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
     marker = _read_markers(item)
     with fail_on_server_errors(), pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         session = mockllm_server.session(item.nodeid)
+        stack.callback(mockllm_server.end_session, session)
         # This copy still contains the real keys.
         original_environment = dict(os.environ)
         variables = sdk_variables(session.base_url, session.api_key, environment=os.environ)
@@ -231,14 +232,14 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
         for name in unset_variables():
             patch.delenv(name, raising=False)
         stack.enter_context(refresh_clients())
-        named = _load_scenarios(session, marker["scenario"], item)
+        shared_names = _load_scenarios(session, marker["scenario"], item)
         cassette = _open_cassette(session, marker["cassette"], item, original_environment)
         guard = _make_guard(session, marker["guard"], item)
-        judge = TestJudge(item, session, marker, cassette, named, guard)
-        item.stash[_judge] = judge
+        judge = TestJudge(item, session, marker, cassette, shared_names, guard)
+        item.stash[_JUDGE_KEY] = judge
         with guard.active() if guard else nullcontext():
             yield session
-        judge.close(mockllm_server)
+        judge.close()
 
 
 @pytest.fixture
@@ -247,10 +248,10 @@ def mockllm_agents(
 ) -> Iterator[Path]:
     """Point coding agents that the test starts at its session; yield `tmp_path`, the folder that
     they trust. They do not read the user's configuration."""
-    from scenarios_app.testing.agents import AGENTS, UNSET, agent_variables
+    from scenarios_app.testing.agents import AGENTS, UNSET_VARIABLES, agent_variables
 
     names = [agent.executable for agent in AGENTS]
-    for name in UNSET:
+    for name in UNSET_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     with agent_variables(mockllm.base_url, command=names, project=tmp_path) as variables:
         for name, value in variables.items():
@@ -261,8 +262,8 @@ def mockllm_agents(
 @dataclass
 class TestJudge:
     """Judges one test: a passed test may fail by its verdict; a failed one shows it in a section.
-    `marker` has the merged arguments of the markers, `named` the shared scenarios that must answer.
-    `guard` is None if the test may call real providers."""
+    `marker` has the merged arguments of the markers; the scenarios of `shared_names` must answer,
+    too. `guard` is None if the test may call real providers."""
 
     # pytest would collect the class in a test module that imports it.
     __test__ = False
@@ -271,7 +272,7 @@ class TestJudge:
     session: "Mockllm"
     marker: Mapping[str, Any]
     cassette: "TestCassette | None"
-    named: Sequence[str]
+    shared_names: Sequence[str]
     guard: "ProviderGuard | None"
     verdict: dict[str, Any] | None = None
 
@@ -286,63 +287,57 @@ class TestJudge:
             self.item.add_report_section("call", "mockllm", failures)
         else:
             # A telemetry exporter, most likely.
-            for attempt in self.guard.attempts if self.guard else ():
-                self._warn(attempt.text)
+            for stopped in self.guard.stopped_requests if self.guard else ():
+                self.item.warn(MockllmWarning(stopped.text))
         for finding in self.verdict["findings"] if self.verdict else ():
             if finding["level"] == "warning":
-                self._warn(f"{finding['rule']}: {finding['message']}")
+                self.item.warn(MockllmWarning(f"{finding['rule']}: {finding['message']}"))
         # A failed test leaves its cassette unchanged.
         with fail_on_server_errors():
             for line in self.cassette.save() if self.cassette else ():
-                self._warn(line)
+                self.item.warn(MockllmWarning(line))
 
-    def close(self, server: "SharedServer") -> None:
-        """End the session; the verdict of a failed test becomes a section of its report."""
+    def close(self) -> None:
+        """Add the verdict of a failed test to its report, as a section."""
         from scenarios_app.testing.control import ServerFailed
 
         failures = ""
         try:
             if self.verdict is None:
                 failures = self._failure_text(has_passed=False)
-            server.end_session(self.session)
         except ServerFailed as error:
             failures = str(error)
         if failures:
             self.item.add_report_section("teardown", "mockllm", failures)
 
     def _failure_text(self, *, has_passed: bool) -> str:
-        """Return the reasons that fail the test, or an empty string; end its cassette and set
-        `verdict`."""
+        """Return the reasons that fail the test, or ""; end its cassette and set `verdict`."""
         lines = [
             f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
-            for name in self.session.empty_stubs()
+            for name in self.session.empty_stub_names()
         ]
         recording = self.cassette.end() if self.cassette else {}
         # While recording, steps of the old cassette need not answer.
         is_recording = bool(self.cassette and self.cassette.is_recording)
         unserved = self.marker["allow_unserved"] or is_recording
-        verdict = self.session.verdict(allow_unserved=unserved, scenarios=self.named)
+        verdict = self.session.verdict(allow_unserved=unserved, scenarios=self.shared_names)
         self.verdict = verdict | recording
         if not verdict["passed"]:
             lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
-        attempts = self.guard.attempts if self.guard else []
-        shown = [one for one in attempts if has_passed or not one.is_shown]
+        stopped = self.guard.stopped_requests if self.guard else []
+        shown = [one for one in stopped if has_passed or not one.is_shown]
         texts = [one.text for one in shown if lines or not one.is_of_daemon]
-        if not verdict["passed"] and not verdict["requests"] and not attempts:
+        if not verdict["passed"] and not verdict["requests"] and not stopped:
             from scenarios_app.testing.guard.clients import stray_client_lines
 
             lines += stray_client_lines(self.session.base_url, self.session.api_key)
         return "\n".join([*dict.fromkeys(texts), *lines])
 
-    def _warn(self, line: str) -> None:
-        """Issue a MockllmWarning for the test."""
-        self.item.warn(MockllmWarning(line))
-
 
 def _make_guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGuard | None":
     """Return the guard of a test, or None if it may call real providers."""
-    switch = item.config.getoption(GUARD)
-    if not argument or not (item.config.getini(GUARD) if switch is None else switch):
+    switch = item.config.getoption(GUARD_SETTING)
+    if not argument or not (item.config.getini(GUARD_SETTING) if switch is None else switch):
         return None
     from scenarios_app.testing.guard import ProviderGuard
 
@@ -386,7 +381,7 @@ def _read_markers(item: pytest.Item) -> dict[str, Any]:
 def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item) -> list[str]:
     """Load the scenarios of a test's markers; return the names of those shared on the server. A
     name that is neither a file nor shared fails the test."""
-    named = []
+    shared_names = []
     for one in scenarios:
         if not isinstance(one, str | os.PathLike):
             session.scenario(one)
@@ -395,9 +390,9 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
         if path := next((place for place in places if place.exists()), None):
             session.scenario(path)
         else:
-            named.append(os.fspath(one))
-    names = session.common_names() if named else []
-    for name in named:
+            shared_names.append(os.fspath(one))
+    names = session.shared_scenario_names() if shared_names else []
+    for name in shared_names:
         if name not in names:
             listed = ", ".join(names) or "none"
             pytest.fail(
@@ -405,7 +400,7 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
                 f"{item.path.name}, and no such scenario on the server (it has {listed})",
                 pytrace=False,
             )
-    return named
+    return shared_names
 
 
 @contextmanager

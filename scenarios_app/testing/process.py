@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from scenarios_app.testing.control import Control, ServerFailed
 
-READY = "mockllm ready on "
+READY_PREFIX = "mockllm ready on "
 MESSAGE_PREFIX = "mockllm: "
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -47,13 +48,18 @@ class ServerOptions:
 
 
 @contextmanager
-def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
-    """Run a server; yield its base URL and process id. Raises ServerFailed if it does not start;
-    its messages about settings become warnings."""
+def server_process(
+    options: ServerOptions, on_message: Callable[[str], object] = warnings.warn
+) -> Iterator[tuple[str, int]]:
+    """Run a server; yield its base URL and process id. Call `on_message` with each message about
+    its settings. Raises ServerFailed if it does not start."""
     with TemporaryDirectory(prefix="mockllm-") as directory:
         process, base_url = _start_server(Path(directory), options)
         finalizer = weakref.finalize(process, _stop_process, process)
         try:
+            for line in _log_lines(Path(directory)):
+                if line.startswith(MESSAGE_PREFIX):
+                    on_message(line.removeprefix(MESSAGE_PREFIX))
             yield base_url, process.pid
         finally:
             finalizer()
@@ -68,8 +74,7 @@ def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]
 
 
 def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
-    """Start `serve` and wait until it is ready; return its process and base URL. Raises
-    ServerFailed."""
+    """Start `serve`; return its process and base URL when it is ready. Raises ServerFailed."""
     # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
     if options.light:
@@ -91,7 +96,8 @@ def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.
     settings = options.settings
     if paths:
         settings = {"MOCKLLM_SCENARIOS": os.pathsep.join(paths), **settings}
-    with open(directory / "stderr", "w+", encoding="utf-8") as log:
+    deadline = time.monotonic() + options.timeout
+    with open(directory / "stderr", "wb") as log:
         process = subprocess.Popen(
             command,
             # An empty directory, so that no `.env` or package of the user is read.
@@ -104,19 +110,20 @@ def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.
             # Ctrl-C goes only to the parent, which reads the verdict before it stops the server.
             start_new_session=True,
         )
-        try:
-            line = _read_first_line(process, options.timeout)
-        except BaseException:
-            _stop_process(process)
-            raise
-        if not line.startswith(READY):
-            _stop_process(process)
-            log.seek(0)
-            raise ServerFailed(_failure_reason(log.read(), options.timeout))
-    for message in (directory / "stderr").read_text(encoding="utf-8").splitlines():
-        if message.startswith(MESSAGE_PREFIX):
-            warnings.warn(message.removeprefix(MESSAGE_PREFIX), stacklevel=2)
-    return process, line.removeprefix(READY).strip()
+    try:
+        line = _read_first_line(process, options.timeout)
+    except BaseException:
+        _stop_process(process)
+        raise
+    if line.startswith(READY_PREFIX):
+        return process, line.removeprefix(READY_PREFIX).strip()
+    is_late = time.monotonic() >= deadline
+    _stop_process(process)
+    last_line = next(reversed(_log_lines(directory)), "").removeprefix(MESSAGE_PREFIX)
+    if not is_late:
+        raise ServerFailed(last_line or f"the server ended with exit code {process.returncode}")
+    reason = f"the server was not ready after {options.timeout:g} s"
+    raise ServerFailed(f"{reason}; its last message: {last_line}" if last_line else reason)
 
 
 def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -131,8 +138,7 @@ def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
-    """Return the first line of output, or an empty text if the process ends or is killed here after
-    the timeout."""
+    """Return the first line of output, or "" if the process ends. Kill it after the timeout."""
     assert process.stdout is not None
     # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(timeout, process.kill)
@@ -155,8 +161,8 @@ def _stop_process(process: "subprocess.Popen[str]") -> None:
         process.stdout.close()
 
 
-def _failure_reason(log: str, timeout: float) -> str:
-    """Return the last line of the log, or that the server was late."""
-    lines = [line for line in log.splitlines() if line.strip()]
-    late = f"the server was not ready after {timeout:g} s"
-    return lines[-1].removeprefix(MESSAGE_PREFIX) if lines else late
+def _log_lines(directory: Path) -> list[str]:
+    """Return the lines of a server's standard error that are not blank."""
+    # The environment may select another encoding for the server.
+    text = (directory / "stderr").read_text(encoding="utf-8", errors="replace")
+    return [line for line in text.splitlines() if line.strip()]

@@ -32,11 +32,11 @@ HELP = (
     "Runs a command and keeps what real providers answer it. "
     "The exit code is the command's; a command that fails leaves the cassette as it was."
 )
-CASSETTE = "cassette.json"
-SETTING: Final = "MOCKLLM_UPSTREAMS"
-PATHS: Final = "MOCKLLM_UPSTREAM_PATHS"
+DEFAULT_CASSETTE = "cassette.json"
+UPSTREAMS_SETTING: Final = "MOCKLLM_UPSTREAMS"
+PATHS_SETTING: Final = "MOCKLLM_UPSTREAM_PATHS"
 # Settings of the environment that the server inherits.
-_INHERITED_SETTINGS: Final = (PATHS, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
+_INHERITED_SETTINGS: Final = (PATHS_SETTING, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add(
         "--cassette",
         metavar="FILE",
-        default=CASSETTE,
+        default=DEFAULT_CASSETTE,
         help="the file of the cassette (default: %(default)s)",
     )
     add(
@@ -73,8 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def record(options: Namespace) -> int:
-    """Run the command with a server; record into the cassette or replay it, by the mode. Return the
-    exit code."""
+    """Run the command, record or replay its cassette by the mode, and return the exit code."""
     command = strip_separator(options.command)
     if not command:
         return refuse("record", "no command: give one after --", code=2)
@@ -123,8 +122,7 @@ def _record_command(
 
 
 def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
-    """Replay a cassette; return the command's exit code or, if it is 0, VERDICT_FAILED after drift
-    or a failed verdict."""
+    """Return the command's exit code or, if 0, VERDICT_FAILED after drift or a failed verdict."""
     with controlled_server() as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
         code = run_command(command, control.base_url)
@@ -146,7 +144,7 @@ def upstream_settings(
 ) -> dict[str, str]:
     """Return the settings of a recording server. Base URLs in `urls` (by provider) win over those
     of the environment. Raises ServerFailed for a URL that may not be called."""
-    entries = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
+    entries = [part for part in environment.get(UPSTREAMS_SETTING, "").split(",") if part.strip()]
     upstreams = {**public_upstreams(), **base_urls(environment)}
     try:
         upstreams |= read_upstreams(entries)
@@ -157,4 +155,7 @@ def upstream_settings(
     except UpstreamError as error:
         raise ServerFailed(f"upstream {error}") from None
     inherited = {name: environment[name] for name in _INHERITED_SETTINGS if environment.get(name)}
-    return {**inherited, SETTING: ",".join(f"{name}={url}" for name, url in upstreams.items())}
+    return {
+        **inherited,
+        UPSTREAMS_SETTING: ",".join(f"{name}={url}" for name, url in upstreams.items()),
+    }

@@ -9,11 +9,11 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from functools import partial
 from types import FrameType
 from typing import IO, Any
 
-from scenarios_app.testing.agents import UNSET, agent_variables
+from scenarios_app.testing.agents import UNSET_VARIABLES, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, controlled_server
@@ -29,10 +29,10 @@ HELP = (
     "The exit code is the command's. If that is 0, it is the verdict's: 1 if it failed."
 )
 # Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.
-NOT_FOUND, NOT_RUN, SIGNAL_BASE = 127, 126, 128
+COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, SIGNAL_BASE = 127, 126, 128
 VERDICT_FAILED = 1
 # How long a process group may take to end after SIGTERM.
-END_SECONDS = 2.0
+STOP_SECONDS = 2.0
 # A terminal sends these to the whole process group, so to the command too.
 TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
 FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -50,27 +50,16 @@ def refuse(name: str, reason: Exception | str, *, code: int) -> int:
     return code
 
 
-def write_file(path: str, text: str) -> None:
-    """Write a text to a file; raises ServerFailed."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def add_sources(parser: ArgumentParser) -> None:
+def add_source_options(parser: ArgumentParser) -> None:
     """Add the options that name the scenarios and fixtures of a server."""
-    sources = {
-        "--scenario": ("FILE", "file or directory of scenario documents"),
-        "--fixture": ("NAME", "fixture to load"),
-    }
-    for option, (metavar, meaning) in sources.items():
-        again = f"{meaning}; may be given again"
-        parser.add_argument(option, action="append", default=[], metavar=metavar, help=again)
+    add = partial(parser.add_argument, action="append", default=[])
+    again = "may be given again"
+    add("--scenario", metavar="FILE", help=f"file or directory of scenario documents; {again}")
+    add("--fixture", metavar="NAME", help=f"fixture to load; {again}")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sources(parser)
+    add_source_options(parser)
     parser.add_argument(
         "--strict",
         action="store_true",
@@ -88,8 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(options: Namespace) -> int:
-    """Start a server, run the command and print the verdict; return the command's exit code or, if
-    it is 0, that of the verdict."""
+    """Run the command, print the verdict; return the exit code or, if 0, VERDICT_FAILED."""
     command = strip_separator(options.command)
     if not command:
         return refuse("run", "no command: give one after --", code=2)
@@ -104,7 +92,7 @@ def run(options: Namespace) -> int:
         return refuse("run", error, code=VERDICT_FAILED)
 
 
-def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before `--` and the command after it."""
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
@@ -122,7 +110,7 @@ def command_environment(
 ) -> Iterator[dict[str, str]]:
     """Yield the environment in which a command's SDKs and coding agents use a server. The API key
     is `key`; if the server `records`, real keys stay."""
-    unset = set(UNSET)
+    unset = set(UNSET_VARIABLES)
     if records:
         variables = recording_variables(base_url, environment=os.environ)
     else:
@@ -140,9 +128,9 @@ def start_command(
     try:
         return subprocess.Popen(command, env=environment, **options)
     except FileNotFoundError:
-        raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
+        raise CannotRun(COMMAND_NOT_FOUND, f"{command[0]}: no such command") from None
     except OSError as error:
-        raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
+        raise CannotRun(COMMAND_NOT_EXECUTABLE, f"{command[0]}: {error.strerror}") from None
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
@@ -153,7 +141,7 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
         except (ProcessLookupError, PermissionError):
             break
         with suppress(subprocess.TimeoutExpired):
-            process.wait(END_SECONDS)
+            process.wait(STOP_SECONDS)
     process.wait()
 
 
@@ -166,17 +154,16 @@ def run_command(
     output: IO[str] | None = None,
 ) -> int:
     """Run a command with its SDKs at a server; return its exit code as a shell does. Signals are
-    forwarded to it. It gets more `variables`; its standard output goes to `output`, or to ours.
-    Raises CannotRun."""
+    forwarded to it, and `variables` added. It writes to `output`, or ours. Raises CannotRun."""
     prepared = command_environment(command, base_url, records=records)
     with prepared as environment, _forward_signals() as add_process:
         environment |= variables or {}
         process = start_command(command, environment, stdout=output)
         add_process(process)
-        return shell_code(process.wait())
+        return to_shell_code(process.wait())
 
 
-def shell_code(code: int) -> int:
+def to_shell_code(code: int) -> int:
     """Return the exit code that a shell reports for a process."""
     return code if code >= 0 else SIGNAL_BASE - code
 

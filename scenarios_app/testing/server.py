@@ -16,7 +16,7 @@ __all__ = ["Document", "RunningServer", "ServerFailed", "Source", "running_serve
 
 API_KEY = "mockllm-test"
 # The scenario of pushed steps unless the server has exactly one.
-PUSHED = "pushed"
+DEFAULT_SCENARIO = "pushed"
 
 
 class RunningServer:
@@ -31,16 +31,15 @@ class RunningServer:
         self._control = Control(base_url)
 
     def push(self, step: Document, *, scenario: str | None = None) -> None:
-        """Append steps to the named scenario, to the only one, or to a new one, `pushed`. Raises
-        ServerFailed."""
-        name = scenario or (self._names[0] if len(self._names) == 1 else PUSHED)
+        """Append steps to the named scenario, the only one, or `pushed`. Raises ServerFailed."""
+        name = scenario or (self._names[0] if len(self._names) == 1 else DEFAULT_SCENARIO)
         for one in to_steps(step):
-            pushed = self._control.response("POST", scenario_path(name, "steps"), one)
+            pushed = self._control.send_request("POST", scenario_path(name, "steps"), one)
             if pushed.status_code == 404:
                 path, document = scenario_path(name), {"name": name, "steps": [one]}
                 self._control.send("PUT", path, document)
-            elif pushed.is_error:
-                raise ServerFailed(f"POST {pushed.request.url.path}: {pushed.text}")
+            else:
+                self._control.read_json(pushed)
 
     def reset(self) -> None:
         """Reset consumed steps, counters and the journal of every session; scenarios stay."""
@@ -59,7 +58,7 @@ class RunningServer:
     @property
     def requests(self) -> list[dict[str, Any]]:
         """Return the journal of all sessions, in the order in which responses ended."""
-        return self._control.requests()
+        return self._control.journal()
 
     def close(self) -> None:
         self._control.close()

@@ -46,8 +46,10 @@ class ServerPool:
         secret = secrets.token_hex()
         self._listener = Listener(authkey=secret.encode())
         self.address = (str(self._listener.address), secret)
-        self._running = ExitStack()
-        self._started: dict[str, dict[str, str]] = {}
+        self._is_closed = False
+        self._servers = ExitStack()
+        # By the JSON of a server's options.
+        self._replies: dict[str, dict[str, str]] = {}
         self._lock = Lock()
         self._thread = Thread(target=self._accept_workers, name="mockllm server pool", daemon=True)
         self._thread.start()
@@ -55,23 +57,23 @@ class ServerPool:
     def base_urls(self) -> list[str]:
         """Return the base URLs of the running servers."""
         with self._lock:
-            return [one["base_url"] for one in self._started.values() if "base_url" in one]
+            return [one["base_url"] for one in self._replies.values() if "base_url" in one]
 
     def close(self) -> None:
         """Stop all servers."""
+        self._is_closed = True
         self._listener.close()
         with self._lock:
-            self._running.close()
+            self._servers.close()
 
     def _accept_workers(self) -> None:
         """Accept connections of test workers until the pool is closed."""
-        while True:
+        while not self._is_closed:
             try:
                 connection = self._listener.accept()
-            except AuthenticationError:
+            except (AuthenticationError, EOFError, OSError):
+                # The client has left or a wrong secret, or the pool is closed.
                 continue
-            except OSError:
-                return
             # In a thread, so that a slow start does not block other workers.
             Thread(target=self._answer_worker, args=[connection], daemon=True).start()
 
@@ -80,20 +82,20 @@ class ServerPool:
         with connection:
             options = connection.recv_bytes().decode()
             with self._lock:
-                if options not in self._started:
-                    self._started[options] = self._start_server(json.loads(options))
-                reply = self._started[options]
+                if options not in self._replies:
+                    self._replies[options] = self._start_server(json.loads(options))
+                reply = self._replies[options]
             connection.send_bytes(json.dumps(reply).encode())
 
     def _start_server(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Start a server and return the reply for workers: its URL and warnings, or the error."""
-        with warnings.catch_warnings(record=True) as messages:
-            warnings.simplefilter("always")
-            try:
-                base_url, _ = self._running.enter_context(server_process(ServerOptions(**options)))
-            except Exception as error:
-                return {"failed": str(error)}
-        return {"base_url": base_url, "warnings": "\n".join(str(one.message) for one in messages)}
+        messages: list[str] = []
+        try:
+            server = server_process(ServerOptions(**options), messages.append)
+            base_url, _ = self._servers.enter_context(server)
+        except Exception as error:
+            return {"failed": str(error)}
+        return {"base_url": base_url, "warnings": "\n".join(messages)}
 
 
 def _request_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:

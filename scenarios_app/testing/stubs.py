@@ -5,6 +5,7 @@ mockllm.on(tool_result="sunny").reply("It is sunny in Paris.")
 mockllm.on("joke").fail("overloaded", times=2).reply("Knock, knock.")
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +44,7 @@ class Stub:
     def tool_call(
         self, name: str, input: str | None = None, namespace: str | None = None, /, **arguments: Any
     ) -> Self:
-        """Add a tool call to the response. A custom tool takes an `input` instead of arguments;
-        both raise TypeError."""
+        """Add a tool call, with arguments or a custom tool's `input`; TypeError for both."""
         __tracebackhide__ = True
         if input is not None and arguments:
             raise TypeError("give the tool call an input or arguments, not both")
@@ -87,15 +87,6 @@ class Stub:
         self._mockllm._load_scenario({"name": self.name, "steps": steps})
         return self
 
-    @property
-    def answers_always(self) -> bool:
-        """True for a stub with a response that is not limited to `once`."""
-        return bool(self._answer) and not self._once
-
-    def matches_like(self, other: "Stub") -> bool:
-        """Return True if both stubs have the same conditions."""
-        return (self._match, self._turn) == (other._match, other._turn)
-
     def _build_step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
         """Return the step document of one answer, with the stub's conditions."""
         turn = {} if self._turn is None else {"turn": self._turn}
@@ -136,7 +127,10 @@ class Mockllm:
         named = {key: value for key, value in (keys | {"turn": turn}).items() if value is not None}
         arguments = [] if text is None else [repr(text)]
         arguments += [f"{key}={value!r}" for key, value in named.items()]
-        name = f"{len(self._stubs) + 1:02} on({', '.join(arguments)[:MAX_NAME_CHARS]})"
+        number = f"{len(self._stubs) + 1:02}"
+        # The names of equal steps decide, so number 100 has to follow 99 in their order.
+        number = "~" * (len(number) - 2) + number
+        name = f"{number} on({', '.join(arguments)[:MAX_NAME_CHARS]})"
         self._stubs.append(Stub(self, name, match, turn, once))
         return self._stubs[-1]
 
@@ -173,18 +167,15 @@ class Mockllm:
         scripts = scripts_of(load_documents(documents))
         if not scripts:
             raise ValueError("no scenario has a scripted user; add the key user")
-        conversations = [
-            simulate(name, script, agent, session=self) for name, script in scripts.items()
-        ]
-        if not all(one.passed for one in conversations):
-            raise AssertionError(text_report(conversations))
-        return json_report(conversations)
+        results = [simulate(name, script, agent, session=self) for name, script in scripts.items()]
+        if not all(result.passed for result in results):
+            raise AssertionError(text_report(results))
+        return json_report(results)
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """This test's requests with their responses, as in `/control/requests/ID`, in the order in
-        which responses ended."""
-        lines = self._control.requests(self.session)
+        """Return `/control/requests/ID` of this test's requests, in the order of their ends."""
+        lines = self._control.journal(self.session)
         return [self._control.send("GET", f"requests/{line['id']}") for line in lines]
 
     @property
@@ -208,8 +199,8 @@ class Mockllm:
         provider: str | None = None,
         tools: Sequence[str] | None = None,
     ) -> None:
-        """Raise AssertionError unless this many requests match; without a number, at least one.
-        Conditions are those of `on`."""
+        """Raise AssertionError unless this many requests match the conditions, those of `on`. Give
+        one number; without it, `at_least` is 1."""
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
@@ -233,7 +224,7 @@ class Mockllm:
         """Stop recording; return the result of DELETE `/control/recording`."""
         return self._control.send("DELETE", "recording", session=self.session)
 
-    def empty_stubs(self) -> list[str]:
+    def empty_stub_names(self) -> list[str]:
         """Return the names of stubs without a response or failure."""
         return [stub.name for stub in self._stubs if stub.is_empty]
 
@@ -242,17 +233,16 @@ class Mockllm:
         return [stub.name for stub in self._stubs]
 
     def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
-        """Return the verdict on this test (`/control/verdict`). Its own steps have to answer, and
-        those of the common `scenarios`."""
+        """Return `/control/verdict` of this test. Its steps and shared `scenarios` must answer."""
         return self._control.send(
             "GET",
             "verdict",
             session=self.session,
-            scenarios=",".join(scenarios) or None,
+            scenarios=json.dumps([*scenarios]),
             allow_unserved="*" if allow_unserved else None,
         )
 
-    def common_names(self) -> list[str]:
+    def shared_scenario_names(self) -> list[str]:
         """Return the names of the server's scenarios, which all tests share."""
         scenarios = self._control.send("GET", "scenarios")["scenarios"]
         return [str(scenario["name"]) for scenario in scenarios]
@@ -260,8 +250,10 @@ class Mockllm:
     def _check_order(self, stub: Stub) -> None:
         """Raise ValueError if one of two equal stubs answers every time, and the other is later."""
         __tracebackhide__ = True
-        equal = [one for one in self._stubs if one.matches_like(stub) and not one.is_empty]
-        first = next((one for one in equal if one.answers_always), None)
+        conditions = (stub._match, stub._turn)
+        equal = [one for one in self._stubs if (one._match, one._turn) == conditions]
+        equal = [one for one in equal if not one.is_empty]
+        first = next((one for one in equal if one._answer and not one._once), None)
         if first is not None and equal[-1] is not first:
             raise ValueError(
                 f"{equal[-1].name} never answers: {first.name} has the same conditions and answers "

@@ -1,4 +1,4 @@
-"""An agent on pipes with the OpenAI SDK and one tool; the first argument is a way to go wrong."""
+"""An agent on pipes with the OpenAI SDK and one tool; the first argument selects a failure."""
 
 import json
 import os
@@ -26,22 +26,22 @@ def answer(client: openai.OpenAI, messages: list[Any]) -> str:
             messages.append(result)
 
 
-def main(way: str) -> None:
-    prompt = "you> " if way == "prompt" else ""
+def main(failure: str) -> None:
+    prompt = "you> " if failure == "prompt" else ""
     print(prompt, end="", flush=True)
     messages: list[Any] = []
     client = openai.OpenAI(max_retries=0)
     for line in sys.stdin:
         print(f"heard {line.strip()}", file=sys.stderr)
-        if way == "ends":
+        if failure == "ends":
             sys.exit(3)
-        if way == "hangs":
+        if failure == "hangs":
             os.system(f"sleep 600 & echo $! > {sys.argv[2]}")
             time.sleep(600)
-        if way == "closes":
+        if failure == "closes":
             os.close(1)
             time.sleep(600)
-        if way == "floods":
+        if failure == "floods":
             sys.stdout.write("x" * 2_000_000)
         messages.append({"role": "user", "content": line.strip()})
         text = answer(client, messages)

@@ -195,9 +195,9 @@ def test_model_of_a_running_server_can_be_the_agent(tmp_path: Path) -> None:
 def test_unmatched_request_is_in_the_report(tmp_path: Path) -> None:
     document = {"name": "talk", "user": {"turns": [{"say": "Hello."}]}}
     with server_process(ServerOptions()) as (url, _):
-        ended = simulate(tmp_path, document, "--agent", f"{url}/v1", "--server", url)
-    assert ended.returncode == 1, ended.stderr
-    (one,) = json.loads(ended.stdout)["conversations"]
+        result = simulate(tmp_path, document, "--agent", f"{url}/v1", "--server", url)
+    assert result.returncode == 1, result.stderr
+    (one,) = json.loads(result.stdout)["conversations"]
     assert one["turns"][0]["agent"] is None
     assert "answers 404" in one["turns"][0]["checkpoints"][0]["got"]
     assert one["model"]["unmatched"] == ["/v1/chat/completions"]
@@ -231,16 +231,16 @@ def test_chat_api_of_a_live_server_is_an_agent(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         url = line.rpartition(" ")[2].strip().rstrip("/")
-        ended = simulate(tmp_path, adding, "--agent", f"{url}/api")
+        result = simulate(tmp_path, adding, "--agent", f"{url}/api")
     finally:
         process.terminate()
         process.communicate()
-    assert ended.returncode == 0, ended.stderr + ended.stdout
-    (one,) = json.loads(ended.stdout)["conversations"]
+    assert result.returncode == 0, result.stderr + result.stdout
+    (one,) = json.loads(result.stdout)["conversations"]
     assert [turn["agent"] for turn in one["turns"]] == ["Hello, Ann?", "Welcome, Bob."]
     assert one["model"] is None
 
 
 def test_tool_calls_of_an_agent_at_a_url_need_its_server(tmp_path: Path) -> None:
-    ended = simulate(tmp_path, REFUND, "--agent", "http://127.0.0.1:9/v1/")
-    assert (ended.returncode, "need --server" in ended.stderr) == (2, True)
+    result = simulate(tmp_path, REFUND, "--agent", "http://127.0.0.1:9/v1/")
+    assert (result.returncode, "need --server" in result.stderr) == (2, True)

@@ -34,17 +34,17 @@ def simulate(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
     )
 
 
-def agent(*ways: str) -> str:
-    return " ".join([sys.executable, str(AGENT), *ways])
+def agent(*arguments: str) -> str:
+    return " ".join([sys.executable, str(AGENT), *arguments])
 
 
-def written(folder: Path, **changes: Any) -> str:
+def write_scenario(folder: Path, **changes: Any) -> str:
     (folder / "refund.json").write_text(json.dumps({**REFUND, **changes}))
     return "refund.json"
 
 
 def test_same_conversation_gives_the_same_bytes_twice(tmp_path: Path) -> None:
-    file = written(tmp_path)
+    file = write_scenario(tmp_path)
     first, second = (
         simulate(tmp_path, file, "--agent", agent(), "--json", "--junit", "report.xml")
         for _ in range(2)
@@ -73,20 +73,25 @@ def test_user_model_and_tools_come_from_one_file(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     call = {"name": "refund", "arguments": {"order": 12}, "result": {"text": "refunded 12"}}
     steps = [REFUND["steps"][0], REFUND["steps"][1] | {"produce": {"tool_calls": [call]}}]
-    file = written(tmp_path, steps=[*steps, REFUND["steps"][2]])
-    way = f"{sys.executable} {AGENT.with_name('agent_mcp.py')} {file}"
-    first, second = (simulate(tmp_path, file, "--agent", way, "--json") for _ in range(2))
+    file = write_scenario(tmp_path, steps=[*steps, REFUND["steps"][2]])
+    command = f"{sys.executable} {AGENT.with_name('agent_mcp.py')} {file}"
+    first, second = (simulate(tmp_path, file, "--agent", command, "--json") for _ in range(2))
     assert first.returncode == 0, first.stderr + first.stdout
     assert first.stdout == second.stdout
 
 
 def test_failed_checkpoint_names_turn_and_answer(tmp_path: Path) -> None:
     turns = [{"say": "I want my money back.", "must": [{"say": {"contains": "sorry"}}]}]
-    ended = simulate(
-        tmp_path, written(tmp_path, user={"turns": turns}), "--agent", agent(), "--junit", "r.xml"
+    result = simulate(
+        tmp_path,
+        write_scenario(tmp_path, user={"turns": turns}),
+        "--agent",
+        agent(),
+        "--junit",
+        "r.xml",
     )
-    assert ended.returncode == 1
-    assert ended.stdout.splitlines()[:4] == [
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[:4] == [
         "FAILED  refund",
         "  1. user   I want my money back.",
         "     agent  What is your order number?",
@@ -98,13 +103,13 @@ def test_failed_checkpoint_names_turn_and_answer(tmp_path: Path) -> None:
 def test_answers_of_several_lines_end_at_the_prompt(tmp_path: Path) -> None:
     must = [{"say": "Your money is on its way.\nAnything else?"}]
     turns = [USER["turns"][0], {**USER["turns"][1], "must": must}]
-    file = written(tmp_path, user={"turns": turns})
-    ended = simulate(tmp_path, file, "--agent", agent("prompt"), "--until", "you> ")
-    assert ended.returncode == 0, ended.stderr + ended.stdout
+    file = write_scenario(tmp_path, user={"turns": turns})
+    result = simulate(tmp_path, file, "--agent", agent("prompt"), "--until", "you> ")
+    assert result.returncode == 0, result.stderr + result.stdout
 
 
 @pytest.mark.parametrize(
-    ("way", "reason"),
+    ("failure", "reason"),
     [
         ("ends", "no answer: the command ended with exit code 3"),
         ("closes", "no answer: the command closed its output without an answer"),
@@ -112,18 +117,18 @@ def test_answers_of_several_lines_end_at_the_prompt(tmp_path: Path) -> None:
     ],
 )
 def test_command_without_an_answer_fails_with_its_standard_error(
-    tmp_path: Path, way: str, reason: str
+    tmp_path: Path, failure: str, reason: str
 ) -> None:
-    ended = simulate(tmp_path, written(tmp_path), "--agent", agent(way))
-    assert ended.returncode == 1, ended.stderr
-    assert f"     FAILED {reason}\n            heard I want my money back." in ended.stdout
+    result = simulate(tmp_path, write_scenario(tmp_path), "--agent", agent(failure))
+    assert result.returncode == 1, result.stderr
+    assert f"     FAILED {reason}\n            heard I want my money back." in result.stdout
 
 
 def test_hanging_command_is_ended_with_its_children(tmp_path: Path) -> None:
-    way = agent("hangs", "child.txt")
-    ended = simulate(tmp_path, written(tmp_path), "--agent", way, "--timeout", "5")
-    assert ended.returncode == 1, ended.stderr
-    assert "no answer: no answer within 5 s (--timeout)" in ended.stdout
+    command = agent("hangs", "child.txt")
+    result = simulate(tmp_path, write_scenario(tmp_path), "--agent", command, "--timeout", "5")
+    assert result.returncode == 1, result.stderr
+    assert "no answer: no answer within 5 s (--timeout)" in result.stdout
     child = int((tmp_path / "child.txt").read_text())
     assert not is_running(child)
 
@@ -144,7 +149,7 @@ def test_signal_ends_the_command_with_its_children(
     tmp_path: Path, number: int, code: int, message: str
 ) -> None:
     process = subprocess.Popen(
-        words(written(tmp_path), "--agent", agent("hangs", "child.txt")),
+        words(write_scenario(tmp_path), "--agent", agent("hangs", "child.txt")),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -163,9 +168,9 @@ def test_signal_ends_the_command_with_its_children(
 
 def test_two_scenarios_of_a_file_have_a_session_each(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps([REFUND, {**REFUND, "name": "again"}]))
-    ended = simulate(tmp_path, "two.json", "--agent", agent(), "--json")
-    assert ended.returncode == 0, ended.stderr + ended.stdout
-    report = json.loads(ended.stdout)
+    result = simulate(tmp_path, "two.json", "--agent", agent(), "--json")
+    assert result.returncode == 0, result.stderr + result.stdout
+    report = json.loads(result.stdout)
     assert [one["name"] for one in report["conversations"]] == ["refund", "again"]
     assert [len(one["model"]["requests"]) for one in report["conversations"]] == [3, 3]
 
@@ -202,16 +207,16 @@ def test_bad_input_is_refused_in_one_line(
 ) -> None:
     text = document if isinstance(document, str) else json.dumps(document)
     (tmp_path / "refund.json").write_text(text)
-    ended = simulate(tmp_path, "refund.json", *options)
-    last = ended.stderr.splitlines()[-1]
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert (ended.returncode, last[:17]) == (code, "mockllm simulate:")
+    result = simulate(tmp_path, "refund.json", *options)
+    last = result.stderr.splitlines()[-1]
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (result.returncode, last[:17]) == (code, "mockllm simulate:")
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    ended = simulate(tmp_path, "absent.json", "--agent", "true")
-    assert (ended.returncode, "absent.json" in ended.stderr) == (2, True)
+    result = simulate(tmp_path, "absent.json", "--agent", "true")
+    assert (result.returncode, "absent.json" in result.stderr) == (2, True)
 
 
 def test_command_of_django_is_the_same(tmp_path: Path) -> None:
@@ -223,8 +228,8 @@ env.configure()
 django.setup()
 call_command("simulate", "refund.json", "--agent", "true")
 """
-    written(tmp_path)
-    ended = subprocess.run(
+    write_scenario(tmp_path)
+    result = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         env={name: value for name, value in os.environ.items() if "SETTINGS" not in name},
@@ -233,5 +238,5 @@ call_command("simulate", "refund.json", "--agent", "true")
         timeout=SECONDS,
         check=False,
     )
-    assert ended.returncode == 1, ended.stderr
-    assert "no answer: the command ended with exit code 0" in ended.stdout
+    assert result.returncode == 1, result.stderr
+    assert "no answer: the command ended with exit code 0" in result.stdout

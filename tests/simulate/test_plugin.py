@@ -89,7 +89,7 @@ def test_scenario_of_the_server(mockllm):
 
 
 def pytest_run(folder: Path) -> str:
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA"],
         cwd=folder,
         env={**os.environ, "PYTEST_ADDOPTS": ""},
@@ -98,7 +98,7 @@ def pytest_run(folder: Path) -> str:
         timeout=150,
         check=False,
     )
-    return ended.stdout
+    return result.stdout
 
 
 def test_function_of_a_test_is_an_agent(tmp_path: Path) -> None:

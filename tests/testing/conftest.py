@@ -1,4 +1,4 @@
-"""Runs of pytest inside a test, by somebody who has installed the package."""
+"""Runs pytest with the installed plugin inside a test."""
 
 import sys
 from collections.abc import Callable
@@ -15,19 +15,29 @@ from tests.support import fork_server
 
 Run: TypeAlias = Callable[..., pytest.RunResult]
 # Plugins that a user's project may not have.
-WITHOUT = ("-p", "no:django", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:timeout")
+DISABLED_PLUGINS = (
+    "-p",
+    "no:django",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:timeout",
+)
 
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the tests of these texts, with options; servers start warm."""
-    cold = sys.executable
+    """Return a function that runs test files, given as texts by name, with options of pytest.
+    Servers are forked from a warm process unless `warm=False`."""
+    python = sys.executable
     for name in ("MOCKLLM_URL", "MOCKLLM_CONTROL_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*options: str, warm: bool = True, **files: str) -> pytest.RunResult:
         pytester.makepyfile(**files)
-        monkeypatch.setattr(sys, "executable", fork_server.python() if warm else cold)
-        return pytester.runpytest_inprocess(*WITHOUT, *options)
+        monkeypatch.setattr(sys, "executable", fork_server.python() if warm else python)
+        return pytester.runpytest_inprocess(*DISABLED_PLUGINS, *options)
 
     return run

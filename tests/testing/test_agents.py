@@ -1,6 +1,7 @@
 """Coding agents: the variables and files that point them at a server, for commands and in tests."""
 
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -103,15 +104,22 @@ def test_project_is_the_repository_around_a_folder_or_the_folder(tmp_path: Path)
     assert find_project(inner) == tmp_path / "repository"
 
 
+def test_configuration_is_written_for_a_project_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    project = Path(os.fsdecode(bytes(tmp_path) + b"/gr\xf6\xdfe"))
+    with agent_variables(URL, command=[], project=project) as variables:
+        config = tomllib.loads(Path(variables["CODEX_HOME"], "config.toml").read_text())
+    assert list(config["projects"]) == [f"{tmp_path}/gr??e"]
+
+
 def test_command_sees_the_agents_variables_and_no_other_provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/somewhere/else")
-    written = tmp_path / "variables.json"
-    command = [sys.executable, "-c", PRINT_VARIABLES, str(written)]
+    variables_file = tmp_path / "variables.json"
+    command = [sys.executable, "-c", PRINT_VARIABLES, str(variables_file)]
     assert run_command(command, URL) == 0
-    variables = json.loads(written.read_text())
+    variables = json.loads(variables_file.read_text())
     assert variables["ANTHROPIC_BASE_URL"] == URL
     assert variables["CLAUDE_CONFIG_DIR"] != "/somewhere/else"
     assert "CLAUDE_CODE_USE_BEDROCK" not in variables

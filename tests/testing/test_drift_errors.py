@@ -1,4 +1,4 @@
-"""`mockllm drift` with a server that fails."""
+"""Errors of `mockllm drift`: a server that fails, reports of other programs."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def test_error_at_the_end_of_the_replay_is_one_line(
     cassette = tmp_path / "one.json"
     cassette.write_text(json.dumps(CASSETTE))
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         if request.method == "PUT":
             return httpx2.Response(200, json={})
         return httpx2.Response(503, json={"message": "The database is away."})
@@ -30,7 +30,7 @@ def test_error_at_the_end_of_the_replay_is_one_line(
     def failing_server() -> Iterator[Control]:
         control = Control("http://mockllm")
         control._http = httpx2.Client(
-            base_url=control.base_url, transport=httpx2.MockTransport(answer)
+            base_url=control.base_url, transport=httpx2.MockTransport(respond)
         )
         yield control
         control.close()
@@ -38,5 +38,17 @@ def test_error_at_the_end_of_the_replay_is_one_line(
     monkeypatch.setattr(drift, "controlled_server", failing_server)
     code = drift.main([str(cassette), "--", sys.executable, "-c", ""])
     assert code == drift.NOT_COMPARED
-    told = "mockllm drift: DELETE /control/recording: The database is away.\n"
-    assert capfd.readouterr().err.endswith(told)
+    message = "mockllm drift: DELETE /control/recording: The database is away.\n"
+    assert capfd.readouterr().err.endswith(message)
+
+
+@pytest.mark.parametrize("tests", [[{"cassette": "one"}], [{"cassette": "one", "drift": 7}], [7]])
+def test_report_of_another_program_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], tests: list[object]
+) -> None:
+    cassette, report = tmp_path / "one.json", tmp_path / "report.json"
+    cassette.write_text(json.dumps(CASSETTE))
+    report.write_text(json.dumps({"tests": tests}))
+    assert drift.main([str(cassette), "--report", str(report)]) == drift.NOT_COMPARED
+    reason = f"{report}: expected what --mockllm-report=FILE.json writes"
+    assert capfd.readouterr().err == f"mockllm drift: {reason}\n"

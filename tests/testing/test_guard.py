@@ -1,5 +1,5 @@
-"""The guard of the plugin: requests to real providers are stopped and explained, whatever client
-sends them. No name is resolved in these tests."""
+"""The guard of the plugin stops and explains requests of any client to real providers. No name is
+resolved in these tests."""
 
 import pytest
 
@@ -43,7 +43,7 @@ azure = openai.AzureOpenAI(
 cloud = ollama.Client(host="https://ollama.com")
 gemini = [genai.Client(api_key="real")]
 groq = {"client": openai.OpenAI(api_key="k", base_url="https://api.groq.com/openai/v1")}
-ASKED = [{"role": "user", "content": "hello"}]
+MESSAGES = [{"role": "user", "content": "hello"}]
 
 
 class Agent:
@@ -55,10 +55,10 @@ agent = Agent()
 
 
 def ask(client=client):
-    answer = client.chat.completions.create(model="gpt-4o", messages=ASKED)
+    answer = client.chat.completions.create(model="gpt-4o", messages=MESSAGES)
     return answer.choices[0].message.content
 """
-STOPPED = """
+STOPPED_TESTS = """
 import asyncio
 import http.client
 import urllib.request
@@ -87,7 +87,7 @@ def test_groq(mockllm):
 
 
 def test_anthropic(mockllm):
-    agent.llm.messages.create(model="m", max_tokens=9, messages=llm.ASKED)
+    agent.llm.messages.create(model="m", max_tokens=9, messages=llm.MESSAGES)
 
 
 def test_gemini(mockllm):
@@ -95,11 +95,11 @@ def test_gemini(mockllm):
 
 
 def test_ollama(mockllm):
-    llm.cloud.chat("llama3", messages=llm.ASKED)
+    llm.cloud.chat("llama3", messages=llm.MESSAGES)
 
 
 async def test_coroutine(mockllm):
-    await llm.aclient.chat.completions.create(model="gpt-4o", messages=llm.ASKED)
+    await llm.aclient.chat.completions.create(model="gpt-4o", messages=llm.MESSAGES)
 
 
 def test_uvloop(mockllm):
@@ -113,7 +113,7 @@ OTHERS = [
     lambda: requests.get("https://us-central1-aiplatform.googleapis.com/v1"),
     lambda: websockets.sync.client.connect("wss://api.openai.com/v1/responses"),
     lambda: asyncio.run(connect()),
-    # What catches everything does not hide it from the verdict.
+    # A test that catches every exception does not hide it from the verdict.
     lambda: llm.ask(),
 ]
 
@@ -127,7 +127,7 @@ def test_others(mockllm):
         with pytest.raises(BaseException, match="^mockllm: stopped a request to "):
             send()
 """
-EXPLAINED = (
+EXPLANATION_LINES = (
     "mockllm: stopped a request to api.openai.com, a real provider, before it was sent (llm.py:*)",
     "  `client` of llm (openai.OpenAI, llm.py:8) calls https://api.openai.com/v1/: it was made "
     "before the fixture mockllm set OPENAI_BASE_URL",
@@ -152,7 +152,7 @@ EXPLAINED = (
 )
 
 
-def resolved(pytester: pytest.Pytester) -> list[str]:
+def resolved_names(pytester: pytest.Pytester) -> list[str]:
     file = pytester.path / "resolved.txt"
     return file.read_text().split() if file.exists() else []
 
@@ -160,14 +160,14 @@ def resolved(pytester: pytest.Pytester) -> list[str]:
 def test_request_to_a_provider_is_stopped_and_explained(
     run: Run, pytester: pytest.Pytester
 ) -> None:
-    files = {"conftest": RESOLVER, "llm": APP, "test_stopped": STOPPED}
+    files = {"conftest": RESOLVER, "llm": APP, "test_stopped": STOPPED_TESTS}
     result = run("-o", "asyncio_mode=auto", **files)
-    result.assert_outcomes(failed=STOPPED.count("def test_"))
-    for line in EXPLAINED:
+    result.assert_outcomes(failed=STOPPED_TESTS.count("def test_"))
+    for line in EXPLANATION_LINES:
         result.stdout.fnmatch_lines_random([line])
     # No SDK has caught the failure, and none has tried again.
     result.stdout.no_fnmatch_line("*APIConnectionError*")
-    assert resolved(pytester) == []
+    assert resolved_names(pytester) == []
 
 
 IN_THREADS = """
@@ -227,7 +227,7 @@ def test_request_of_a_thread_is_stopped_with_an_error_of_the_network(
             "*MockllmWarning: stopped a request to api.openai.com, *(test_threads.py:*)",
         ]
     )
-    assert resolved(pytester) == []
+    assert resolved_names(pytester) == []
 
 
 ALLOWED = """
@@ -270,7 +270,7 @@ def test_request_is_sent_where_the_guard_is_off(
 ) -> None:
     result = run(*options, conftest=RESOLVER, llm=APP, test_allowed=ALLOWED)
     result.assert_outcomes(passed=passed, failed=3 - passed)
-    assert resolved(pytester) == ["api.openai.com"] * passed
+    assert resolved_names(pytester) == ["api.openai.com"] * passed
 
 
 RECORDING = """
@@ -291,7 +291,7 @@ def test_request_that_would_miss_its_recording_is_stopped(
     result = run(*options, conftest=RESOLVER, llm=APP, test_recording=RECORDING)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["mockllm: stopped a request to api.openai.com, *"])
-    assert resolved(pytester) == [] and not (pytester.path / "cassettes").exists()
+    assert resolved_names(pytester) == [] and not (pytester.path / "cassettes").exists()
 
 
 THROUGH_A_PROXY = """
@@ -305,10 +305,10 @@ from threading import Thread
 import openai
 import pytest
 
-ASKED = [{"role": "user", "content": "hello"}]
+MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-def all_of(heads):
+def wait_for_heads(heads):
     until = time.monotonic() + 10
     while len(heads) < 2 and time.monotonic() < until:
         gc.collect(), time.sleep(0.01)
@@ -329,7 +329,7 @@ def proxy(monkeypatch):
                 with connection:
                     heads.append(connection.recv(65536).split(b"\\r\\n")[0])
                     connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\n")
-                    # What comes through the tunnel.
+                    # The bytes in the tunnel.
                     heads.append(connection.recv(65536))
 
         thread = Thread(target=serve)
@@ -347,16 +347,16 @@ def client(proxy, request):
 
 def test_tunnel(client, proxy, mockllm):
     with pytest.raises(BaseException, match="stopped a request to api.openai.com"):
-        client.chat.completions.create(model="m", messages=ASKED)
+        client.chat.completions.create(model="m", messages=MESSAGES)
     client.close()
-    assert all_of(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
+    assert wait_for_heads(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
 
 
 @pytest.mark.parametrize("client", [openai.AsyncOpenAI], indirect=True)
 async def test_tunnel_of_a_coroutine(client, proxy, mockllm):
     with pytest.raises(openai.APIConnectionError):
-        await client.chat.completions.create(model="m", messages=ASKED)
-    assert all_of(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
+        await client.chat.completions.create(model="m", messages=MESSAGES)
+    assert wait_for_heads(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
 
 
 async def test_address_from_another_resolver(proxy, mockllm):
@@ -387,14 +387,14 @@ def test_request_through_a_proxy_is_stopped_before_its_handshake(
     result.stdout.no_fnmatch_line("*AssertionError*")
 
 
-UNASKED = """
+WITHOUT_REQUESTS = """
 from functools import cache, lru_cache
 
 import anthropic
 import openai
 import pytest
 
-ASKED = [{"role": "user", "content": "hello"}]
+MESSAGES = [{"role": "user", "content": "hello"}]
 gateway = openai.OpenAI(api_key="k", base_url="http://llm.corp.example/v1")
 
 
@@ -410,8 +410,8 @@ def make_anthropic(timeout):
 
 def test_first(mockllm):
     mockllm.on("hello").reply("Hi.")
-    make_openai().chat.completions.create(model="gpt-4o", messages=ASKED)
-    make_anthropic(5).messages.create(model="m", max_tokens=9, messages=ASKED)
+    make_openai().chat.completions.create(model="gpt-4o", messages=MESSAGES)
+    make_anthropic(5).messages.create(model="m", max_tokens=9, messages=MESSAGES)
 
 
 def test_second(mockllm):
@@ -419,7 +419,7 @@ def test_second(mockllm):
     make_openai().models.list()
 
 
-def test_failure_of_its_own(mockllm):
+def test_failing_assertion(mockllm):
     mockllm.on("hello").reply("Hi.")
     assert "this" == "that"
 
@@ -427,24 +427,23 @@ def test_failure_of_its_own(mockllm):
 def test_other_reason(mockllm):
     mockllm.on("hello").reply("Hi.")
     mockllm.on("never").reply("Hi.")
-    openai.OpenAI().chat.completions.create(model="gpt-4o", messages=ASKED)
+    openai.OpenAI().chat.completions.create(model="gpt-4o", messages=MESSAGES)
 """
 
 
 def test_verdict_without_requests_names_the_clients_that_call_elsewhere(run: Run) -> None:
-    result = run(conftest=RESOLVER, test_unasked=UNASKED)
+    result = run(conftest=RESOLVER, test_idle=WITHOUT_REQUESTS)
     result.assert_outcomes(passed=1, failed=3)
     lines = [
         "*never served: 01 on('hello'), step 1",
-        "`gateway` of test_unasked (openai.OpenAI, test_unasked.py:8) calls http://llm.corp.example"
+        "`gateway` of test_idle (openai.OpenAI, test_idle.py:8) calls http://llm.corp.example"
         "/v1/: it was made before the fixture mockllm was set up, or with this address",
-        "`make_anthropic()` of test_unasked (anthropic.Anthropic, test_unasked.py:17) has the key "
+        "`make_anthropic()` of test_idle (anthropic.Anthropic, test_idle.py:17) has the key "
         "of another test",
-        "`make_openai()` of test_unasked (openai.OpenAI, test_unasked.py:12) has the key of "
-        "another test",
+        "`make_openai()` of test_idle (openai.OpenAI, test_idle.py:12) has the key of another test",
         "make clients in the test, in a fixture, or in a function that they call",
     ]
-    result.stdout.fnmatch_lines(["* test_second *", *lines, "* test_failure_of_its_own *", *lines])
+    result.stdout.fnmatch_lines(["* test_second *", *lines, "* test_failing_assertion *", *lines])
     # In CI pytest repeats whole messages in its summary.
     text = result.stdout.str().partition("short test summary")[0]
     assert text.count("`gateway` of") == 2

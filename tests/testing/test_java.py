@@ -73,6 +73,6 @@ def classes(tmp_path: Path) -> Path:
 def test_example_in_java_passes_with_its_verdict(classes: Path) -> None:
     (name,) = re.findall(r"@Test\s+void (\w+)\(", EXAMPLE.read_text())
     command = (fork_server.python(), "-P", "-m", "mockllm_site", "run", "--")
-    done = processes.run(*command, "java", "Main", name, cwd=classes)
-    assert (done.returncode, done.stdout) == (0, f"{name} passed\n"), done.stderr
-    assert done.stderr == "mockllm: passed: the run, 1 request\n"
+    result = processes.run(*command, "java", "Main", name, cwd=classes)
+    assert (result.returncode, result.stdout) == (0, f"{name} passed\n"), result.stderr
+    assert result.stderr == "mockllm: passed: the run, 1 request\n"

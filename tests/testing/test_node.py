@@ -48,10 +48,24 @@ const key = process.env.GOOGLE_GENERATIVE_AI_API_KEY;
 HELLO = {"name": "hello", "steps": [{"consume": False, "produce": {"text": "Hi!"}}]}
 
 
-def node() -> str:
-    found = shutil.which("node")
-    require(found is not None, "node is not there")
-    return str(found)
+def node_executable() -> str:
+    """Return the path of Node; skip the test if it is missing."""
+    path = shutil.which("node")
+    require(path is not None, "node is not there")
+    return str(path)
+
+
+def test_names_of_many_stubs_are_in_the_order_of_their_definition() -> None:
+    code = (
+        "import { Session } from './tools/vitest/session.mjs';"
+        "const session = new Session({ url: 'http://127.0.0.1:1' });"
+        "const names = Array.from({ length: 1001 }, () => session.on('hello').name);"
+        "console.log(JSON.stringify(names));"
+    )
+    command = [node_executable(), "--input-type=module", "--eval", code]
+    names = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert names == sorted(names)
+    assert names[0] == '01 on("hello")'
 
 
 def server_url(url: str) -> str | None:
@@ -60,10 +74,10 @@ def server_url(url: str) -> str | None:
     code += "process.argv.slice(2); console.log(JSON.stringify(serverUrl(new URL(url), base, "
     code += "JSON.parse(hosts))))"
     arguments = (str(REDIRECT), url, SERVER, json.dumps(provider_hosts()))
-    done = subprocess.run(
-        [node(), "-e", code, *arguments], capture_output=True, text=True, check=True
+    result = subprocess.run(
+        [node_executable(), "-e", code, *arguments], capture_output=True, text=True, check=True
     )
-    target: str | None = json.loads(done.stdout)
+    target: str | None = json.loads(result.stdout)
     return target
 
 
@@ -71,10 +85,10 @@ def test_run_answers_node_clients_that_read_no_base_url(tmp_path: Path) -> None:
     (tmp_path / "hello.json").write_text(json.dumps(HELLO))
     (tmp_path / "ask.js").write_text(ASK)
     command = (fork_server.python(), "-P", "-m", "mockllm_site", "run")
-    arguments = ("--scenario", "hello.json", "--", node(), "ask.js")
-    done = processes.run(*command, *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "true\n" * 4), done.stderr
-    assert done.stderr == "mockllm: passed: the run, 4 requests\n"
+    arguments = ("--scenario", "hello.json", "--", node_executable(), "ask.js")
+    result = processes.run(*command, *arguments, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "true\n" * 4), result.stderr
+    assert result.stderr == "mockllm: passed: the run, 4 requests\n"
 
 
 def test_node_options_of_the_environment_stay_and_spaces_in_paths_are_allowed(
@@ -90,10 +104,10 @@ def test_node_options_of_the_environment_stay_and_spaces_in_paths_are_allowed(
     again = command_variables(SERVER, "k", environment=variables)
     assert again["NODE_OPTIONS"] == variables["NODE_OPTIONS"]
     environment = {**os.environ, "NODE_OPTIONS": variables["NODE_OPTIONS"]}
-    done = subprocess.run(
-        [node(), "-e", ""], env=environment, capture_output=True, text=True, check=True
+    result = subprocess.run(
+        [node_executable(), "-e", ""], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "loaded\n"
+    assert result.stdout == "loaded\n"
 
 
 @pytest.mark.parametrize(
@@ -139,5 +153,5 @@ def test_recorded_command_keeps_its_keys_and_redirects_node() -> None:
 
 def test_command_that_is_not_node_runs_unchanged(tmp_path: Path) -> None:
     command = (fork_server.python(), "-P", "-m", "mockllm_site", "run", "--", sys.executable)
-    done = processes.run(*command, "-c", "print('as before')", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "as before\n")
+    result = processes.run(*command, "-c", "print('as before')", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "as before\n")

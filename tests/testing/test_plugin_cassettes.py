@@ -1,5 +1,4 @@
-"""Tests with cassettes: recorded through the plugin from another server, and answered from the
-files alone."""
+"""Tests of the plugin with cassettes, recorded from another server and replayed without it."""
 
 import json
 import sys
@@ -15,7 +14,10 @@ from tests.testing.conftest import Run
 
 # Long, for busy machines.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
-SAYS = {"name": "up", "steps": [{"consume": False, "produce": {"text": "From upstream."}}]}
+UPSTREAM_SCENARIO = {
+    "name": "up",
+    "steps": [{"consume": False, "produce": {"text": "From upstream."}}],
+}
 CANARIES = {"OPENAI_API_KEY": "sk-canary-0123456789ab", "ANTHROPIC_API_KEY": "sk-ant-canary-98765"}
 TESTS = """
 import asyncio
@@ -28,20 +30,21 @@ import pytest
 pytestmark = pytest.mark.mockllm(cassette=True)
 
 
-def asked(text):
+def make_messages(text):
     return [{"role": "user", "content": text}]
 
 
 def test_whole(mockllm):
     with openai.OpenAI() as client:
-        body = client.chat.completions.create(model="gpt-4o", messages=asked("PROMPT"))
-    assert body.choices[0].message.content == "From upstream."
+        messages = make_messages("PROMPT")
+        completion = client.chat.completions.create(model="gpt-4o", messages=messages)
+    assert completion.choices[0].message.content == "From upstream."
 
 
 @pytest.mark.parametrize("text", ["a/b", "a_b"])
 def test_streams(mockllm, text):
-    given = {"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": asked(text)}
-    with anthropic.Anthropic() as client, client.messages.stream(**given) as stream:
+    body = {"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": make_messages(text)}
+    with anthropic.Anthropic() as client, client.messages.stream(**body) as stream:
         assert "".join(stream.text_stream) == "From upstream."
 
 
@@ -49,7 +52,7 @@ class TestAsync:
     def test_it(self, mockllm):
         async def ask():
             async with openai.AsyncOpenAI() as client:
-                models = [one.id async for one in client.models.list()]
+                models = [model.id async for model in client.models.list()]
                 stream = await client.responses.create(model="gpt-4o", input="x", stream=True)
                 return models, [event.type async for event in stream][-1]
 
@@ -61,56 +64,58 @@ import openai
 import pytest
 
 
-@pytest.mark.mockllm(MARKED)
+@pytest.mark.mockllm(MARKER)
 def test_it(mockllm):
-    asked = [{"role": "user", "content": "PROMPT"}]
-    # What is left open is closed by the garbage collector, in some other test.
+    messages = [{"role": "user", "content": "PROMPT"}]
+    # The garbage collector would close an open client in another test.
     with openai.OpenAI(max_retries=0) as client:
-        client.chat.completions.create(model="m", messages=asked)
+        client.chat.completions.create(model="m", messages=messages)
     assert not "FAILS"
 """
 
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[str]:
-    """Another server, which stands for the providers."""
+    """Yield the base URL of a server that stands for the providers."""
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            base_url, _ = running.enter_context(server_process(ServerOptions([SAYS])))
+            base_url, _ = running.enter_context(server_process(ServerOptions([UPSTREAM_SCENARIO])))
         yield base_url
 
 
 @pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch, upstream: str) -> None:
-    """The upstream in the environment, and keys."""
+def provider_environment(monkeypatch: pytest.MonkeyPatch, upstream: str) -> None:
+    """Set the upstream and API keys in the environment."""
     monkeypatch.setenv("MOCKLLM_UPSTREAMS", f"openai={upstream},anthropic={upstream}")
     for name, key in CANARIES.items():
         monkeypatch.setenv(name, key)
 
 
-def one(prompt: str = "Hello", marked: str = "cassette=True", fails: str = "") -> str:
-    return ONE.replace("PROMPT", prompt).replace("MARKED", marked).replace("FAILS", fails)
+def cassette_test(prompt: str = "Hello", marker: str = "cassette=True", fails: str = "") -> str:
+    """Return the text of a module with one test."""
+    return ONE.replace("PROMPT", prompt).replace("MARKER", marker).replace("FAILS", fails)
 
 
-def cassette(pytester: pytest.Pytester, name: str = "test_it") -> Path:
+def cassette_file(pytester: pytest.Pytester, name: str = "test_it") -> Path:
+    """Return the path of a cassette of `test_one.py`."""
     return pytester.path / "cassettes" / "test_one" / f"{name}.json"
 
 
-def steps(path: Path) -> list[str]:
-    """What was asked in each step of a cassette."""
+def recorded_prompts(path: Path) -> list[str]:
+    """Return the prompt of each step of a cassette."""
     recorded = json.loads(path.read_text())["steps"]
     return [step["match"]["recorded"]["body"]["messages"][0]["content"] for step in recorded]
 
 
-def test_a_suite_is_recorded_once_and_answered_from_its_files(
-    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, known: None
+def test_suite_is_recorded_once_and_replayed_without_upstream(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, provider_environment: None
 ) -> None:
     run("--mockllm-record=once", test_agent=TESTS).assert_outcomes(passed=4)
     folder = pytester.path / "cassettes" / "test_agent"
-    found = sorted(path.name for path in folder.iterdir())
-    assert len(found) == 4 and {"test_whole.json", "test_streams[a_b].json"} < set(found)
-    assert not any(name.startswith(".") for name in found)
+    file_names = sorted(path.name for path in folder.iterdir())
+    assert len(file_names) == 4 and {"test_whole.json", "test_streams[a_b].json"} < set(file_names)
+    assert not any(name.startswith(".") for name in file_names)
     for path in folder.iterdir():
         text = path.read_text()
         for key in CANARIES.values():
@@ -125,11 +130,11 @@ def test_a_suite_is_recorded_once_and_answered_from_its_files(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_changed_prompt_is_named_and_nothing_else(
-    run: Run, pytester: pytest.Pytester, known: None
+def test_changed_prompt_fails_the_test_with_the_difference(
+    run: Run, pytester: pytest.Pytester, provider_environment: None
 ) -> None:
-    run("--mockllm-record=once", test_one=one("You are terse.")).assert_outcomes(passed=1)
-    result = run("--mockllm-report=r.json", test_one=one("You are kind."))
+    run("--mockllm-record=once", test_one=cassette_test("You are terse.")).assert_outcomes(passed=1)
+    result = run("--mockllm-report=r.json", test_one=cassette_test("You are kind."))
     result.assert_outcomes(failed=1)
     change = 'messages[0].content changed from "You are terse." to "You are kind."'
     result.stdout.fnmatch_lines(
@@ -139,43 +144,47 @@ def test_a_changed_prompt_is_named_and_nothing_else(
             f"  {change.replace('[', '[[]')}",
         ]
     )
-    (told,) = json.loads((pytester.path / "r.json").read_text())["tests"]
-    assert told["cassette"] == "cassettes/test_one/test_it.json"
-    assert [one["kind"] for one in told["drift"]] == ["changed"]
-    assert steps(cassette(pytester)) == ["You are terse."]
+    (test_report,) = json.loads((pytester.path / "r.json").read_text())["tests"]
+    assert test_report["cassette"] == "cassettes/test_one/test_it.json"
+    assert [cassette_test["kind"] for cassette_test in test_report["drift"]] == ["changed"]
+    assert recorded_prompts(cassette_file(pytester)) == ["You are terse."]
 
 
-def test_new_adds_and_all_begins_anew(run: Run, pytester: pytest.Pytester, known: None) -> None:
-    run("--mockllm-record=new", test_one=one("a")).assert_outcomes(passed=1)
-    run("--mockllm-record=new", test_one=one("b")).assert_outcomes(passed=1)
-    assert steps(cassette(pytester)) == ["a", "b"]
-    run("--mockllm-record=new", test_one=one("a")).assert_outcomes(passed=1)
-    assert steps(cassette(pytester)) == ["a", "b"]
-    run("--mockllm-record=all", test_one=one("a")).assert_outcomes(passed=1)
-    assert steps(cassette(pytester)) == ["a"]
-
-
-def test_a_test_that_fails_leaves_its_cassette_as_it_was(
-    run: Run, pytester: pytest.Pytester, known: None
+def test_mode_new_adds_steps_and_mode_all_replaces_them(
+    run: Run, pytester: pytest.Pytester, provider_environment: None
 ) -> None:
-    run("--mockllm-record=all", test_one=one("a", fails="yes")).assert_outcomes(failed=1)
-    assert not cassette(pytester).exists()
-    run("--mockllm-record=all", test_one=one("a")).assert_outcomes(passed=1)
-    before = cassette(pytester).read_bytes()
-    run("--mockllm-record=all", test_one=one("b", fails="yes")).assert_outcomes(failed=1)
-    assert cassette(pytester).read_bytes() == before
-    assert [path.name for path in cassette(pytester).parent.iterdir()] == ["test_it.json"]
+    run("--mockllm-record=new", test_one=cassette_test("a")).assert_outcomes(passed=1)
+    run("--mockllm-record=new", test_one=cassette_test("b")).assert_outcomes(passed=1)
+    assert recorded_prompts(cassette_file(pytester)) == ["a", "b"]
+    run("--mockllm-record=new", test_one=cassette_test("a")).assert_outcomes(passed=1)
+    assert recorded_prompts(cassette_file(pytester)) == ["a", "b"]
+    run("--mockllm-record=all", test_one=cassette_test("a")).assert_outcomes(passed=1)
+    assert recorded_prompts(cassette_file(pytester)) == ["a"]
 
 
-def test_a_path_names_the_cassette(run: Run, pytester: pytest.Pytester, known: None) -> None:
-    marked = "cassette='kept/agent.json'"
-    run("--mockllm-record=once", test_one=one(marked=marked)).assert_outcomes(passed=1)
-    assert steps(pytester.path / "kept" / "agent.json") == ["Hello"]
-    run(test_one=one(marked=marked)).assert_outcomes(passed=1)
+def test_failed_test_leaves_its_cassette_unchanged(
+    run: Run, pytester: pytest.Pytester, provider_environment: None
+) -> None:
+    run("--mockllm-record=all", test_one=cassette_test("a", fails="yes")).assert_outcomes(failed=1)
+    assert not cassette_file(pytester).exists()
+    run("--mockllm-record=all", test_one=cassette_test("a")).assert_outcomes(passed=1)
+    before = cassette_file(pytester).read_bytes()
+    run("--mockllm-record=all", test_one=cassette_test("b", fails="yes")).assert_outcomes(failed=1)
+    assert cassette_file(pytester).read_bytes() == before
+    assert [path.name for path in cassette_file(pytester).parent.iterdir()] == ["test_it.json"]
 
 
-def test_wrong_cassette_is_one_line_at_its_test(
-    run: Run, pytester: pytest.Pytester, known: None, monkeypatch: pytest.MonkeyPatch
+def test_marker_with_a_path_selects_the_cassette(
+    run: Run, pytester: pytest.Pytester, provider_environment: None
+) -> None:
+    marker = "cassette='saved/agent.json'"
+    run("--mockllm-record=once", test_one=cassette_test(marker=marker)).assert_outcomes(passed=1)
+    assert recorded_prompts(pytester.path / "saved" / "agent.json") == ["Hello"]
+    run(test_one=cassette_test(marker=marker)).assert_outcomes(passed=1)
+
+
+def test_invalid_cassette_is_an_error_of_one_line(
+    run: Run, pytester: pytest.Pytester, provider_environment: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (pytester.path / "broken.json").write_text('{"steps": [')
     (pytester.path / "wrong.json").write_text('{"name": "w", "steps": [{"produces": {}}]}')
@@ -186,33 +195,33 @@ def test_wrong_cassette_is_one_line_at_its_test(
         "cassette='wrong.json'": "wrong.json: PUT /control/recording: ",
         "cassette=3": "the marker's cassette is True or a path, not 3",
     }
-    files = {f"test_{n}": one(marked=marked) for n, marked in enumerate(cases)}
+    files = {f"test_{n}": cassette_test(marker=marker) for n, marker in enumerate(cases)}
     result = run(**files | {"test_one": files.pop("test_0")})
     result.assert_outcomes(errors=len(cases))
-    result.stdout.fnmatch_lines_random([f"mockllm: *{said}*" for said in cases.values()])
+    result.stdout.fnmatch_lines_random([f"mockllm: *{message}*" for message in cases.values()])
     for name in files:
         (pytester.path / f"{name}.py").unlink()
-    into = one(marked="cassette='file/below.json'")
+    into = cassette_test(marker="cassette='file/below.json'")
     result = run("--mockllm-record=once", test_one=into)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["mockllm: *file/below.json: cannot be read: *"])
-    result = run("--mockllm-record=sometimes", test_one=one())
+    result = run("--mockllm-record=sometimes", test_one=cassette_test())
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--mockllm-record: expected one of none, once, new, all*"])
 
 
-def test_an_upstream_that_is_down_is_told_and_nothing_is_written(
+def test_unreachable_upstream_fails_the_test_and_writes_no_cassette(
     run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOCKLLM_UPSTREAMS", "openai=http://127.0.0.1:1")
-    result = run("--mockllm-record=once", test_one=one())
+    result = run("--mockllm-record=once", test_one=cassette_test())
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*The upstream of openai, http://127.0.0.1:1, cannot be reached*"])
-    assert not cassette(pytester).exists()
+    assert not cassette_file(pytester).exists()
 
 
-def test_workers_write_their_cassettes_side_by_side(
-    pytester: pytest.Pytester, known: None, monkeypatch: pytest.MonkeyPatch
+def test_xdist_workers_write_their_cassettes(
+    pytester: pytest.Pytester, provider_environment: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MOCKLLM_URL", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
@@ -225,7 +234,7 @@ def test_workers_write_their_cassettes_side_by_side(
     options = ("-p", "no:cacheprovider", "-n", "2", "--dist", "load")
     result = pytester.runpytest_subprocess(*options, "--mockllm-record=all")
     result.assert_outcomes(passed=8)
-    found = list((pytester.path / "cassettes" / "test_many").iterdir())
-    assert len(found) == 8
-    assert all(json.loads(path.read_text())["steps"] for path in found)
+    cassettes = list((pytester.path / "cassettes" / "test_many").iterdir())
+    assert len(cassettes) == 8
+    assert all(json.loads(path.read_text())["steps"] for path in cassettes)
     pytester.runpytest_subprocess(*options).assert_outcomes(passed=8)

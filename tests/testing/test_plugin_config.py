@@ -1,4 +1,4 @@
-"""What a project chooses for all of its tests with the pytest plugin: scenarios, and a report."""
+"""Configuration of the plugin for all tests of a project: scenarios, reports, watched files."""
 
 import json
 from xml.etree import ElementTree
@@ -34,7 +34,7 @@ def test_common():
 
 
 @pytest.mark.mockllm(scenario="common")
-def test_its_steps_have_to_answer():
+def test_named_scenario_must_answer():
     pass
 
 
@@ -45,18 +45,20 @@ class TestOwn:
         assert ask() == "From a file."
 
 
-def test_what_others_do_not_name_they_need_not_ask(mockllm):
+def test_other_scenarios_need_not_answer(mockllm):
     assert mockllm.openai_base_url == f"{mockllm.base_url}/v1"
 """
 
 
-def test_scenarios_of_all_tests_and_of_one(run: Run, pytester: pytest.Pytester) -> None:
+def test_scenarios_of_the_configuration_and_of_markers_are_served(
+    run: Run, pytester: pytest.Pytester
+) -> None:
     step = {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"text": "From a file."}}
     pytester.makefile(".json", own=json.dumps({"name": "own", "priority": 1, "steps": [step]}))
     result = run("--mockllm-coverage", "coverage.json", test_configured=CONFIGURED)
     result.assert_outcomes(passed=3, failed=1)
-    covered = json.loads((pytester.path / "coverage.json").read_text())
-    (common,) = [one for one in covered["scenarios"] if one["scenario"] == "common"]
+    coverage = json.loads((pytester.path / "coverage.json").read_text())
+    (common,) = [scenario for scenario in coverage["scenarios"] if scenario["scenario"] == "common"]
     assert [step["served"] for step in common["steps"]] == [1]
     result.stdout.fnmatch_lines(["never served: common, step 1"])
 
@@ -64,12 +66,12 @@ def test_scenarios_of_all_tests_and_of_one(run: Run, pytester: pytest.Pytester) 
 ONE = 'def test_ok(mockllm): pass\ndef test_bad(mockllm): mockllm.on("<x>").reply("y")\n'
 
 
-def test_a_report_has_every_verdict(run: Run, pytester: pytest.Pytester) -> None:
+def test_report_has_the_verdict_of_every_test(run: Run, pytester: pytest.Pytester) -> None:
     for name in ("new/report.json", "report.xml", "report.txt"):
         run("--mockllm-report", name, test_one=ONE).assert_outcomes(passed=1, failed=1)
-    told = json.loads((pytester.path / "new/report.json").read_text())
-    assert told["passed"] is False
-    assert [(one["test"], one["passed"]) for one in told["tests"]] == [
+    report = json.loads((pytester.path / "new/report.json").read_text())
+    assert report["passed"] is False
+    assert [(test["test"], test["passed"]) for test in report["tests"]] == [
         ("test_one.py::test_ok", True),
         ("test_one.py::test_bad", False),
     ]

@@ -1,5 +1,4 @@
-"""What the pytest plugin says of what is wrong: at its test where there is one, in one line where
-none can run."""
+"""Errors that the pytest plugin reports: at their test, or in one line if no test can run."""
 
 import os
 
@@ -9,18 +8,18 @@ from tests.testing.conftest import Run
 
 # Long, for busy machines.
 pytestmark = pytest.mark.timeout(300)
-WRONG = """
+FAILING_TESTS = """
 import os
 
 import openai
 import pytest
 
-ASKED = [{"role": "user", "content": "Hello"}]
+MESSAGES = [{"role": "user", "content": "Hello"}]
 
 
 def ask():
     with openai.OpenAI(max_retries=0) as client:
-        client.chat.completions.create(model="gpt-4o", messages=ASKED)
+        client.chat.completions.create(model="gpt-4o", messages=MESSAGES)
 
 
 def test_unserved(mockllm):
@@ -44,15 +43,15 @@ def test_unmatched(mockllm):
         pass
 
 
-def test_unsaid(mockllm):
+def test_without_answer(mockllm):
     mockllm.on("never")
 
 
-def test_refused(mockllm):
+def test_unknown_key(mockllm):
     mockllm.on("never").reply("x", latncy_ms=3)
 
 
-def test_its_own_failure(mockllm):
+def test_failing_assertion(mockllm):
     mockllm.on("never").reply("x")
     assert "this" == "that"
 
@@ -77,7 +76,7 @@ def test_too_many_values():
     pass
 
 
-def test_the_environment_is_as_before():
+def test_environment_is_restored():
     assert "MOCKLLM_URL" not in os.environ
     assert os.environ["OPENAI_API_KEY"] == "mine"
 """
@@ -88,7 +87,7 @@ def test_error_is_reported_at_its_test(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "mine")
     pytester.makefile(".json", broken='{"name": "broken", "steps": [{"prodce": {}}]}')
-    result = run("-rA", test_wrong=WRONG)
+    result = run("-rA", test_wrong=FAILING_TESTS)
     # The verdict only fails tests that passed, so a test's own failure is always shown.
     result.assert_outcomes(passed=3, failed=5, errors=4)
     out = result.stdout
@@ -107,11 +106,11 @@ def test_error_is_reported_at_its_test(
             "mockllm: the marker takes *, not 2 values without a name",
         ]
     )
-    for passed in ("test_allowed", "test_lenient", "test_the_environment_is_as_before"):
-        out.fnmatch_lines([f"PASSED test_wrong.py::{passed}"])
-    for failed in ("test_unserved", "test_unmatched", "test_unsaid"):
-        out.fnmatch_lines([f"FAILED test_wrong.py::{failed} - *"])
-    # The line of the test, none of our code.
+    for name in ("test_allowed", "test_lenient", "test_environment_is_restored"):
+        out.fnmatch_lines([f"PASSED test_wrong.py::{name}"])
+    for name in ("test_unserved", "test_unmatched", "test_without_answer"):
+        out.fnmatch_lines([f"FAILED test_wrong.py::{name} - *"])
+    # The traceback has the line of the test and no line of the plugin.
     out.fnmatch_lines(['>       mockllm.on("never").reply("x", latncy_ms=3)'])
     out.no_fnmatch_line("*def send(*")
 
@@ -137,7 +136,7 @@ def test_after(mockllm):
 """
 
 
-def test_a_server_that_dies_is_told_and_nothing_hangs(run: Run) -> None:
+def test_killed_server_is_reported_and_nothing_hangs(run: Run) -> None:
     result = run(warm=False, test_dying=DYING)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
@@ -149,7 +148,7 @@ def test_a_server_that_dies_is_told_and_nothing_hangs(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "message"),
     [
         ('{"scenaros": []}', "mockllm_config: no 'scenaros' is known, expected some of *"),
         ('{"scenarios": ["none.json"]}', "none.json: cannot be read: No such file or directory"),
@@ -157,14 +156,16 @@ def test_a_server_that_dies_is_told_and_nothing_hangs(run: Run) -> None:
         ('{"settings": {"MOCKLLM_MAX_STREAMS": "x"}}', "MOCKLLM_MAX_STREAMS: expected *"),
     ],
 )
-def test_a_server_that_cannot_start_is_told(run: Run, config: str, said: str) -> None:
+def test_server_that_cannot_start_is_reported_in_one_line(
+    run: Run, config: str, message: str
+) -> None:
     fixture = f"@pytest.fixture(scope='session')\ndef mockllm_config(): return {config}\n"
     result = run(test_config=f"import pytest\n{fixture}def test_it(mockllm): pass\n")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"mockllm: {said}"])
+    result.stdout.fnmatch_lines([f"mockllm: {message}"])
 
 
-def test_a_url_where_nobody_answers_is_told(run: Run) -> None:
+def test_url_without_a_server_is_reported_in_one_line(run: Run) -> None:
     result = run("--mockllm-url", "http://127.0.0.1:9", test_it="def test_it(mockllm): pass")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["mockllm: no mockllm server answers at http://127.0.0.1:9: *"])
@@ -176,7 +177,7 @@ def pytest_addoption(parser):
 """
 
 
-def test_an_option_of_two_plugins_is_one_line(pytester: pytest.Pytester) -> None:
+def test_option_of_two_plugins_is_a_usage_error(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(clashing=CLASHING)
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     with pytest.MonkeyPatch.context() as patch:
@@ -185,5 +186,70 @@ def test_an_option_of_two_plugins_is_one_line(pytester: pytest.Pytester) -> None
             "-p", "clashing", "-p", "scenarios_app.testing.plugin"
         )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"{result.stderr.str()}{result.stdout.str()}"
-    assert "--mockllm-url is an option of another plugin too" in said
+    output = f"{result.stderr.str()}{result.stdout.str()}"
+    assert "--mockllm-url is an option of another plugin too" in output
+
+
+UNWRITABLE = """
+def test_fails(mockllm):
+    mockllm.on("never").reply("x")
+"""
+
+
+@pytest.mark.parametrize("option", ["--mockllm-report", "--mockllm-coverage"])
+def test_report_that_cannot_be_written_is_one_line_after_the_results(run: Run, option: str) -> None:
+    result = run(f"{option}=/proc/none/r.json", test_unwritable=UNWRITABLE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAILED test_unwritable.py::test_fails - *"])
+    result.stdout.fnmatch_lines(["*mockllm: /proc/none/r.json: cannot be written: *"])
+    result.stdout.no_fnmatch_line("*FileNotFoundError*")
+
+
+MARKED = """
+import pytest
+
+GREETING = {"name": "greeting", "steps": [{"produce": {"text": "Hi."}}]}
+
+
+@pytest.mark.mockllm(scenario=[GREETING, "nothing"])
+def test_setup_fails(mockllm):
+    pass
+
+
+def test_its_session_is_reset(mockllm_server):
+    assert len(mockllm_server._ended_sessions) == 1
+"""
+
+
+def test_session_of_a_test_whose_setup_fails_is_ended(run: Run) -> None:
+    run(test_marked=MARKED).assert_outcomes(passed=1, errors=1)
+
+
+SHARED = """
+import openai
+import pytest
+
+
+@pytest.fixture(scope="session")
+def mockllm_config():
+    step = {"produce": {"text": "Hi."}}
+    return {"scenarios": [{"name": "hello, world", "steps": [step]}]}
+
+
+@pytest.mark.mockllm(scenario="hello, world")
+def test_served(mockllm):
+    messages = [{"role": "user", "content": "hello"}]
+    with openai.OpenAI() as client:
+        client.chat.completions.create(model="m", messages=messages)
+
+
+@pytest.mark.mockllm(scenario="hello, world")
+def test_unserved(mockllm):
+    pass
+"""
+
+
+def test_shared_scenario_with_a_comma_in_its_name_is_judged(run: Run) -> None:
+    result = run(test_shared=SHARED)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["never served: hello, world, step 1"])

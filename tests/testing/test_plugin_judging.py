@@ -1,4 +1,4 @@
-"""When a test is judged: as the last part of it, of whatever kind it is, and for one reason."""
+"""The verdict fails tests of every kind in their call phase, and no test for two reasons."""
 
 import pytest
 
@@ -31,13 +31,13 @@ async def test_coroutine(mockllm):
 @pytest.mark.usefixtures("mockllm")
 class TestOfAClass(unittest.TestCase):
     @pytest.fixture(autouse=True)
-    def _kept(self, mockllm):
+    def _stub(self, mockllm):
         mockllm.on("never").reply("x")
 
     def test_judged(self):
         pass
 
-    def test_its_own_failure(self):
+    def test_failing_assertion(self):
         self.assertEqual("this", "that")
 
     def test_skipped(self):
@@ -65,12 +65,12 @@ def test_not_expected(mockllm):
 
 
 @pytest.fixture
-def late(mockllm):
+def request_at_teardown(mockllm):
     yield
     assert ask("Bye") == "Bye."
 
 
-def test_a_fixture_that_asks_as_it_ends(late, mockllm):
+def test_request_of_a_fixture_at_teardown(request_at_teardown, mockllm):
     mockllm.on("hello").reply("Hi.")
     mockllm.scenario(
         {"name": "bye", "priority": -1, "steps": [{"consume": False, "produce": {"text": "Bye."}}]}
@@ -80,7 +80,7 @@ def test_a_fixture_that_asks_as_it_ends(late, mockllm):
 """
 
 
-def test_the_test_itself_fails_and_never_for_more_than_one_reason(
+def test_failed_verdict_fails_the_test_for_one_reason(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Wide enough for the reasons, but not for whole messages, which CI shows.
@@ -94,7 +94,7 @@ def test_the_test_itself_fails_and_never_for_more_than_one_reason(
         for line in out.lines
         if line.startswith("FAILED test_")
     }
-    own = failures.pop("FAILED test_judged.py::TestOfAClass::test_its_own_failure")
+    own = failures.pop("FAILED test_judged.py::TestOfAClass::test_failing_assertion")
     assert own.startswith("AssertionError: 'this' != 'that'")
     unknown_url = "unmatched: /v1/threads: Unknown request URL: POST /v1/threads. "
     assert sum(line.startswith(unknown_url) for line in out.lines) == 1

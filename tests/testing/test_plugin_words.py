@@ -1,5 +1,4 @@
-"""Errors of the words of the plugin and the builder: misspelt keywords, and stubs that never
-answer."""
+"""Errors of stubs and builders: misspelt keywords, and stubs that never answer."""
 
 from collections.abc import Callable
 
@@ -49,6 +48,13 @@ def test_misspelt_keyword_is_named_with_the_one_that_was_meant(
     with pytest.raises(TypeError) as raised:
         call()
     assert str(raised.value) == message
+
+
+def test_names_of_many_stubs_are_in_the_order_of_their_definition() -> None:
+    session = Mockllm(Control("http://127.0.0.1:1"), "key")
+    names = [session.on("hello").name for _ in range(1_001)]
+    assert names == sorted(names)
+    assert (names[0], names[98]) == ("01 on('hello')", "99 on('hello')")
 
 
 EQUAL = """

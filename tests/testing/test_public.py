@@ -1,4 +1,4 @@
-"""What users import of `mockllm`, and what that costs."""
+"""The names of the package `mockllm`, the modules that it imports, and variables for SDKs."""
 
 import subprocess
 import sys
@@ -8,18 +8,21 @@ import pytest
 
 from scenarios_app.testing.variables import sdk_variables, unset_variables
 
-LOADED = "import sys\n{}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+PRINT_MODULES = "import sys\n{}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
 
 
-def loaded_by(line: str) -> set[str]:
-    """The top-level modules that a line imports."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED.format(line)], capture_output=True, text=True, check=True
+def modules_imported_by(line: str) -> set[str]:
+    """Return the top-level modules that a line imports."""
+    result = subprocess.run(
+        [sys.executable, "-c", PRINT_MODULES.format(line)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return set(done.stdout.split())
+    return set(result.stdout.split())
 
 
-def test_every_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert [name for name in mockllm.__all__ if not hasattr(mockllm, name)] == []
     assert dir(mockllm) == mockllm.__all__
     assert mockllm.scenario("s").build()["name"] == "s"
@@ -29,15 +32,15 @@ def test_every_name_is_there() -> None:
         _ = mockllm._nothing
 
 
-def test_an_import_costs_next_to_nothing() -> None:
+def test_imports_load_no_heavy_package() -> None:
     heavy = {"django", "pydantic", "httpx2", "re2", "rest_framework"}
-    assert loaded_by("import mockllm") & heavy == set()
-    assert loaded_by("import pytest, scenarios_app.testing.plugin") & heavy == set()
-    assert loaded_by("from mockllm import Mockllm") & {"django", "pydantic"} == set()
-    assert loaded_by("from mockllm import running_server") & {"django"} == set()
+    assert modules_imported_by("import mockllm") & heavy == set()
+    assert modules_imported_by("import pytest, scenarios_app.testing.plugin") & heavy == set()
+    assert modules_imported_by("from mockllm import Mockllm") & {"django", "pydantic"} == set()
+    assert modules_imported_by("from mockllm import running_server") & {"django"} == set()
 
 
-def test_variables_point_at_the_server_and_go_round_proxies() -> None:
+def test_variables_point_at_the_server_and_bypass_proxies() -> None:
     variables = sdk_variables("http://127.0.0.1:1", "k", environment={"NO_PROXY": "a.example"})
     assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:1/v1"
     assert variables["NO_PROXY"] == "a.example,127.0.0.1,localhost"

@@ -1,5 +1,5 @@
-"""`mockllm record` and `mockllm drift`: a program's requests kept, replayed byte for byte without a
-socket that leaves this machine, and held against what it asks today."""
+"""`mockllm record` and `mockllm drift`: recording of a program's requests, replay of the same bytes
+without network, and comparison with its current requests."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from tests.support import fork_server
 # Long, for busy machines.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 KEY = "sk-canary-0123456789abcdef"
-SAYS = {
+UPSTREAM_SCENARIO = {
     "name": "up",
     "steps": [
         {
@@ -31,43 +31,43 @@ SAYS = {
     ],
 }
 # Hashes all bytes of each answer that the clients get.
-ASKS = """
+PROGRAM = """
 import asyncio, hashlib, sys
 import anthropic, openai
 
-asked = [{"role": "user", "content": sys.argv[1]}]
-given = {"model": "gpt-4o", "messages": asked}
-claude = {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": asked}
-seen = []
+messages = [{"role": "user", "content": sys.argv[1]}]
+body = {"model": "gpt-4o", "messages": messages}
+claude = {"model": "claude-sonnet-5-5", "max_tokens": 99, "messages": messages}
+bodies = []
 with openai.OpenAI() as client:
-    seen.append(client.chat.completions.with_raw_response.create(**given).content)
+    bodies.append(client.chat.completions.with_raw_response.create(**body).content)
     raw = client.chat.completions.with_streaming_response
-    with raw.create(**given, stream=True) as stream:
-        seen.append(stream.read())
-    seen.append(client.models.with_raw_response.list().content)
-    seen.append(client.embeddings.with_raw_response.create(model="e", input="x").content)
+    with raw.create(**body, stream=True) as stream:
+        bodies.append(stream.read())
+    bodies.append(client.models.with_raw_response.list().content)
+    bodies.append(client.embeddings.with_raw_response.create(model="e", input="x").content)
 with anthropic.Anthropic() as client:
     with client.messages.with_streaming_response.create(**claude, stream=True) as stream:
-        seen.append(stream.read())
+        bodies.append(stream.read())
 
 
 async def ask():
     async with openai.AsyncOpenAI() as client:
         raw = client.responses.with_streaming_response
         async with raw.create(model="gpt-4o", input=sys.argv[1], stream=True) as stream:
-            seen.append(await stream.read())
+            bodies.append(await stream.read())
         answer = await client.responses.with_raw_response.create(model="gpt-4o", input="again")
-        seen.append(answer.content)
+        bodies.append(answer.content)
 
 
 asyncio.run(ask())
-for body in seen:
-    print(len(body), hashlib.sha256(body).hexdigest())
+for data in bodies:
+    print(len(data), hashlib.sha256(data).hexdigest())
 """
-NUMBER = 7
+REQUEST_COUNT = 7
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "recorded"
 # Python imports this module at its start; it records every address that is connected to.
-WATCHES = """
+RECORD_CONNECTIONS = """
 import os, sys
 
 def watch(event, arguments):
@@ -81,49 +81,51 @@ sys.addaudithook(watch)
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[str]:
-    """Another server, which stands for the providers."""
+    """Yield the base URL of a server that stands for the providers."""
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            base_url, _ = running.enter_context(server_process(ServerOptions([SAYS])))
+            base_url, _ = running.enter_context(server_process(ServerOptions([UPSTREAM_SCENARIO])))
         yield base_url
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "ask.py").write_text(ASKS)
+    (tmp_path / "ask.py").write_text(PROGRAM)
     (tmp_path / "watch").mkdir()
-    (tmp_path / "watch" / "sitecustomize.py").write_text(WATCHES)
+    (tmp_path / "watch" / "sitecustomize.py").write_text(RECORD_CONNECTIONS)
     return tmp_path
 
 
-def mockllm(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command starts warm, and so does its server."""
+def run_mockllm(
+    folder: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `mockllm` with these arguments; it and its server are forked from a warm process."""
     command = (fork_server.python(), "-P", "-m", "mockllm_site")
     return processes.run(*command, *arguments, cwd=folder, variables=variables)
 
 
-def recorded(folder: Path, upstream: str, text: str = "tool", *options: str) -> str:
-    """What the program said while it was recorded."""
+def record_program(folder: Path, upstream: str, text: str = "tool", *options: str) -> str:
+    """Record the program and return its output."""
     to = ("--openai", upstream, "--anthropic", f"{upstream}/", *options)
     keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": f"{KEY}-2"}
-    done = mockllm(folder, "record", *to, "--", fork_server.python(), "ask.py", text, **keys)
-    assert done.returncode == 0, done.stderr
-    assert KEY not in done.stdout + done.stderr
-    return done.stdout
+    result = run_mockllm(folder, "record", *to, "--", fork_server.python(), "ask.py", text, **keys)
+    assert result.returncode == 0, result.stderr
+    assert KEY not in result.stdout + result.stderr
+    return result.stdout
 
 
-def test_the_replay_is_the_same_bytes_and_no_socket_leaves(folder: Path, upstream: str) -> None:
-    said = recorded(folder, upstream)
+def test_replay_has_the_same_bytes_and_connects_to_no_provider(folder: Path, upstream: str) -> None:
+    recorded_hashes = record_program(folder, upstream)
     cassette = folder / "cassette.json"
     text = cassette.read_text()
-    assert len(json.loads(text)["steps"]) == NUMBER == len(said.splitlines())
+    assert len(json.loads(text)["steps"]) == REQUEST_COUNT == len(recorded_hashes.splitlines())
     assert KEY not in text and KEY[-12:] not in text
-    watched = {"PYTHONPATH": str(folder / "watch"), "CONNECTED": str(folder / "connected")}
+    variables = {"PYTHONPATH": str(folder / "watch"), "CONNECTED": str(folder / "connected")}
     # Each process is new, so that it imports the recorder of addresses.
     command = (processes.COMMAND, "record", "--", sys.executable, "ask.py", "tool")
-    done = processes.run(*command, cwd=folder, variables=watched)
-    assert (done.returncode, done.stdout) == (0, said), done.stderr
+    result = processes.run(*command, cwd=folder, variables=variables)
+    assert (result.returncode, result.stdout) == (0, recorded_hashes), result.stderr
     assert cassette.read_text() == text
     addresses = set((folder / "connected").read_text().splitlines())
     # The replay server, which the program and the command call.
@@ -132,34 +134,36 @@ def test_the_replay_is_the_same_bytes_and_no_socket_leaves(folder: Path, upstrea
 
 
 def test_changed_request_is_reported_as_drift(folder: Path, upstream: str) -> None:
-    recorded(folder, upstream)
-    same = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "ask.py", "tool")
+    record_program(folder, upstream)
+    same = run_mockllm(
+        folder, "drift", "cassette.json", "--", fork_server.python(), "ask.py", "tool"
+    )
     assert (same.returncode, same.stdout) == (0, "1 cassette, none drifted\n"), same.stderr
     other = ("--json", "--junit", "drift.xml", "--", fork_server.python(), "ask.py", "another")
-    done = mockllm(folder, "drift", "cassette.json", *other)
-    assert done.returncode == 1
-    told = json.loads(done.stdout)
-    (drift,) = told["cassettes"][0]["drift"]
+    result = run_mockllm(folder, "drift", "cassette.json", *other)
+    assert result.returncode == 1
+    report = json.loads(result.stdout)
+    (drift,) = report["cassettes"][0]["drift"]
     assert (drift["kind"], drift["step"]) == ("changed", "1")
     (difference,) = drift["differences"]
     assert (difference["recorded"], difference["asked"]) == ("tool", "another")
-    assert len(told["notes"]) == NUMBER - 1
+    assert len(report["notes"]) == REQUEST_COUNT - 1
     failures = ElementTree.parse(folder / "drift.xml").iter("failure")
     assert len(list(failures)) == 1
 
 
-def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: Path) -> None:
-    """The one in `examples/`, in one prompt of its agent."""
+def test_drift_of_a_suite_is_its_changed_prompt(tmp_path: Path) -> None:
+    """Change one prompt of the agent in `examples/`."""
     suite = tmp_path / "recorded"
     shutil.copytree(EXAMPLE, suite, ignore=shutil.ignore_patterns("__pycache__"))
     agent = suite / "agent.py"
     agent.write_text(agent.read_text().replace("a terse weather agent", "a kind weather agent"))
     plain = ("-p", "no:django", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", ".")
     command = ("--", fork_server.python(), "-m", "pytest", "-q", *plain)
-    done = mockllm(suite, "drift", "cassettes", *command, PYTHONDONTWRITEBYTECODE="1")
-    assert done.returncode == 1, done.stderr
+    result = run_mockllm(suite, "drift", "cassettes", *command, PYTHONDONTWRITEBYTECODE="1")
+    assert result.returncode == 1, result.stderr
     was, now = "You are a terse weather agent.", "You are a kind weather agent."
-    assert done.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "3 cassettes, 1 drifted",
         "cassettes/test_agent/test_the_weather.json",
         "  changed: POST /v1/chat/completions (step 1)",
@@ -168,32 +172,32 @@ def test_a_suite_with_one_prompt_changed_has_that_change_and_no_other(tmp_path: 
     ]
 
 
-def test_a_providers_answer_is_held_against_the_recorded_one(folder: Path, upstream: str) -> None:
-    recorded(folder, upstream)
+def test_live_drift_is_the_changed_structure_of_a_response(folder: Path, upstream: str) -> None:
+    record_program(folder, upstream)
     to = {"MOCKLLM_UPSTREAMS": f"openai={upstream},anthropic={upstream}"}
     keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-    done = mockllm(folder, "drift", "cassette.json", "--live", **to, **keys)
-    assert (done.returncode, done.stdout) == (0, "1 cassette, none drifted\n"), done.stderr
+    result = run_mockllm(folder, "drift", "cassette.json", "--live", **to, **keys)
+    assert (result.returncode, result.stdout) == (0, "1 cassette, none drifted\n"), result.stderr
     document = json.loads((folder / "cassette.json").read_text())
     chunk = document["steps"][0]["produce"]["recorded"]["chunks"][0]
     chunk["text"] = chunk["text"].replace('"object":', '"kind_of":', 1)
     (folder / "cassette.json").write_text(json.dumps(document))
-    done = mockllm(folder, "drift", "cassette.json", "--live", **to, **keys)
-    assert done.returncode == 1
-    lines = [line.strip() for line in done.stdout.splitlines()]
+    result = run_mockllm(folder, "drift", "cassette.json", "--live", **to, **keys)
+    assert result.returncode == 1
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert 'body.object is new: "string"' in lines
     assert 'body.kind_of is gone: "string"' in lines and len(lines) == 5
 
 
-def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstream: str) -> None:
+def test_failed_command_writes_no_cassette(folder: Path, upstream: str) -> None:
     fails = ("--", fork_server.python(), "-c", "raise SystemExit(3)")
-    done = mockllm(folder, "record", "--openai", upstream, *fails)
-    assert done.returncode == 3 and "left as it was" in done.stderr
+    result = run_mockllm(folder, "record", "--openai", upstream, *fails)
+    assert result.returncode == 3 and "left as it was" in result.stderr
     assert not (folder / "cassette.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("record",), 2, "no command: give one after --"),
         (("record", "--openai", "ftp://x", "--", "true"), 1, "upstream openai=ftp://x: expected"),
@@ -211,20 +215,22 @@ def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstre
     ],
 )
 def test_wrong_arguments_are_one_error_line(
-    folder: Path, arguments: tuple[str, ...], code: int, said: str
+    folder: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = mockllm(folder, *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    result = run_mockllm(folder, *arguments)
+    assert (result.returncode, result.stdout) == (code, "")
+    assert message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
 
 
-def test_a_report_that_is_none_and_a_command_that_fails_otherwise(
+def test_invalid_report_is_an_error_and_missing_requests_are_drift(
     folder: Path, upstream: str
 ) -> None:
-    recorded(folder, upstream)
+    record_program(folder, upstream)
     (folder / "r.json").write_text("[]")
-    done = mockllm(folder, "drift", "cassette.json", "--report", "r.json")
-    assert done.returncode == 2 and "expected what --mockllm-report" in done.stderr
-    done = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "-c", "exit(4)")
+    result = run_mockllm(folder, "drift", "cassette.json", "--report", "r.json")
+    assert result.returncode == 2 and "expected what --mockllm-report" in result.stderr
+    result = run_mockllm(
+        folder, "drift", "cassette.json", "--", fork_server.python(), "-c", "exit(4)"
+    )
     # No request was sent, so every step is removed.
-    assert done.returncode == 1 and done.stdout.count("removed:") == NUMBER
+    assert result.returncode == 1 and result.stdout.count("removed:") == REQUEST_COUNT

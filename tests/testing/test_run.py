@@ -28,7 +28,7 @@ request = urllib.request.Request(
 print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
 """
 NO_REQUESTS = "mockllm: passed: the run, 0 requests"
-PASSED_ON = """
+WAIT_FOR_SIGNAL = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 print("ready", flush=True)
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 def run(
     folder: Path, *arguments: str, command: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """The command and its server start warm unless another command is given."""
+    """Run `mockllm run`, forked from a warm process unless `command` is given."""
     # The command's settings must not affect the server.
     variables = {"DJANGO_SETTINGS_MODULE": "of.somebody.else", "MOCKLLM_ENV": "nonsense"}
     command = command or (fork_server.python(), "-P", "-m", "mockllm_site")
@@ -56,20 +56,20 @@ def run(
 def ask(
     folder: Path, text: str, *options: str, command: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
-    given = ("--scenario", "steps.json", *options, "--", sys.executable, "ask.py", text)
-    return run(folder, *given, command=command)
+    arguments = ("--scenario", "steps.json", *options, "--", sys.executable, "ask.py", text)
+    return run(folder, *arguments, command=command)
 
 
-def test_the_command_speaks_and_the_verdict_stands_beside_it(folder: Path) -> None:
-    done = ask(folder, "hello", command=(str(processes.COMMAND),))
-    said = (done.returncode, done.stdout, done.stderr)
-    assert said == (0, "HELLO\n", "mockllm: passed: the run, 1 request\n")
+def test_output_is_the_commands_and_the_verdict_goes_to_standard_error(folder: Path) -> None:
+    result = ask(folder, "hello", command=(str(processes.COMMAND),))
+    outcome = (result.returncode, result.stdout, result.stderr)
+    assert outcome == (0, "HELLO\n", "mockllm: passed: the run, 1 request\n")
 
 
-def test_a_verdict_that_fails_is_the_exit_code_of_a_command_that_does_not(folder: Path) -> None:
-    done = ask(folder, "hello", "--strict")
-    assert (done.returncode, done.stdout) == (1, "HELLO\n")
-    assert "never served: steps, step 2" in done.stderr
+def test_failed_verdict_is_the_exit_code_of_a_command_that_succeeds(folder: Path) -> None:
+    result = ask(folder, "hello", "--strict")
+    assert (result.returncode, result.stdout) == (1, "HELLO\n")
+    assert "never served: steps, step 2" in result.stderr
 
 
 def test_unknown_url_of_a_command_fails_the_verdict_and_is_named(folder: Path) -> None:
@@ -79,22 +79,22 @@ def test_unknown_url_of_a_command_fails_the_verdict_and_is_named(folder: Path) -
         )
         + "except urllib.error.HTTPError as error:\n    print(error.code)\n"
     )
-    done = run(folder, "--", sys.executable, "lost.py", "hello")
-    assert (done.returncode, done.stdout) == (1, "404\n")
-    assert "FAILED: the run, 1 request, 1 unmatched" in done.stderr
-    assert "unmatched: /v1/threads: Unknown request URL: POST /v1/threads." in done.stderr
+    result = run(folder, "--", sys.executable, "lost.py", "hello")
+    assert (result.returncode, result.stdout) == (1, "404\n")
+    assert "FAILED: the run, 1 request, 1 unmatched" in result.stderr
+    assert "unmatched: /v1/threads: Unknown request URL: POST /v1/threads." in result.stderr
 
 
 def test_strict_run_without_requests_fails(folder: Path) -> None:
-    done = run(folder, "--scenario", "steps.json", "--strict", "--", "true")
-    assert done.returncode == 1
-    assert "never served: steps, step 1" in done.stderr
+    result = run(folder, "--scenario", "steps.json", "--strict", "--", "true")
+    assert result.returncode == 1
+    assert "never served: steps, step 1" in result.stderr
 
 
-def test_run_without_requests_names_what_clients_read(folder: Path) -> None:
-    done = run(folder, "--scenario", "steps.json", "--", "true")
-    passed, hint = done.stderr.splitlines()
-    assert (done.returncode, passed) == (0, NO_REQUESTS)
+def test_run_without_requests_hints_that_no_client_used_the_server(folder: Path) -> None:
+    result = run(folder, "--scenario", "steps.json", "--", "true")
+    verdict_line, hint = result.stderr.splitlines()
+    assert (result.returncode, verdict_line) == (0, NO_REQUESTS)
     assert hint.startswith("never asked: any provider. No client was pointed at this server")
 
 
@@ -105,21 +105,21 @@ def test_notes_about_scenario_files_are_one_line_each(folder: Path) -> None:
     for name in ("one", "other"):
         document = {"name": name, "tags": ["recording"], "steps": [step]}
         (folder / "recorded" / f"{name}.json").write_text(json.dumps(document))
-    done = run(folder, "--scenario", "recorded", "--", "true")
-    note, passed, _ = done.stderr.splitlines()
+    result = run(folder, "--scenario", "recorded", "--", "true")
+    note, verdict_line, _ = result.stderr.splitlines()
     assert note.startswith("mockllm: recorded/other.json: other: 1 of 1 requests are in one too")
-    assert passed == NO_REQUESTS
+    assert verdict_line == NO_REQUESTS
 
 
-def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
-    done = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
-    assert (done.returncode, done.stderr.splitlines()[0]) == (3, NO_REQUESTS)
+def test_exit_code_of_a_failed_command_is_returned(folder: Path) -> None:
+    result = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
+    assert (result.returncode, result.stderr.splitlines()[0]) == (3, NO_REQUESTS)
     killed = run(folder, "--", "sh", "-c", "kill -KILL $$")
     assert killed.returncode == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ((), 2, "mockllm run: no command: give one after --"),
         (("--", "no-such-command"), 127, "mockllm run: no-such-command: no such command"),
@@ -132,15 +132,15 @@ def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
     ],
 )
 def test_command_that_cannot_run_is_one_error_line(
-    folder: Path, arguments: tuple[str, ...], code: int, said: str
+    folder: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    done = run(folder, *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
+    result = run(folder, *arguments)
+    assert (result.returncode, result.stdout, result.stderr) == (code, "", f"{message}\n")
 
 
-def test_a_signal_is_the_commands(folder: Path) -> None:
+def test_signal_is_forwarded_to_the_command(folder: Path) -> None:
     process = subprocess.Popen(
-        [processes.COMMAND, "run", "--", sys.executable, "-c", PASSED_ON],
+        [processes.COMMAND, "run", "--", sys.executable, "-c", WAIT_FOR_SIGNAL],
         cwd=folder,
         env={"PATH": os.environ["PATH"]},
         stdout=subprocess.PIPE,
@@ -150,13 +150,13 @@ def test_a_signal_is_the_commands(folder: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, said.splitlines()[0]) == (7, NO_REQUESTS)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.splitlines()[0]) == (7, NO_REQUESTS)
 
 
-def test_it_is_a_management_command_too(folder: Path) -> None:
-    done = processes.python("-m", "mockllm_site", "help", "run", cwd=folder)
-    assert done.returncode == 0
-    assert "-- COMMAND" in done.stdout
-    listed = processes.python("-m", "mockllm_site", "--help", cwd=folder)
-    assert "  run " in listed.stdout
+def test_run_is_also_a_management_command(folder: Path) -> None:
+    result = processes.python("-m", "mockllm_site", "help", "run", cwd=folder)
+    assert result.returncode == 0
+    assert "-- COMMAND" in result.stdout
+    command_list = processes.python("-m", "mockllm_site", "--help", cwd=folder)
+    assert "  run " in command_list.stdout

@@ -1,4 +1,4 @@
-"""Sessions of tests that have ended are forgotten many at once, and none is met again."""
+"""Ended sessions of tests are reset in batches, and before a test runs again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,15 +11,15 @@ from scenarios_app.testing.sessions import RESET_BATCH, SharedServer
 from scenarios_app.testing.stubs import Mockllm
 
 
-class Resets(Control):
-    """A server that takes note of what it is asked to forget."""
+class RecordingControl(Control):
+    """A control client without a server; `reset_batches` has the sessions of each reset."""
 
     def __init__(self, status: int = 200) -> None:
         super().__init__("http://127.0.0.1:1")
-        self.forgotten: list[list[str]] = []
+        self.reset_batches: list[list[str]] = []
         self._status = status
 
-    def response(
+    def send_request(
         self,
         method: str,
         path: str,
@@ -28,13 +28,13 @@ class Resets(Control):
         **query: str | None,
     ) -> httpx2.Response:
         assert (method, path, body["scenarios"]) == ("POST", "reset", True)
-        self.forgotten.append(body["sessions"])
-        asked = httpx2.Request(method, "http://127.0.0.1:1")
-        return httpx2.Response(self._status, json={"message": "no"}, request=asked)
+        self.reset_batches.append(body["sessions"])
+        request = httpx2.Request(method, "http://127.0.0.1:1")
+        return httpx2.Response(self._status, json={"message": "no"}, request=request)
 
 
-def ended(server: SharedServer, *tests: str) -> list[str]:
-    """The sessions of tests that have begun and ended."""
+def run_tests(server: SharedServer, *tests: str) -> list[str]:
+    """Begin and end the sessions of these tests; return the names of the sessions."""
     sessions: list[Mockllm] = [server.session(test) for test in tests]
     for session in sessions:
         server.end_session(session)
@@ -42,28 +42,28 @@ def ended(server: SharedServer, *tests: str) -> list[str]:
 
 
 def test_sessions_are_reset_in_batches_and_the_rest_at_the_end() -> None:
-    control = Resets()
+    control = RecordingControl()
     server = SharedServer(control, exclusive=True)
-    names = ended(server, *map(str, range(RESET_BATCH + 2)))
-    assert control.forgotten == [names[:RESET_BATCH]]
+    names = run_tests(server, *map(str, range(RESET_BATCH + 2)))
+    assert control.reset_batches == [names[:RESET_BATCH]]
     server.close()
-    assert control.forgotten == [names[:RESET_BATCH], names[RESET_BATCH:]]
+    assert control.reset_batches == [names[:RESET_BATCH], names[RESET_BATCH:]]
 
 
-def test_a_test_that_runs_again_begins_as_new() -> None:
-    control = Resets()
+def test_repeated_test_begins_with_a_reset_session() -> None:
+    control = RecordingControl()
     server = SharedServer(control, exclusive=True)
-    names = ended(server, "one", "two")
+    names = run_tests(server, "one", "two")
     assert server.session("other").session not in names
-    assert control.forgotten == []
+    assert control.reset_batches == []
     assert server.session("one").session == names[0]
-    assert control.forgotten == [names]
+    assert control.reset_batches == [names]
 
 
 @pytest.mark.parametrize("tests", [0, 1])
-def test_a_server_that_has_gone_is_not_asked_twice(tests: int) -> None:
-    control = Resets(status=500)
+def test_failed_reset_at_the_end_is_not_repeated(tests: int) -> None:
+    control = RecordingControl(status=500)
     server = SharedServer(control, exclusive=True)
-    ended(server, *map(str, range(tests)))
+    run_tests(server, *map(str, range(tests)))
     server.close()
-    assert len(control.forgotten) == tests
+    assert len(control.reset_batches) == tests

@@ -1,8 +1,9 @@
-"""CPU time per answer, in microseconds, beside a bare ASGI application that sends the same bytes.
+"""Measures the CPU microseconds of an answer beside a bare ASGI application that sends the same
+bytes.
 
-Both run under uvicorn as `serve` runs it. `loop` is the thread that answers, `process` the
-journal's thread as well. Of several short rounds the best counts: what else runs on the machine can
-only add to it. Then the same for repeated, different and mixed requests.
+Both run under uvicorn as `serve` runs it. `loop` is the thread that answers, `process` includes the
+journal's thread. The best of several short rounds counts, because other processes can only add to
+it. Then the same for repeated, different and mixed requests.
 """
 
 import json
@@ -42,23 +43,26 @@ SCENARIO = {
 
 @dataclass(frozen=True)
 class Case:
+    """A request to one API."""
+
     name: str
     path: str
     headers: dict[str, str]
-    asked: dict[str, Any]
+    body: dict[str, Any]
 
     def request(self, path: str) -> bytes:
-        lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(self.body)}"]
+        """Return the bytes of the request, to another path."""
+        lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(self.data)}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
-        return "\r\n".join([*lines, "", ""]).encode() + self.body
+        return "\r\n".join([*lines, "", ""]).encode() + self.data
 
     @property
-    def body(self) -> bytes:
-        return json.dumps(self.asked).encode()
+    def data(self) -> bytes:
+        return json.dumps(self.body).encode()
 
 
 def cases() -> Iterator[Case]:
-    """Each wire, whole and streamed."""
+    """Yield a request to each API, for a whole and for a streamed response."""
     text = "please answer needle-777 now"
     messages, key = [{"role": "user", "content": text}], {"Authorization": "Bearer test"}
     parts = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
@@ -86,14 +90,14 @@ def main() -> None:
         scenarios.write_text(json.dumps(SCENARIO))
         variables = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": str(scenarios)}
         with running(*SERVE, variables=variables) as ours:
-            answers.write_text(json.dumps([answer_of(ours, case) for case in CASES]))
+            answers.write_text(json.dumps([fetch_response(ours, case) for case in CASES]))
             with running("-m", "tools.bench.bare", str(answers)) as bare:
                 compare(ours, bare)
-        with peers.ours(Path(directory), mode="test mode") as server:
-            tell_traffic(server)
+        with peers.run_server(Path(directory), mode="test mode") as server:
+            print_traffic_costs(server)
 
 
-def tell_traffic(server: Running) -> None:
+def print_traffic_costs(server: Running) -> None:
     """Print the cost of an answer of 200 words by kind of traffic, with 1,000 steps."""
     print(f"\n{'µs of CPU per answer, OpenAI chat':<36}{'whole':>8}{'stream':>8}")
     for traffic in TRAFFIC:
@@ -108,10 +112,10 @@ def tell_traffic(server: Running) -> None:
         print(f"{f'{traffic} requests':<36}" + "".join(f"{cost:>8.0f}" for cost in costs))
 
 
-def answer_of(server: Running, case: Case) -> tuple[list[tuple[str, str]], str]:
-    """Our headers and bytes of an answer, to be sent by the other one too."""
+def fetch_response(server: Running, case: Case) -> tuple[list[tuple[str, str]], str]:
+    """Return the headers and the body of our response, which the bare application sends too."""
     url = f"http://127.0.0.1:{server.port}{case.path}"
-    response = httpx2.post(url, headers=case.headers, content=case.body, trust_env=False)
+    response = httpx2.post(url, headers=case.headers, content=case.data, trust_env=False)
     response.raise_for_status()
     servers_own = {"date", "transfer-encoding"}
     headers = [(k, v) for k, v in response.headers.items() if k not in servers_own]
@@ -119,12 +123,13 @@ def answer_of(server: Running, case: Case) -> tuple[list[tuple[str, str]], str]:
 
 
 def compare(ours: Running, bare: Running) -> None:
+    """Print a line for each case: the cost of our server and of the bare application."""
     print(f"{'µs of CPU per answer':<22}{'bytes':>7}{'bare':>8}", end="")
     print(f"{'loop':>8}{'process':>9}{'loop over bare':>16}{'ratio':>8}")
     for number, case in enumerate(CASES):
-        size = len(answer_of(ours, case)[1])
-        there, here = case.request(f"/{number}"), case.request(case.path)
-        rounds = [(measure(bare, there), measure(ours, here)) for _ in range(ROUNDS)]
+        size = len(fetch_response(ours, case)[1])
+        bare_request, our_request = case.request(f"/{number}"), case.request(case.path)
+        rounds = [(measure(bare, bare_request), measure(ours, our_request)) for _ in range(ROUNDS)]
         base = min(spent_there.loop for spent_there, _ in rounds)
         loop = min(spent_here.loop for _, spent_here in rounds)
         process = min(spent_here.process for _, spent_here in rounds)
@@ -133,7 +138,7 @@ def compare(ours: Running, bare: Running) -> None:
 
 
 def measure(server: Running, request: bytes) -> Spent:
-    """Microseconds per answer."""
+    """Return the microseconds of CPU per response."""
     ask(server.port, request, seconds=WARM_SECONDS)
     before = spent(server.pid)
     done = ask(server.port, request, seconds=ROUND_SECONDS)

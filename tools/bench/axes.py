@@ -1,6 +1,6 @@
 """Measures how the cost of a response grows with one quantity: `python -m tools.bench.axes`.
 
-Whole responses of OpenAI's wire, in CPU microseconds of the process; the best of several rounds
+Whole responses of OpenAI's API, in CPU microseconds of the process; the best of several rounds
 counts. Steps, message length and open streams are measured in test mode; journal rows with SQLite.
 """
 
@@ -30,42 +30,46 @@ def main() -> None:
     print(f"{'µs of CPU per answer':<28}{'':>9}{'whole':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for count in STEPS:
-            with ours(Path(folder), steps(count)) as server:
-                tell("steps", count, best(server, encode_request("Tell me of topic 5; now")))
-        with ours(Path(folder), steps(1_000)) as server:
+            with run_server(Path(folder), make_steps(count)) as server:
+                cost = measure_best(server, encode_request("Tell me of topic 5; now"))
+                print_cost("steps", count, cost)
+        with run_server(Path(folder), make_steps(1_000)) as server:
             for count in CHARACTERS:
-                tell("characters asked", count, best(server, encode_request(long(count))))
+                cost = measure_best(server, encode_request(make_long_text(count)))
+                print_cost("characters asked", count, cost)
             for count in STREAMS:
-                with opened(server, count):
-                    cost = best(server, encode_request("Tell me of topic 5; now"))
-                tell("paced streams open", count, cost)
-        with ours(Path(folder), steps(1_000), file=True) as server:
+                with open_streams(server, count):
+                    cost = measure_best(server, encode_request("Tell me of topic 5; now"))
+                print_cost("paced streams open", count, cost)
+        with run_server(Path(folder), make_steps(1_000), file=True) as server:
             data, done = encode_request("Tell me of topic 5; now"), 0
             for count in ROWS:
                 while done < count:
-                    done += sum(answer(server, data) for _ in range(500))
-                tell("rows in the journal", count, best(server, data))
+                    done += sum(send_request(server, data) for _ in range(500))
+                print_cost("rows in the journal", count, measure_best(server, data))
 
 
-def tell(what: str, count: int, cost: float) -> None:
+def print_cost(what: str, count: int, cost: float) -> None:
     print(f"{what:<28}{count:>9,}{cost:>8.0f}", flush=True)
 
 
-def steps(count: int) -> dict[str, Any]:
+def make_steps(count: int) -> dict[str, Any]:
     """Return `count` steps that each match a different topic, ten per scenario, and a slow one."""
     scenarios = [
         {
             "name": f"topics-{first}",
-            "steps": [step(f"topic {number};", "Well.") for number in range(first, first + 10)],
+            "steps": [
+                make_step(f"topic {number};", "Well.") for number in range(first, first + 10)
+            ],
         }
         for first in range(0, count, 10)
     ]
-    slow = step("slowly", "word " * 2_000)
+    slow = make_step("slowly", "word " * 2_000)
     slow["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
     return {"scenarios": [*scenarios, {"name": "slow", "steps": [slow]}]}
 
 
-def step(part: str, text: str) -> dict[str, Any]:
+def make_step(part: str, text: str) -> dict[str, Any]:
     match = {"messages": [{"role": "user", "contains": part}]}
     return {"match": match, "consume": False, "produce": {"text": text}}
 
@@ -74,12 +78,12 @@ def encode_request(content: str, *, stream: bool = False) -> bytes:
     return request(PATH, chat(content, stream=stream))
 
 
-def long(characters: int) -> str:
+def make_long_text(characters: int) -> str:
     return "word " * (characters // 5) + "topic 5; now"
 
 
 @contextmanager
-def ours(folder: Path, document: dict[str, Any], *, file: bool = False) -> Iterator[Running]:
+def run_server(folder: Path, document: dict[str, Any], *, file: bool = False) -> Iterator[Running]:
     path = folder / "scenarios.json"
     path.write_text(json.dumps(document))
     variables = {"MOCKLLM_SCENARIOS": str(path), "MOCKLLM_ENV": "test"}
@@ -92,7 +96,7 @@ def ours(folder: Path, document: dict[str, Any], *, file: bool = False) -> Itera
 
 
 @contextmanager
-def opened(server: Running, count: int) -> Iterator[None]:
+def open_streams(server: Running, count: int) -> Iterator[None]:
     """Open `count` streams that send a word per second and are not read."""
     streams: Sequence[socket.socket] = [
         socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)
@@ -107,12 +111,12 @@ def opened(server: Running, count: int) -> Iterator[None]:
             stream.close()
 
 
-def best(server: Running, data: bytes) -> float:
+def measure_best(server: Running, data: bytes) -> float:
     return min(measure(server, data).process for _ in range(ROUNDS))
 
 
-def answer(server: Running, data: bytes) -> int:
-    """One more row."""
+def send_request(server: Running, data: bytes) -> int:
+    """Send a request, which adds one row to the journal; return 1."""
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(data)
         assert client.recv(65_536).startswith(b"HTTP/1.1 200")

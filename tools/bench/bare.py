@@ -1,4 +1,4 @@
-"""The smallest ASGI application that sends the same bytes, as a lower bound.
+"""Serves given responses with the smallest ASGI application, as a lower bound.
 
 `python -m tools.bench.bare FILE` serves the responses in FILE, `/0` the first, and prints its port.
 """

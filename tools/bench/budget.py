@@ -1,11 +1,12 @@
-"""Each layer of an answer beside what it may cost, in microseconds of CPU, hot in a loop of its
-own: `python -m tools.bench.budget`. What a live server takes beyond their sum is what the operating
-system takes, and that code which runs once per answer finds its data in no cache.
+"""Measures the CPU microseconds of each layer of an answer: `python -m tools.bench.budget`.
 
-Scenario and answer are those of `make bench-peers`, to the same request again and again, to some
-that differ and to mixed ones; of several rounds the best counts. Below stands how many bytecodes of
-Python an answer takes, from its bytes to its bytes, through how many functions and files it goes,
-and the functions with the most bytecodes: numbers that are the same however busy the machine is.
+Each layer runs hot, in a separate loop. A live server takes more than their sum: the time of the
+operating system, and cache misses of code that runs once per answer.
+
+The scenario and the traffic are those of `make bench-peers`; the best of several rounds counts.
+Then the bytecodes of Python that one answer takes, from its first to its last byte, the number of
+functions and files, and the functions with the most bytecodes. These do not depend on the load of
+the machine.
 """
 
 import asyncio
@@ -52,13 +53,15 @@ def main() -> None:
         django.setup()
         call_command("migrate", verbosity=0)
         for traffic in TRAFFIC:
-            tell(*(Layers(traffic, stream=stream) for stream in (False, True)), traffic=traffic)
+            print_costs(
+                *(Layers(traffic, stream=stream) for stream in (False, True)), traffic=traffic
+            )
 
 
-def tell(*layers: "Layers", traffic: Traffic) -> None:
+def print_costs(*layers: "Layers", traffic: Traffic) -> None:
     print(f"{f'µs of CPU per answer, hot, {traffic} requests':<50}{'whole':>8}{'stream':>8}")
-    counts = [uvloop.run(each.bytecodes()) for each in layers]
-    costs = [each.costs() for each in layers]
+    counts = [uvloop.run(each.count_bytecodes()) for each in layers]
+    costs = [each.measure_costs() for each in layers]
     for name in LAYERS:
         print(f"{name:<50}" + "".join(f"{cost[name]:>8.1f}" for cost in costs))
     files = [len({code.co_filename for code in count}) for count in counts]
@@ -85,15 +88,15 @@ class Layers:
         from tests.serving.pipelines import Harness
         from tools.bench.peers import document
 
-        every = list(requests(80, traffic, stream=stream))
-        self.data = cycle(every)
+        all_requests = list(requests(80, traffic, stream=stream))
+        self.data = cycle(all_requests)
         self.harness = Harness(document(), clock=None)
         pipeline = self.pipeline = self.harness.pipeline
         self.services = services()
         # As in test mode: the journal keeps records in memory and writes none.
         journal.unread = True
         calls = []
-        for data in every:
+        for data in all_requests:
             head, _, body = data.partition(b"\r\n\r\n")
             lines = (line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
             headers = read_headers((name, value) for name, value in lines)
@@ -107,7 +110,7 @@ class Layers:
         path = pipeline.short_path = dataclasses.replace(pipeline.short_path, record=None)
 
         async def warm() -> None:
-            """Answer all twice: a template is made at the second answer."""
+            """Answer each call twice: a template is created at the second answer."""
             for call in calls * 2:
                 if path.answer(head_of_all, call) is None:
                     (await pipeline.answer(call, head_of_all)).finish()
@@ -118,12 +121,12 @@ class Layers:
         parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
         index = self.harness.catalog.index
         self.records: list[PlainAnswer] = []
-        given = [path.answer(head_of_all, call_after()) for _ in range(ROWS)]
-        self.records = [answer for answer in given if answer is not None]
+        answers = [path.answer(head_of_all, call_after()) for _ in range(ROWS)]
+        self.records = [answer for answer in answers if answer is not None]
         record_after = cycle(self.records).__next__
-        self.answered = lambda: path.answer(head_of_all, call_after())
+        self.answer_next = lambda: path.answer(head_of_all, call_after())
 
-        def filled() -> None:
+        def fill_template() -> None:
             record = record_after()
             for piece in (*record.http.head, record.http.body):
                 piece.fill(record.values)
@@ -131,19 +134,20 @@ class Layers:
         self.parts: dict[str, Callable[[], Any]] = {
             "reading": lambda: read(call_after(), head_of_all.target, options),
             "choosing": lambda: index.first(parsed(), ()),
-            "filling the template": filled,
+            "filling the template": fill_template,
         }
 
-    def costs(self) -> dict[str, float]:
-        cost = {name: measured(part) for name, part in self.parts.items()}
-        cost["the rest of the short path"] = measured(self.answered) - sum(cost.values())
-        cost["HTTP"] = uvloop.run(self.http()) - sum(cost.values())
-        cost["counting and the journal's ring"] = self.recorded()
-        cost["the journal's thread"] = self.rows()
+    def measure_costs(self) -> dict[str, float]:
+        """Return the microseconds of each layer."""
+        cost = {name: measure(part) for name, part in self.parts.items()}
+        cost["the rest of the short path"] = measure(self.answer_next) - sum(cost.values())
+        cost["HTTP"] = uvloop.run(self.measure_http()) - sum(cost.values())
+        cost["counting and the journal's ring"] = self.measure_recording()
+        cost["the journal's thread"] = self.measure_rows()
         return cost
 
-    def recorded(self) -> float:
-        """Answers that have been given, and are derived from in batches."""
+    def measure_recording(self) -> float:
+        """Return the cost of counting an answer and adding it to the journal's ring, in batches."""
         best = float("inf")
         services = self.services
         for _ in range(ROUNDS):
@@ -153,14 +157,14 @@ class Layers:
             best = min(best, (time.process_time() - start) / len(self.records) * 1e6)
         return best
 
-    async def http(self) -> float:
+    async def measure_http(self) -> float:
         """Send a request through the protocol with a transport that discards output."""
-        protocol = self.protocol()
-        return measured(lambda: protocol.data_received(next(self.data)))
+        protocol = self.make_protocol()
+        return measure(lambda: protocol.data_received(next(self.data)))
 
-    async def bytecodes(self) -> Counter[CodeType]:
-        """Those of one answer, by function, once it is cached."""
-        protocol = self.protocol()
+    async def count_bytecodes(self) -> Counter[CodeType]:
+        """Return the number of bytecodes of one cached answer by function."""
+        protocol = self.make_protocol()
         for _ in range(10):
             protocol.data_received(next(self.data))
         counts: Counter[CodeType] = Counter()
@@ -180,15 +184,15 @@ class Layers:
         sys.settrace(None)
         return counts
 
-    def protocol(self) -> asyncio.Protocol:
-        """One connection of the server's, to a client that takes what it gets."""
+    def make_protocol(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection with a DiscardTransport."""
         from uvicorn.config import Config
         from uvicorn.server import ServerState
 
         from mockllm_site.serve.protocol import GuardedProtocol, Limits
 
         async def nothing(scope: object, receive: object, send: object) -> None:
-            raise AssertionError("it was to be answered directly")
+            raise AssertionError("the request was not answered on the short path")
 
         config = Config(nothing, log_config=None, lifespan="off", interface="asgi3")
         config.load()
@@ -198,34 +202,34 @@ class Layers:
         state.default_headers = [(b"date", b"Mon, 23 Nov 2026 09:00:00 GMT")]
         loop = asyncio.get_running_loop()
         protocol = GuardedProtocol(config, state, {}, loop)
-        protocol.connection_made(Unheard())
+        protocol.connection_made(DiscardTransport())
         return protocol
 
-    def rows(self) -> float:
-        """Rows in a table that is full: each that is written has the oldest deleted."""
+    def measure_rows(self) -> float:
+        """Return the cost of a row in a full table, in which each new row replaces the oldest."""
         from scenarios_app.journal import table
         from scenarios_app.journal.entry import Row, row_of
         from scenarios_app.serving.exchange import random_uid
 
-        def rows() -> list[Row]:
+        def make_rows() -> list[Row]:
             entries = [record.entry() for record in self.records]
             fresh = (replace(entry, uid=random_uid()) for entry in entries)
             return [row_of(entry, body_bytes=65_536) for entry in fresh]
 
         for _ in range(MAX_ROWS // len(self.records)):
-            table.insert(rows())
+            table.insert(make_rows())
         best = float("inf")
         for _ in range(ROUNDS):
             start = time.thread_time()
-            made = rows()
-            table.insert(made)
+            new_rows = make_rows()
+            table.insert(new_rows)
             table.trim(MAX_ROWS)
-            best = min(best, (time.thread_time() - start) / len(made) * 1e6)
+            best = min(best, (time.thread_time() - start) / len(new_rows) * 1e6)
         return best
 
 
-class Unheard(asyncio.Transport):
-    """A client that takes what it gets."""
+class DiscardTransport(asyncio.Transport):
+    """A transport that discards what is written."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
@@ -237,11 +241,11 @@ class Unheard(asyncio.Transport):
         return False
 
     def close(self) -> None:
-        raise AssertionError("it was to be kept open")
+        raise AssertionError("the server closed the connection")
 
 
-def measured(part: Callable[[], Any]) -> float:
-    """Microseconds of CPU that it takes once it is warm."""
+def measure(part: Callable[[], Any]) -> float:
+    """Return the microseconds of CPU of a call; the best of several warm rounds."""
     best = float("inf")
     gc.collect()
     for _ in range(ROUNDS):

@@ -19,7 +19,7 @@ import httpx2
 from tools.bench.cpu import spent
 from tools.bench.servers import SERVE, Running, running
 
-AT_ONCE = 100
+CONCURRENT_RUNS = 100
 ROUNDS = 5
 FIRST_MS, CPU_MS = 150, 8
 SDK_CALLS = 100
@@ -29,7 +29,7 @@ SCENARIO = {
 }
 
 
-async def run(port: int, number: int) -> tuple[float, float]:
+async def measure_run(port: int, number: int) -> tuple[float, float]:
     """Return milliseconds until a run's first event and until the first words of its answer."""
     # Written to a socket, because a hundred requests of httpx2 take 100 ms themselves.
     body = {"conversation_id": None, "client_id": f"bench {number}", "message": "Hello there"}
@@ -51,22 +51,25 @@ async def run(port: int, number: int) -> tuple[float, float]:
     return times[0], times[-1]
 
 
-async def at_once(port: int) -> list[tuple[float, float]]:
-    return list(await asyncio.gather(*(run(port, number) for number in range(AT_ONCE))))
+async def run_all(port: int) -> list[tuple[float, float]]:
+    return list(
+        await asyncio.gather(*(measure_run(port, number) for number in range(CONCURRENT_RUNS)))
+    )
 
 
 def measure(server: Running) -> tuple[float, float, float]:
-    """p95 of the first event and of the first words, and CPU per run; all in milliseconds."""
+    """Return the p95 of the first event and of the first words, and the CPU of a run, all in
+    milliseconds."""
     before = spent(server.pid)
-    times = asyncio.run(at_once(server.port))
+    times = asyncio.run(run_all(server.port))
     time.sleep(0.5)
-    cpu = (spent(server.pid) - before).process / AT_ONCE * 1e3
+    cpu = (spent(server.pid) - before).process / CONCURRENT_RUNS * 1e3
     first, words = (statistics.quantiles(one, n=20)[-1] for one in zip(*times, strict=True))
     return first, words, cpu
 
 
-def sdk_ms(file: str) -> float:
-    """CPU of one streamed call of the SDK, mock and all."""
+def measure_sdk(file: str) -> float:
+    """Return the CPU milliseconds of a streamed call of the SDK, including the mock in process."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
     import django
 
@@ -81,7 +84,7 @@ def sdk_ms(file: str) -> float:
 
     messages: Any = [{"role": "user", "content": "Hello there"}]
 
-    async def calls(count: int) -> None:
+    async def make_calls(count: int) -> None:
         http = httpx2.AsyncClient(transport=MockTransport())
         client = openai.AsyncOpenAI(api_key="k", base_url="http://mock/v1", http_client=http)
         for _ in range(count):
@@ -91,13 +94,13 @@ def sdk_ms(file: str) -> float:
             async for _ in stream:
                 pass
 
-    async def both() -> float:
-        await calls(5)
+    async def measure_calls() -> float:
+        await make_calls(5)
         start = time.process_time()
-        await calls(SDK_CALLS)
+        await make_calls(SDK_CALLS)
         return (time.process_time() - start) / SDK_CALLS * 1e3
 
-    return asyncio.run(both())
+    return asyncio.run(measure_calls())
 
 
 def main() -> None:
@@ -108,7 +111,7 @@ def main() -> None:
 
 
 def compare(file: str) -> None:
-    sdk = sdk_ms(file)
+    sdk = measure_sdk(file)
     print(f"CPU of a call through the SDK alone: {sdk:.1f} ms")
     print(
         f"{'':<12}{'first event p95':>18}{'first words p95':>18}{'CPU a run':>12}{'beside SDK':>12}"

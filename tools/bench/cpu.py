@@ -1,4 +1,4 @@
-"""CPU time of other processes: of one that runs, by thread, and of those that have ended."""
+"""Reads the CPU time of other processes: of a running one by thread, and of ended children."""
 
 import resource
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds: those of the main thread, which runs the event loop, and those of all threads."""
+    """CPU seconds of the main thread, which runs the event loop, and of all threads."""
 
     loop: float
     process: float
@@ -31,6 +31,6 @@ def spent(pid: int) -> Spent:
 
 
 def children() -> float:
-    """Seconds of CPU of all processes that have ended below this one."""
+    """Return the CPU seconds of all ended child processes."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime

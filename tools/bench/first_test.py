@@ -1,9 +1,9 @@
-"""From an empty folder to a first green test, with each SDK: `make bench-first-test`.
+"""Measures the seconds from an empty folder to a first green test: `make bench-first-test`.
 
-The wheel is built from this tree, once. Then, for each SDK, by the clock: a new environment, the
-install of the wheel, pytest and the SDK, and the test. The first SDK's install warms the cache of
-packages and is not counted; installers are pip and uv. CPU is that of all processes, for machines
-on which others work too.
+The wheel is built once from this tree. Then, for each SDK and for pip and uv: a new environment,
+the install of the wheel, pytest and the SDK, and the test. A first install, which is not counted,
+fills the cache of packages. The last seconds are the CPU of all processes, for machines on which
+others work too.
 """
 
 import subprocess
@@ -50,59 +50,59 @@ def test_it(mockllm):
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
-        do(*build, cwd=ROOT)
+        run_command(*build, cwd=ROOT)
         (wheel,) = Path(folder).glob("*.whl")
         print(
             f"{'seconds from an empty folder':<32}{'install':>9}{'test':>7}{'all':>7}{'lines':>7}"
         )
-        for name, install in {"uv": with_uv, "pip": with_pip}.items():
-            started(install, wheel, "openai")
+        for name, install in {"uv": install_with_uv, "pip": install_with_pip}.items():
+            time_first_test(install, wheel, "openai")
             for sdk in FIRST_TESTS:
                 before = children()
-                installed, tested = started(install, wheel, sdk)
+                install_seconds, test_seconds = time_first_test(install, wheel, sdk)
                 lines = len(FIRST_TESTS[sdk].strip().splitlines())
                 print(
-                    f"{f'{name}, {sdk}':<32}{installed:>9.1f}{tested:>7.1f}"
-                    f"{installed + tested:>7.1f}{children() - before:>7.1f}{lines:>7}",
+                    f"{f'{name}, {sdk}':<32}{install_seconds:>9.1f}{test_seconds:>7.1f}"
+                    f"{install_seconds + test_seconds:>7.1f}{children() - before:>7.1f}{lines:>7}",
                     flush=True,
                 )
     print(f"goal: {GOAL_SECONDS:.0f} s, {GOAL_LINES} lines")
 
 
-def started(
+def time_first_test(
     install: Callable[[Path, tuple[str, ...]], None], wheel: Path, sdk: str
 ) -> tuple[float, float]:
-    """Seconds until everything is installed, and from then on until the test is green."""
+    """Return the seconds of the install and of the test; raises RuntimeError if the test fails."""
     with tempfile.TemporaryDirectory() as empty:
         folder, start = Path(empty), time.monotonic()
         install(folder, (str(wheel), "pytest", sdk))
-        installed = time.monotonic()
+        end_of_install = time.monotonic()
         (folder / "test_it.py").write_text(FIRST_TESTS[sdk].lstrip())
-        output = do(folder / "v" / "bin" / "python", "-m", "pytest", "-q", cwd=folder)
+        output = run_command(folder / "v" / "bin" / "python", "-m", "pytest", "-q", cwd=folder)
         if "1 passed" not in output:
             raise RuntimeError(output)
-        return installed - start, time.monotonic() - installed
+        return end_of_install - start, time.monotonic() - end_of_install
 
 
-def with_pip(folder: Path, packages: tuple[str, ...]) -> None:
-    do(sys.executable, "-m", "venv", "--without-pip", folder / "v", cwd=folder)
+def install_with_pip(folder: Path, packages: tuple[str, ...]) -> None:
+    run_command(sys.executable, "-m", "venv", "--without-pip", folder / "v", cwd=folder)
     pip = (sys.executable, "-m", "pip", "--python", folder / "v" / "bin" / "python")
-    do(*pip, "install", "--quiet", "--disable-pip-version-check", *packages, cwd=folder)
+    run_command(*pip, "install", "--quiet", "--disable-pip-version-check", *packages, cwd=folder)
 
 
-def with_uv(folder: Path, packages: tuple[str, ...]) -> None:
+def install_with_uv(folder: Path, packages: tuple[str, ...]) -> None:
     uv = (sys.executable, "-m", "uv")
-    do(*uv, "venv", "--quiet", "--python", sys.executable, folder / "v", cwd=folder)
+    run_command(*uv, "venv", "--quiet", "--python", sys.executable, folder / "v", cwd=folder)
     python = folder / "v" / "bin" / "python"
-    do(*uv, "pip", "install", "--quiet", "--python", python, *packages, cwd=folder)
+    run_command(*uv, "pip", "install", "--quiet", "--python", python, *packages, cwd=folder)
 
 
-def do(*command: str | Path, cwd: Path) -> str:
+def run_command(*command: str | Path, cwd: Path) -> str:
     """Return the output of a command; raises if it fails."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=MAX_SECONDS)
-    if done.returncode:
-        raise RuntimeError(f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=MAX_SECONDS)
+    if result.returncode:
+        raise RuntimeError(f"{command}: {result.stdout}{result.stderr}")
+    return result.stdout
 
 
 if __name__ == "__main__":

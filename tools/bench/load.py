@@ -1,4 +1,5 @@
-"""A client that asks for nothing but work: some connections, each with one request on its way."""
+"""A client that sends requests as fast as possible: some connections, each with one request at
+a time."""
 
 import itertools
 import selectors
@@ -22,29 +23,30 @@ class _Connection:
 def ask(port: int, *requests: bytes, seconds: float) -> int:
     """Send these requests in turn for `seconds`; return the number of responses. Raises unless all
     are 200."""
-    each = itertools.cycle(requests)
+    next_requests = itertools.cycle(requests)
     selector = selectors.DefaultSelector()
     address = ("127.0.0.1", port)
     connections = [_Connection(socket.create_connection(address)) for _ in range(CONNECTIONS)]
     for connection in connections:
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(connection.sock, selectors.EVENT_READ, connection)
-        connection.sock.sendall(next(each))
-    done = 0
+        connection.sock.sendall(next(next_requests))
+    responses = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for key, _ in selector.select(0.1):
-            if _through(key.data):
-                done += 1
-                key.data.sock.sendall(next(each))
+            if _read_available(key.data):
+                responses += 1
+                key.data.sock.sendall(next(next_requests))
     for connection in connections:
         connection.sock.close()
     selector.close()
-    return done
+    return responses
 
 
-def _through(connection: _Connection) -> bool:
-    """Read what is there; whether that was the end of an answer."""
+def _read_available(connection: _Connection) -> bool:
+    """Read the available bytes; return True at the end of a response. Raises ConnectionError if the
+    server has closed the connection, ValueError for a status other than 200."""
     data = connection.sock.recv(1 << 20)
     if not data:
         raise ConnectionError("the server closed a connection")
@@ -61,10 +63,10 @@ def _through(connection: _Connection) -> bool:
         data = rest
     if connection.missing < 0:
         connection.tail = (connection.tail + data)[-len(END_OF_CHUNKS) :]
-        through = connection.tail == END_OF_CHUNKS
+        is_complete = connection.tail == END_OF_CHUNKS
     else:
         connection.missing -= len(data)
-        through = not connection.missing
-    if through:
+        is_complete = not connection.missing
+    if is_complete:
         connection.missing, connection.tail = 0, b""
-    return through
+    return is_complete

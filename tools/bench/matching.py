@@ -50,26 +50,26 @@ def patterns(size: int) -> Iterator[Scenario]:
 
 
 def with_defaults(size: int) -> Iterator[Scenario]:
-    """The same, and each scenario ends in a default for the provider."""
+    """Yield the scenarios of `topics`; the last step of each is a default for the provider."""
     for one in topics(size):
         yield scenario(one.name, *one.steps[:-1], step(OPENAI, "default"))
 
 
 def behind_defaults(size: int) -> Iterator[Scenario]:
-    """The same, and each scenario begins with a default for another provider."""
+    """Yield the scenarios of `topics`; the first step of each is a default for another provider."""
     other = build_match(provider=(TextCondition(equals="anthropic"),))
     for one in topics(size):
         yield scenario(one.name, step(other, "default"), *one.steps[1:])
 
 
 def alike(size: int) -> Iterator[Scenario]:
-    """Scenarios of one step each that all ask for the same."""
+    """Yield scenarios of one step each, all with the same condition."""
     for n in range(size):
         yield scenario(f"s{n:06}", step(user_text_match(contains="topic 5;"), f"{n}"))
 
 
 def empty(size: int) -> Iterator[Scenario]:
-    """Scenarios of one step each that ask for nothing."""
+    """Yield scenarios of one step each without a condition."""
     for n in range(size):
         yield scenario(f"s{n:06}", step(key=f"{n}"))
 

@@ -1,5 +1,5 @@
-"""The peers of `make bench-peers`: where each comes from, how it is started, and our scenario as
-each of them writes it. They are installed below `.peers/` when they are missing."""
+"""The peers of `make bench-peers`: packages, commands, and our scenario in the format of each.
+Missing peers are installed below `.peers/`."""
 
 import json
 import shutil
@@ -26,9 +26,9 @@ NEEDLES = [f"needle-{number:03}." for number in range(STEPS)]
 
 @dataclass(frozen=True)
 class Peer:
-    """`command` follows the program, with the port and the file of `scenario` filled in, which is
-    JSON, and so YAML too. One that pauses between the words of a stream, and cannot be told not to,
-    is not asked for any."""
+    """Another mock server. `command` has the arguments of the program, with placeholders for the
+    port and the file, to which `scenario` is written as JSON, which is YAML too. A peer that always
+    `pauses` between the words of a stream is only measured with whole responses."""
 
     name: str
     version: str
@@ -47,19 +47,20 @@ class Peer:
         return FOLDER / ("node_modules/.bin" if self.npm else f"{self.program}/bin") / self.program
 
     def install(self) -> None:
+        """Install the peer below FOLDER."""
         FOLDER.mkdir(exist_ok=True)
         if self.npm:
             package = f"{self.name}@{self.version}"
-            do("npm", "install", "--prefix", str(FOLDER), "--no-audit", "--no-fund", package)
+            run("npm", "install", "--prefix", str(FOLDER), "--no-audit", "--no-fund", package)
             return
-        place = FOLDER / self.program
-        do(sys.executable, "-m", "uv", "venv", "--quiet", "--clear", str(place))
+        environment = FOLDER / self.program
+        run(sys.executable, "-m", "uv", "venv", "--quiet", "--clear", str(environment))
         package = f"{self.name}=={self.version}"
-        python = str(place / "bin" / "python")
-        do(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, package)
+        python = str(environment / "bin" / "python")
+        run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, package)
 
 
-def do(*command: str) -> None:
+def run(*command: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -141,7 +142,7 @@ PYTHON = (
 
 @contextmanager
 def serving(peer: Peer, directory: Path) -> Iterator[Running]:
-    """A peer with all steps, once it listens."""
+    """Run a peer with all steps; yield it when it accepts connections."""
     if not peer.path.exists():
         peer.install()
     file = directory / f"{peer.program}.yaml"
@@ -160,7 +161,7 @@ def serving(peer: Peer, directory: Path) -> Iterator[Running]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _await(process, port)
+        _wait_until_listening(process, port)
         yield Running(process.pid, port)
     finally:
         process.terminate()
@@ -171,7 +172,7 @@ def can_install(peer: Peer) -> bool:
     return not peer.npm or shutil.which("npm") is not None
 
 
-def _await(process: subprocess.Popen[bytes], port: int) -> None:
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         try:

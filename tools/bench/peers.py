@@ -1,10 +1,9 @@
-"""CPU per answer beside the fastest peers, in the same rounds: `make bench-peers`.
+"""Measures the CPU of an answer beside other mock servers: `make bench-peers`.
 
-All hold 1,000 steps and give the same 200 words, whole or in about 66 events; those of Python cut
-a stream as they like. The fastest gets repeated, different and mixed requests (`traffic`), the
-others repeated ones. Rounds alternate, so that what else runs on the machine meets
-both; the ratio of each pair counts, and of all pairs the median, with the least and the greatest
-beside it.
+All servers have 1,000 steps and answer with the same 200 words, whole or in about 66 events; the
+Python servers choose their own chunks. The fastest gets repeated, different and mixed requests
+(`traffic`), the others repeated ones. Rounds alternate, so that other processes slow down both
+servers. Printed are the median, the least and the greatest ratio of the pairs.
 """
 
 import json
@@ -43,7 +42,7 @@ PYTHON_GOALS = {"whole": 4.0, "stream": 20.0}
 
 
 def document() -> dict[str, Any]:
-    """Our scenario: one step for each topic."""
+    """Return our scenario, with a step for each needle."""
     return {
         "name": "bench",
         "steps": [
@@ -58,7 +57,7 @@ def document() -> dict[str, Any]:
 
 
 @contextmanager
-def ours(directory: Path, *, mode: str) -> Iterator[Running]:
+def run_server(directory: Path, *, mode: str) -> Iterator[Running]:
     """Start our server, with rows in memory until they are read or written to SQLite."""
     path = directory / "scenarios.json"
     path.write_text(json.dumps(document()))
@@ -72,13 +71,13 @@ def ours(directory: Path, *, mode: str) -> Iterator[Running]:
 
 def microseconds(server: Running, traffic: Traffic, *, stream: bool, seconds: float) -> float:
     """Return the CPU time of all threads of a server per answer, with what it does afterwards."""
-    sent = list(requests(server.port, traffic, stream=stream))
+    traffic_requests = list(requests(server.port, traffic, stream=stream))
     before = spent(server.pid)
-    done = ask(server.port, *sent, seconds=seconds)
-    return (settled(server) - before).process / done * 1e6
+    responses = ask(server.port, *traffic_requests, seconds=seconds)
+    return (wait_until_idle(server) - before).process / responses * 1e6
 
 
-def settled(server: Running) -> Spent:
+def wait_until_idle(server: Running) -> Spent:
     """Return the CPU time of a server after it has finished its background writes."""
     now = spent(server.pid)
     while True:
@@ -96,17 +95,18 @@ def main() -> None:
         f"{'µs of CPU per answer':<66}{'peer':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
     )
     with tempfile.TemporaryDirectory() as folder:
-        pairs = [pair for peer in peers for pair in against(peer, Path(folder))]
+        pairs = [pair for peer in peers for pair in compare_with(peer, Path(folder))]
     write(PLOT, "µs of CPU per answer, ours and theirs (logarithmic scale)", pairs)
     print(f"the plot is in {PLOT.relative_to(ROOT)}")
 
 
-def against(peer: Peer, folder: Path) -> Iterator[Pair]:
+def compare_with(peer: Peer, folder: Path) -> Iterator[Pair]:
+    """Run a peer and yield its comparisons with our server."""
     with serving(peer, folder) as theirs:
         for mode in MODES if peer is AIMOCK else MODES[:1]:
             directory = folder / f"{peer.program}-{mode.split()[0]}"
             directory.mkdir()
-            with ours(directory, mode=mode) as server:
+            with run_server(directory, mode=mode) as server:
                 for stream in (False,) if peer.pauses else (False, True):
                     for traffic in TRAFFIC if peer is AIMOCK else TRAFFIC[:1]:
                         case = Case(peer, mode, stream=stream, traffic=traffic)
@@ -138,13 +138,15 @@ class Case:
 
 
 def compare(case: Case, theirs: Running, server: Running) -> Pair:
-    def measured(server: Running, seconds: float) -> float:
+    """Print and return the median costs of a case, and the ratios of its rounds."""
+
+    def measure(server: Running, seconds: float) -> float:
         return microseconds(server, case.traffic, stream=case.stream, seconds=seconds)
 
     for each in (theirs, server):
-        measured(each, WARM_SECONDS)
+        measure(each, WARM_SECONDS)
     rounds = [
-        (measured(theirs, ROUND_SECONDS), measured(server, ROUND_SECONDS)) for _ in range(ROUNDS)
+        (measure(theirs, ROUND_SECONDS), measure(server, ROUND_SECONDS)) for _ in range(ROUNDS)
     ]
     ratios = sorted(them / us for them, us in rounds)
     them, us = (statistics.median(column) for column in zip(*rounds, strict=True))

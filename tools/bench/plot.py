@@ -1,4 +1,4 @@
-"""Bars of what an answer costs, ours beside each peer's, as one SVG that needs nothing else."""
+"""Draws the costs of an answer, ours beside each peer's, as bars in an SVG."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ HEAD = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Microseconds of CPU for one answer, theirs and ours, of rounds that alternated."""
+    """The CPU microseconds of an answer of a peer and of our server."""
 
     name: str
     theirs: float

@@ -21,7 +21,7 @@ from tools.bench.servers import ROOT, SERVE, Running, running
 ROUNDS, TESTS = 5, 100
 GOAL_MS, FIRST_GOAL_SECONDS = 5.0, 2.0
 BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "The weather, please."}]}
-FIRST = """
+FIRST_USE = """
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.server_pool import server_for
 with server_for({}) as base_url:
@@ -33,7 +33,7 @@ with server_for({}) as base_url:
 def main() -> None:
     print(f"{'ms of CPU per test, of the plugin':<36}{'server':>8}{'client':>8}{'goal':>8}")
     with running(*SERVE, variables={"MOCKLLM_ENV": "test"}) as server:
-        rounds = [costs(server, number) for number in range(ROUNDS)]
+        rounds = [measure_parts(server, number) for number in range(ROUNDS)]
     best = {
         part: tuple(map(min, zip(*(r[part] for r in rounds), strict=True))) for part in rounds[0]
     }
@@ -41,27 +41,27 @@ def main() -> None:
         print(f"{part:<36}{there:>8.2f}{here:>8.2f}")
     there, here = (sum(column) for column in zip(*best.values(), strict=True))
     print(f"{'a test':<36}{there:>8.2f}{here:>8.2f}{GOAL_MS:>8.1f}")
-    waited = min(first_use() for _ in range(3))
-    print(f"{'seconds to the first use':<36}{waited:>16.2f}{FIRST_GOAL_SECONDS:>8.1f}", flush=True)
+    seconds = min(time_first_use() for _ in range(3))
+    print(f"{'seconds to the first use':<36}{seconds:>16.2f}{FIRST_GOAL_SECONDS:>8.1f}", flush=True)
 
 
-def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
+def measure_parts(server: Running, number: int) -> dict[str, tuple[float, float]]:
     """Return the cost of each part of a test, in the server and in this process."""
     control = Control(f"http://127.0.0.1:{server.port}")
     connection = HTTPConnection("127.0.0.1", server.port)
     shared = SharedServer(control, exclusive=True)
     tests = [shared.session(f"{number}-{test}") for test in range(TESTS)]
-    reply_cost = measured(server, lambda test: test.on("weather").reply("Sunny."), tests)
+    reply_cost = measure(server, lambda test: test.on("weather").reply("Sunny."), tests)
     for test in tests:
         ask(connection, test.api_key)
-    judged = measured(server, passes, tests)
-    forgotten = measured(server, shared.end_session, tests)
+    verdict_cost = measure(server, assert_passed, tests)
+    end_cost = measure(server, shared.end_session, tests)
     connection.close()
     shared.close()
-    return {"a step, said": reply_cost, "its verdict": judged, "forgotten": forgotten}
+    return {"a stub": reply_cost, "its verdict": verdict_cost, "its reset": end_cost}
 
 
-def measured(
+def measure(
     server: Running, part: Callable[[Mockllm], object], tests: list[Mockllm]
 ) -> tuple[float, float]:
     before, start = spent(server.pid), time.process_time()
@@ -80,25 +80,25 @@ def ask(connection: HTTPConnection, key: str) -> None:
     response.read()
 
 
-def passes(test: Mockllm) -> None:
+def assert_passed(test: Mockllm) -> None:
     verdict = test.verdict()
     if not verdict["passed"] or verdict["requests"] != 1:
         raise ValueError(verdict["text"])
 
 
-def first_use() -> float:
-    """Seconds that pass in a new process until the server that it starts has answered."""
+def time_first_use() -> float:
+    """Return the seconds from the start of a new process until its server answers."""
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-c", FIRST], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", FIRST_USE], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     with process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        waited = time.monotonic() - start
+        seconds = time.monotonic() - start
     if line != "first\n":
         raise RuntimeError("no server started")
-    return waited
+    return seconds
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts the two servers under comparison as processes."""
+"""Runs the servers under comparison as child processes."""
 
 import os
 import subprocess
@@ -14,13 +14,15 @@ SERVE = ("-m", "mockllm_site", "serve", "--port", "0", "--no-catch-all")
 
 @dataclass(frozen=True)
 class Running:
+    """A running server."""
+
     pid: int
     port: int
 
 
 @contextmanager
 def running(*arguments: str, variables: dict[str, str] | None = None) -> Iterator[Running]:
-    """A Python process from when it says that it is ready."""
+    """Run a Python process; yield it after its ready line. Raises RuntimeError without one."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,

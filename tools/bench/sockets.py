@@ -1,7 +1,7 @@
-"""CPU time per streamed Response over a WebSocket beside server-sent events, in microseconds.
+"""Measures the CPU microseconds of a streamed Response over a WebSocket and as server-sent events.
 
-Both are the same requests to one server, in alternating rounds; each connection has one request on
-its way. The median of the rounds counts.
+Both get the same requests in alternating rounds; each connection has one request at a time. The
+median of the rounds counts.
 """
 
 import base64
@@ -46,7 +46,7 @@ def frames(*, different: bool) -> list[bytes]:
     return [Frame(Opcode.TEXT, json.dumps(e).encode()).serialize(mask=True) for e in events]
 
 
-def connect(port: int) -> socket.socket:
+def open_websocket(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     key = base64.b64encode(os.urandom(16)).decode()
@@ -59,15 +59,15 @@ def connect(port: int) -> socket.socket:
     return connection
 
 
-def ask_over_sockets(port: int, requests: list[bytes], *, seconds: float) -> int:
+def ask_over_websockets(port: int, requests: list[bytes], *, seconds: float) -> int:
     """Send these frames in turn for `seconds`; return the number of responses."""
-    each, selector = itertools.cycle(requests), selectors.DefaultSelector()
-    connections = [connect(port) for _ in range(CONNECTIONS)]
+    next_requests, selector = itertools.cycle(requests), selectors.DefaultSelector()
+    connections = [open_websocket(port) for _ in range(CONNECTIONS)]
     tails = dict.fromkeys(connections, b"")
     for connection in connections:
         selector.register(connection, selectors.EVENT_READ)
-        connection.sendall(next(each))
-    done, end = 0, time.monotonic() + seconds
+        connection.sendall(next(next_requests))
+    responses, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         for key, _ in selector.select(0.1):
             assert isinstance(key.fileobj, socket.socket)
@@ -75,24 +75,24 @@ def ask_over_sockets(port: int, requests: list[bytes], *, seconds: float) -> int
             data = tails[connection] + connection.recv(1 << 20)
             # Only the last event holds the whole response.
             if END in data and data.endswith(b"}}"):
-                done, tails[connection] = done + 1, b""
-                connection.sendall(next(each))
+                responses, tails[connection] = responses + 1, b""
+                connection.sendall(next(next_requests))
             else:
                 tails[connection] = data
     for connection in connections:
         connection.close()
-    return done
+    return responses
 
 
 def microseconds(server: Running, *, over_sockets: bool, different: bool) -> float:
     before = spent(server.pid)
     if over_sockets:
         requests = frames(different=different)
-        done = ask_over_sockets(server.port, requests, seconds=ROUND_SECONDS)
+        responses = ask_over_websockets(server.port, requests, seconds=ROUND_SECONDS)
     else:
         requests = http_requests(different=different)
-        done = ask(server.port, *requests, seconds=ROUND_SECONDS)
-    return (spent(server.pid) - before).loop / done * 1e6
+        responses = ask(server.port, *requests, seconds=ROUND_SECONDS)
+    return (spent(server.pid) - before).loop / responses * 1e6
 
 
 def main() -> None:
@@ -110,9 +110,9 @@ def main() -> None:
                     ]
                     for _ in range(ROUNDS + 1)
                 ][1:]
-                sse, own = (statistics.median(costs) for costs in zip(*rounds, strict=True))
+                sse, websocket = (statistics.median(costs) for costs in zip(*rounds, strict=True))
                 name = "different requests" if different else "the same request"
-                print(f"{name:<36}{sse:>8.0f}{own:>8.0f}{own / sse:>8.2f}", flush=True)
+                print(f"{name:<36}{sse:>8.0f}{websocket:>8.0f}{websocket / sse:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Measures what a cell of a sweep costs beside its command: `python -m tools.bench.sweeps`.
+"""Measures the cost of a cell of a sweep beyond its command: `python -m tools.bench.sweeps`.
 
-The command is run alone and as a cell, in turn. A cell's cost is what it takes longer, and the CPU
-of the sweep and of its server without that for the command's requests. Medians count.
+The command runs alone and as a cell, in turn. The cost of a cell is the additional time, and the
+additional CPU of the sweep and of its server. Medians count.
 """
 
 import subprocess
@@ -41,11 +41,11 @@ time.sleep(float(sys.argv[2]))
 
 @dataclass(frozen=True)
 class Cost:
-    """Milliseconds: those that passed, and the CPU of this process and of the server."""
+    """Elapsed milliseconds, and CPU milliseconds of this process and of the server."""
 
-    passed: float
-    here: float
-    there: float
+    elapsed: float
+    sweep_cpu: float
+    server_cpu: float
 
 
 def main() -> None:
@@ -76,19 +76,19 @@ def report(name: str, requests: int, *, pause: float, rounds: int = ROUNDS) -> N
 
         # The first call of the control API imports it.
         run_cell()
-        pairs = [(measured(run_alone, pid), measured(run_cell, pid)) for _ in range(rounds)]
-    added = median(cell.passed - alone.passed for alone, cell in pairs)
-    here = median(cell.here - alone.here for alone, cell in pairs)
-    there = median(cell.there - alone.there for alone, cell in pairs)
-    print(f"{name:<34}{added:>8.1f}{here:>8.1f}{there:>8.1f}{GOAL_MS:>8.0f}", flush=True)
+        pairs = [(measure(run_alone, pid), measure(run_cell, pid)) for _ in range(rounds)]
+    added = median(cell.elapsed - alone.elapsed for alone, cell in pairs)
+    sweep_cpu = median(cell.sweep_cpu - alone.sweep_cpu for alone, cell in pairs)
+    server_cpu = median(cell.server_cpu - alone.server_cpu for alone, cell in pairs)
+    print(f"{name:<34}{added:>8.1f}{sweep_cpu:>8.1f}{server_cpu:>8.1f}{GOAL_MS:>8.0f}", flush=True)
 
 
-def measured(part: Callable[[], None], pid: int) -> Cost:
+def measure(part: Callable[[], None], pid: int) -> Cost:
     """Return the cost of a part on the server with this process id."""
-    server, here, start = spent(pid), time.process_time(), time.monotonic()
+    server, sweep_cpu, start = spent(pid), time.process_time(), time.monotonic()
     part()
-    passed, cpu = time.monotonic() - start, time.process_time() - here
-    return Cost(passed * 1e3, cpu * 1e3, (spent(pid) - server).process * 1e3)
+    elapsed, cpu = time.monotonic() - start, time.process_time() - sweep_cpu
+    return Cost(elapsed * 1e3, cpu * 1e3, (spent(pid) - server).process * 1e3)
 
 
 if __name__ == "__main__":

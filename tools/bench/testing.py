@@ -1,9 +1,9 @@
-"""The same three tests of one program with four tools: lines, time, and what each notices.
+"""Compares four tools by the same three tests of one program: lines, time, noticed faults.
 
-`make bench-testing` installs the tools, of the versions below, into an environment of their own,
-`.peers/testing`. The tests are in `tools/bench/three`; those of pytest-recording play back what was
-recorded of this project's own server, whose address was changed to the provider's. Of several
-rounds the least time counts, since what else runs on a machine only ever adds to it.
+`make bench-testing` installs the tools, in the versions below, into the environment
+`.peers/testing`. The tests are in `tools/bench/three`. The cassettes of pytest-recording were
+recorded with this project's server; its address was replaced by the provider's. The least time of
+several rounds counts, because other processes can only add to it.
 """
 
 import os
@@ -32,7 +32,7 @@ ENVIRONMENT = ROOT / ".peers" / "testing"
 PYTHON = ENVIRONMENT / "bin" / "python"
 FAULTS = ("a result under a wrong id", "no wait before the retry", "one request too many")
 ROUNDS, MAX_SECONDS = 3, 300
-_NO_CODE = {
+_NON_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
     tokenize.NEWLINE,
@@ -45,7 +45,7 @@ _NO_CODE = {
 
 @dataclass(frozen=True)
 class Run:
-    """Run one tool's tests in a new process without the other tools' plugins."""
+    """A run of one tool's tests: seconds in total, of CPU, and of a test after the first."""
 
     passed: bool
     wall: float
@@ -77,25 +77,25 @@ def main() -> None:
 
 
 def install() -> None:
-    """Put this tree and the tools, of their versions, into their environment."""
+    """Install this tree and the tools into their environment."""
     if not PYTHON.exists():
         subprocess.run(
             [sys.executable, "-m", "venv", "--without-pip", str(ENVIRONMENT)], check=True
         )
-    wanted = [package for tool in TOOLS.values() for package in tool if "==" in package]
+    packages = [package for tool in TOOLS.values() for package in tool if "==" in package]
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(PYTHON)]
     command += ["-c", str(ROOT / "constraints.txt"), "--reinstall-package", "mockllm-server"]
-    subprocess.run([*command, str(ROOT), "openai", "anthropic", "pytest", *wanted], check=True)
+    subprocess.run([*command, str(ROOT), "openai", "anthropic", "pytest", *packages], check=True)
 
 
 def run(tool: str, folder: Path, *, fault: str = "") -> Run:
-    """One run of a tool's tests, in a process of its own, without other tools' plugins."""
+    """Run one tool's tests in a new process without the other tools' plugins."""
     report = folder / "report.xml"
     others = [f"no:{name}" for name in ("mockllm", "recording", "respx") if name != tool]
     command = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     command += [word for name in others for word in ("-p", name)]
     before, start = children(), time.monotonic()
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, f"with_{tool}.py"],
         cwd=folder,
         env={**os.environ, "FAULT": fault},
@@ -105,26 +105,26 @@ def run(tool: str, folder: Path, *, fault: str = "") -> Run:
     )
     wall, cpu = time.monotonic() - start, children() - before
     if not report.exists():
-        sys.exit(done.stdout + done.stderr)
+        sys.exit(result.stdout + result.stderr)
     times = [float(case.get("time", 0)) for case in ElementTree.parse(report).iter("testcase")]
     report.unlink()
-    return Run(done.returncode == 0, wall, cpu, sum(times[1:]) / (len(times) - 1))
+    return Run(result.returncode == 0, wall, cpu, sum(times[1:]) / (len(times) - 1))
 
 
 def code_lines(path: Path) -> int:
-    """Lines of a module that hold code: no comment, no blank one, not its docstring."""
+    """Return the number of lines with code, without comments, blank lines and the docstring."""
     return len(set(_lines_with_code(path)))
 
 
 def _lines_with_code(path: Path) -> Iterator[int]:
     with path.open("rb") as file:
-        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in _NO_CODE]
+        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in _NON_CODE]
     for token in tokens[1:] if tokens[0].type == tokenize.STRING else tokens:
         yield from range(token.start[0], token.end[0] + 1)
 
 
 def recorded_lines(tool: str) -> int:
-    """Lines of what is recorded for a tool's tests."""
+    """Return the number of lines in the cassettes of a tool's tests."""
     files = (TESTS / "cassettes" / f"with_{tool}").glob("*.yaml")
     return sum(len(file.read_text().splitlines()) for file in files)
 

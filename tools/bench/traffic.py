@@ -1,5 +1,5 @@
-"""Three kinds of traffic: the same request again and again, requests that all differ by a few
-letters, and mixed ones.
+"""Chat requests for three kinds of traffic: the same request again and again, requests that differ
+by a few letters, and mixed ones.
 
 Mixed requests ask for 200 of 1,000 steps, of three models, with texts of random lengths; half have
 a system prompt, a fifth offers tools, and a tenth is a conversation of 20 messages. All requests
@@ -16,7 +16,7 @@ from tools.bench.peer_servers import NEEDLES
 Traffic: TypeAlias = Literal["repeated", "different", "mixed"]
 
 TRAFFIC: tuple[Traffic, ...] = ("repeated", "different", "mixed")
-ASKED_FOR = 777
+NEEDLE_NUMBER = 777
 # More than any cache holds.
 DIFFERENT = 4_096
 MIXED_STEPS, MODELS = 200, ("gpt-4o", "gpt-4o-mini", "gpt-5.2")
@@ -29,12 +29,12 @@ def bodies(traffic: Traffic, *, stream: bool) -> list[dict[str, Any]]:
     """Return the bodies of chat requests, to be sent in turn."""
     match traffic:
         case "repeated":
-            return [_plain(0, stream=stream)]
+            return [_plain_body(0, stream=stream)]
         case "different":
-            return [_plain(number, stream=stream) for number in range(DIFFERENT)]
+            return [_plain_body(number, stream=stream) for number in range(DIFFERENT)]
         case "mixed":
             draw = random.Random(30)
-            return [_mixed(draw, stream=stream) for _ in range(DIFFERENT)]
+            return [_mixed_body(draw, stream=stream) for _ in range(DIFFERENT)]
 
 
 def requests(port: int, traffic: Traffic, *, stream: bool) -> Iterator[bytes]:
@@ -49,34 +49,39 @@ def requests(port: int, traffic: Traffic, *, stream: bool) -> Iterator[bytes]:
         yield head.encode() + data
 
 
-def _plain(number: int, *, stream: bool) -> dict[str, Any]:
-    message = {"role": "user", "content": f"please answer {NEEDLES[ASKED_FOR]} now, {number:06}"}
+def _plain_body(number: int, *, stream: bool) -> dict[str, Any]:
+    message = {
+        "role": "user",
+        "content": f"please answer {NEEDLES[NEEDLE_NUMBER]} now, {number:06}",
+    }
     return {"model": "gpt-4o", "messages": [message], "stream": stream}
 
 
-def _mixed(draw: random.Random, *, stream: bool) -> dict[str, Any]:
+def _mixed_body(draw: random.Random, *, stream: bool) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     if draw.random() < SYSTEM_SHARE:
-        messages.append({"role": "system", "content": _text(draw)})
+        messages.append({"role": "system", "content": _random_text(draw)})
     if draw.random() < LONG_SHARE:
         for number in range(MESSAGES - 1):
             role = "assistant" if number % 2 else "user"
-            messages.append({"role": role, "content": _text(draw)})
+            messages.append({"role": role, "content": _random_text(draw)})
     needle = NEEDLES[draw.randrange(MIXED_STEPS)]
-    messages.append({"role": "user", "content": f"{_text(draw)} {needle} {_text(draw)}"})
+    messages.append(
+        {"role": "user", "content": f"{_random_text(draw)} {needle} {_random_text(draw)}"}
+    )
     body: dict[str, Any] = {"model": draw.choice(MODELS), "messages": messages, "stream": stream}
     if draw.random() < TOOLS_SHARE:
-        body["tools"] = [_tool(name) for name in draw.sample(_WORDS, 3)]
+        body["tools"] = [_tool_definition(name) for name in draw.sample(_WORDS, 3)]
     if draw.random() < 0.5:
         body |= {"temperature": draw.random(), "max_tokens": draw.randrange(1, 4_096)}
     return body
 
 
-def _text(draw: random.Random) -> str:
+def _random_text(draw: random.Random) -> str:
     return " ".join(draw.choices(_WORDS, k=draw.randrange(1, MAX_WORDS)))
 
 
-def _tool(name: str) -> dict[str, Any]:
+def _tool_definition(name: str) -> dict[str, Any]:
     properties = {"id": {"type": "string", "description": f"Which {name}."}}
     schema = {"type": "object", "properties": properties, "required": ["id"]}
     function = {"name": f"find_{name}", "description": f"Find {name}.", "parameters": schema}

@@ -1,8 +1,7 @@
-"""Answers in a second of a server of one worker and of two that share a Redis and a PostgreSQL.
+"""Compares the responses a second of one worker and of two, with a Redis and a PostgreSQL.
 
-Two workers, who asks and the two engines want more than two processors. Where there are no more,
-the second ratio tells: of what workers would answer in a second with a processor each, by the CPU
-that an answer takes them.
+Two workers, the client and the two engines need more than two processors. With fewer, the second
+ratio counts: the responses a second if each worker had a processor, by the CPU of a response.
 """
 
 import tempfile
@@ -22,8 +21,8 @@ PLAIN: dict[str, object] = {
 }
 
 
-def answered(workers: int) -> tuple[float, float]:
-    """Answers in a second, and in a second of their own CPU time."""
+def measure_rate(workers: int) -> tuple[float, float]:
+    """Return the responses a second, and those in a second of the CPU of the workers."""
     with (
         tempfile.TemporaryDirectory() as place,
         shared(Path(place), PLAIN, workers=workers, warm=False) as server,
@@ -40,7 +39,7 @@ def answered(workers: int) -> tuple[float, float]:
 def main() -> None:
     best: dict[int, tuple[float, float]] = {}
     for count in (1, 2):
-        rounds = [answered(count) for _ in range(ROUNDS)]
+        rounds = [measure_rate(count) for _ in range(ROUNDS)]
         seconds, cpu = map(max, zip(*rounds, strict=True))
         best[count] = (seconds, cpu * count)
         print(

@@ -29,7 +29,7 @@ ADMIN = "/admin/scenarios_app/scenario/"
 
 @dataclass(frozen=True)
 class Figure:
-    """Seconds of CPU that something took, and those that it may take."""
+    """The CPU seconds of a write, and the goal."""
 
     name: str
     seconds: float
@@ -49,7 +49,7 @@ def step(text: str) -> dict[str, Any]:
     return {"name": text, "match": {"messages": [message]}, "produce": {"text": f"answer {text}"}}
 
 
-def seconds(work: Callable[[], object]) -> float:
+def measure_seconds(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -57,7 +57,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 @contextmanager
 def database() -> Iterator[Any]:
-    """A new database in a file, and a client whose user may do everything."""
+    """Create a database in a file; yield a Django client that is logged in as superuser."""
     with tempfile.TemporaryDirectory() as directory:
         os.environ["DATABASE_URL"] = f"sqlite:///{Path(directory, 'bench.sqlite3')}"
         os.environ["MOCKLLM_CONTROL_TOKEN"] = TOKEN
@@ -74,28 +74,28 @@ def database() -> Iterator[Any]:
         connection.close()
 
 
-def puts(client: Any, steps: int, goal: float) -> Iterator[Figure]:
-    """A scenario put, put again with other steps, and loaded from a file."""
+def measure_puts(client: Any, steps: int, goal: float) -> Iterator[Figure]:
+    """Measure a scenario that is put, replaced, and loaded from a file."""
     name = f"of {steps}"
     url = f"/control/scenarios/{name}"
     new, other = document(name, steps), document(name, steps)
 
     def put(body: dict[str, Any]) -> None:
-        _ok(client.put(url, json.dumps(body), "application/json"))
+        _assert_saved(client.put(url, json.dumps(body), "application/json"))
 
     for number, one in enumerate(other["steps"]):
         one["produce"] = {"text": f"another answer {number}"}
     for verb, body in (("put new", new), ("put in place of another", other)):
-        spent = seconds(partial(put, body))
-        yield Figure(f"{steps:,} steps: {verb}", spent, goal)
+        cpu_seconds = measure_seconds(partial(put, body))
+        yield Figure(f"{steps:,} steps: {verb}", cpu_seconds, goal)
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "one.json").write_text(json.dumps(new))
         load = partial(call_command, "load_scenarios", directory, stdout=io.StringIO())
-        yield Figure(f"{steps:,} steps: load_scenarios", seconds(load), goal)
+        yield Figure(f"{steps:,} steps: load_scenarios", measure_seconds(load), goal)
 
 
-def edits(client: Any, steps: int, save_goal: float, goal: float) -> Iterator[Figure]:
-    """The editor's save of all steps, of one, and one step's save alone."""
+def measure_edits(client: Any, steps: int, save_goal: float, goal: float) -> Iterator[Figure]:
+    """Measure saves of all steps and of one in the editor, and of one step without the editor."""
     from scenarios_app.catalog import catalog
     from scenarios_app.models import Scenario
 
@@ -103,13 +103,15 @@ def edits(client: Any, steps: int, save_goal: float, goal: float) -> Iterator[Fi
     url = f"{ADMIN}{scenario.pk}/change/"
     page = _fields(client.get(url).content.decode())
     rows = {f"steps-{n}-order": str(steps - n) for n in range(steps)}
-    spent = seconds(lambda: _moved(client.post(url, page | rows)))
-    yield Figure(f"{steps:,} steps: all moved in the editor", spent, save_goal)
+    cpu_seconds = measure_seconds(lambda: _post(client, url, page | rows))
+    yield Figure(f"{steps:,} steps: all moved in the editor", cpu_seconds, save_goal)
     page = _fields(client.get(url).content.decode())
     row = client.get(f"{ADMIN}{scenario.pk}/steps/{page['steps-3-id']}/", {"prefix": "steps-3"})
     page |= _fields(f'<form id="scenario_form">{row.content.decode()}</form>')
-    spent = seconds(lambda: _moved(client.post(url, page | {"steps-3-answer_text": "edited"})))
-    yield Figure(f"{steps:,} steps: one edited in the editor", spent, save_goal)
+    cpu_seconds = measure_seconds(
+        lambda: _post(client, url, page | {"steps-3-answer_text": "edited"})
+    )
+    yield Figure(f"{steps:,} steps: one edited in the editor", cpu_seconds, save_goal)
     catalog.index()
     row = scenario.steps.all()[steps // 2]
 
@@ -118,22 +120,24 @@ def edits(client: Any, steps: int, save_goal: float, goal: float) -> Iterator[Fi
         row.save()
         catalog.index()
 
-    spent = min(seconds(edit) for _ in range(5))
-    yield Figure(f"{steps:,} steps: one saved, to the next index", spent, goal)
+    cpu_seconds = min(measure_seconds(edit) for _ in range(5))
+    yield Figure(f"{steps:,} steps: one saved, to the next index", cpu_seconds, goal)
 
 
-def imports(client: Any) -> Iterator[Figure]:
-    """A file of many scenarios through the admin's page, and a small save beside them."""
+def measure_imports(client: Any) -> Iterator[Figure]:
+    """Measure the import of many scenarios in the admin, and a small save afterwards."""
     text = json.dumps({"scenarios": [document(f"s{n}", STEPS) for n in range(SCENARIOS)]})
     form = {"text": text, "existing": "replace", "load": "1"}
-    spent = seconds(lambda: _moved(client.post(f"{ADMIN}import/", form)))
-    yield Figure(f"import of {SCENARIOS} scenarios of {STEPS} steps", spent, 3)
+    cpu_seconds = measure_seconds(lambda: _post(client, f"{ADMIN}import/", form))
+    yield Figure(f"import of {SCENARIOS} scenarios of {STEPS} steps", cpu_seconds, 3)
     from scenarios_app.models import Scenario
 
     url = f"{ADMIN}{Scenario.objects.get(name='s7').pk}/change/"
     page = _fields(client.get(url).content.decode())
-    spent = seconds(lambda: _moved(client.post(url, page | {"steps-1-answer_text": "edited"})))
-    yield Figure(f"a small save beside {SCENARIOS * STEPS:,} steps", spent, 1)
+    cpu_seconds = measure_seconds(
+        lambda: _post(client, url, page | {"steps-1-answer_text": "edited"})
+    )
+    yield Figure(f"a small save beside {SCENARIOS * STEPS:,} steps", cpu_seconds, 1)
 
 
 def _fields(html: str) -> dict[str, str]:
@@ -142,26 +146,28 @@ def _fields(html: str) -> dict[str, str]:
     return fields(html)
 
 
-def _ok(response: Any) -> None:
+def _assert_saved(response: Any) -> None:
     if response.status_code not in (200, 201):
         raise ValueError(response.content[:500])
 
 
-def _moved(response: Any) -> None:
+def _post(client: Any, url: str, form: dict[str, str]) -> None:
+    """Submit a form; raises ValueError with the page's text unless it redirects."""
+    response = client.post(url, form)
     if response.status_code != 302:
-        wrong = re.sub(r"<[^>]*>|\s+", " ", response.content.decode())
-        raise ValueError(wrong[:3000])
+        page_text = re.sub(r"<[^>]*>|\s+", " ", response.content.decode())
+        raise ValueError(page_text[:3000])
 
 
 def main() -> None:
     with database() as client:
         print(f"{'seconds of CPU':<52}{'':>9}{'goal':>9}")
-        for figure in imports(client):
+        for figure in measure_imports(client):
             print(figure, flush=True)
         for steps, goal, edit in ((SMALL, 1, 0.05), (LARGE, 10, 0.3)):
-            for figure in puts(client, steps, goal):
+            for figure in measure_puts(client, steps, goal):
                 print(figure, flush=True)
-            for figure in edits(client, steps, goal, edit):
+            for figure in measure_edits(client, steps, goal, edit):
                 print(figure, flush=True)
 
 

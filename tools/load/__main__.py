@@ -19,9 +19,9 @@ from tools.load.connections import (
 )
 from tools.load.floods import FLOODS
 from tools.load.outage import PER_SECOND, outage, report_lines
-from tools.load.probing import SETTLE_SECONDS, noticing
+from tools.load.probing import SETTLE_SECONDS, measuring_effect
 
-EVERY = {
+ALL_ATTACKS = {
     **ATTACKS,
     "an endless head": endless_head,
     "1,000 stalled bodies": stalled_bodies,
@@ -35,29 +35,32 @@ DESCRIPTORS = 1_024
 AWAY_SECONDS = 60
 
 
-async def attack(server: ServerProcess, names: list[str]) -> None:
+async def print_effects(server: ServerProcess, names: list[str]) -> None:
+    """Run these attacks on a server and print a line about each."""
     print(f"{'':<32}{'others wait':>12}{'memory':>10}{'left':>10}{'seconds':>9}  answers")
     for name in names:
-        async with noticing(server.port, server.process.pid) as noticed:
-            answers = await EVERY[name](server.port)
+        async with measuring_effect(server.port, server.process.pid) as effect:
+            answers = await ALL_ATTACKS[name](server.port)
         print(
-            f"{name:<32}{noticed.longest * 1000:>9.0f} ms{noticed.grown:>7.0f} MB"
-            f"{noticed.left:>7.0f} MB{noticed.seconds:>9.1f}  {answers}",
+            f"{name:<32}{effect.longest * 1000:>9.0f} ms{effect.grown:>7.0f} MB"
+            f"{effect.left:>7.0f} MB{effect.seconds:>9.1f}  {answers}",
             flush=True,
         )
         await asyncio.sleep(SETTLE_SECONDS)
 
 
-def attacks(names: list[str]) -> None:
+def run_attacks(names: list[str]) -> None:
+    """Start a server and run these attacks on it."""
     with tempfile.TemporaryDirectory() as folder:
         scenarios = Path(folder, "scenarios.json")
         scenarios.write_text(json.dumps({"scenarios": SCENARIOS}))
         variables: dict[str, Any] = {"MOCKLLM_SCENARIOS": str(scenarios)}
         with run_server(Path(folder), descriptors=DESCRIPTORS, **variables) as server:
-            asyncio.run(attack(server, names))
+            asyncio.run(print_effects(server, names))
 
 
-def without_database() -> None:
+def run_outage() -> None:
+    """Take a server's database away and print which requests its journal has."""
     print(f"a database that is away for {AWAY_SECONDS} s at {PER_SECOND} requests a second")
     around, during = 2 * PER_SECOND, AWAY_SECONDS * PER_SECOND
     with tempfile.TemporaryDirectory() as folder:
@@ -66,10 +69,10 @@ def without_database() -> None:
 
 def main() -> None:
     words = sys.argv[1:]
-    if names := [name for name in EVERY if not words or any(w in name for w in words)]:
-        attacks(names)
+    if names := [name for name in ALL_ATTACKS if not words or any(w in name for w in words)]:
+        run_attacks(names)
     if not words or "outage" in words:
-        without_database()
+        run_outage()
 
 
 if __name__ == "__main__":

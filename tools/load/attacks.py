@@ -1,4 +1,5 @@
-"""Expensive requests, many of each kind at the same time."""
+"""Attacks that send many expensive requests at the same time. An attack gets the port of a server
+and returns its results as text."""
 
 import asyncio
 import json
@@ -7,40 +8,42 @@ from collections.abc import Awaitable, Callable
 
 from tools.load.probing import ask, chat, every, request
 
-MANY = 40
+CONCURRENT_REQUESTS = 40
 READERS = 100
 CHAT = "/v1/chat/completions"
 
 
-def _answers(question: str, text: str) -> dict[str, object]:
+def _make_scenario(question: str, text: str) -> dict[str, object]:
     match = {"messages": [{"contains": question}]}
     step = {"consume": False, "match": match, "produce": {"text": text}}
     return {"name": question, "steps": [step]}
 
 
 SCENARIOS = [
-    _answers("small question", "A small answer."),
-    _answers("a long answer", "word " * 400_000),
-    _answers("ECHO", "{{ request.last_user_text }}"),
-    _answers("GROW", "{{ request.last_user_text }} " * 1_000),
+    _make_scenario("small question", "A small answer."),
+    _make_scenario("a long answer", "word " * 400_000),
+    _make_scenario("ECHO", "{{ request.last_user_text }}"),
+    _make_scenario("GROW", "{{ request.last_user_text }} " * 1_000),
 ]
 Attack = Callable[[int], Awaitable[str]]
 
 
-def _posts(path: str, body: bytes) -> Attack:
+def _post_many(path: str, body: bytes) -> Attack:
+    """Return an attack that sends this request many times at the same time."""
+
     async def attack(port: int) -> str:
         data = request(path, body)
-        return await every([ask(port, data) for _ in range(MANY)])
+        return await every([ask(port, data) for _ in range(CONCURRENT_REQUESTS)])
 
     return attack
 
 
-def _inputs(count: int) -> bytes:
+def _embeddings_body(count: int) -> bytes:
     return json.dumps({"model": "m", "input": [f"text number {n}" for n in range(count)]}).encode()
 
 
 async def dead_readers(port: int) -> str:
-    """Clients that ask for a long stream and read nothing of it."""
+    """Request a long stream with many clients that read nothing."""
     loop, sockets = asyncio.get_running_loop(), []
     data = request(CHAT, chat("a long answer", stream=True))
     for _ in range(READERS):
@@ -57,20 +60,20 @@ async def dead_readers(port: int) -> str:
 
 
 ATTACKS: dict[str, Attack] = {
-    "embeddings of 2,048 texts": _posts("/v1/embeddings", _inputs(2_048)),
-    "1.8 MB echoed whole": _posts(CHAT, chat("ECHO " + "word " * 360_000)),
-    "1.8 MB echoed as a stream": _posts(CHAT, chat("ECHO " + "word " * 360_000, stream=True)),
-    "a template grown to 2 MB": _posts(CHAT, chat("GROW " + "word " * 380)),
-    "a template grown beyond 2 MB": _posts(CHAT, chat("GROW " + "word " * 2_000)),
-    "10 MB of numbers": _posts(CHAT, b'{"messages": [' + b"1," * 4_990_000 + b"1]}"),
-    "10 MB of empty arrays": _posts(CHAT, b'{"messages": [' + b"[]," * 3_330_000 + b"1]}"),
-    "10 MB of text": _posts(CHAT, chat("word " * 1_990_000)),
-    "10 MB of escapes": _posts(CHAT, b'{"messages": [{"role": "user", "content": "'
+    "embeddings of 2,048 texts": _post_many("/v1/embeddings", _embeddings_body(2_048)),
+    "1.8 MB echoed whole": _post_many(CHAT, chat("ECHO " + "word " * 360_000)),
+    "1.8 MB echoed as a stream": _post_many(CHAT, chat("ECHO " + "word " * 360_000, stream=True)),
+    "a template grown to 2 MB": _post_many(CHAT, chat("GROW " + "word " * 380)),
+    "a template grown beyond 2 MB": _post_many(CHAT, chat("GROW " + "word " * 2_000)),
+    "10 MB of numbers": _post_many(CHAT, b'{"messages": [' + b"1," * 4_990_000 + b"1]}"),
+    "10 MB of empty arrays": _post_many(CHAT, b'{"messages": [' + b"[]," * 3_330_000 + b"1]}"),
+    "10 MB of text": _post_many(CHAT, chat("word " * 1_990_000)),
+    "10 MB of escapes": _post_many(CHAT, b'{"messages": [{"role": "user", "content": "'
                                + b'\\",' * 3_330_000 + b'"}]}'),
-    "9,999 messages": _posts(CHAT, json.dumps({"model": "m", "messages": [
+    "9,999 messages": _post_many(CHAT, json.dumps({"model": "m", "messages": [
         {"role": "user", "content": "word " * 150} for _ in range(9_999)]}).encode()),
-    "10 MB of broken JSON": _posts(CHAT, b'{"messages": "' + b"x" * 9_900_000),
-    "a long answer, whole": _posts(CHAT, chat("a long answer")),
-    "a long answer, streamed": _posts(CHAT, chat("a long answer", stream=True)),
+    "10 MB of broken JSON": _post_many(CHAT, b'{"messages": "' + b"x" * 9_900_000),
+    "a long answer, whole": _post_many(CHAT, chat("a long answer")),
+    "a long answer, streamed": _post_many(CHAT, chat("a long answer", stream=True)),
     "dead readers of a long stream": dead_readers,
 }  # fmt: skip

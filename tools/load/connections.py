@@ -1,4 +1,4 @@
-"""Connections that a server has to wait for: heads without an end, bodies that stop, too many."""
+"""Attacks with connections that keep a server waiting: endless heads, partial bodies, too many."""
 
 import asyncio
 import socket
@@ -8,17 +8,17 @@ from contextlib import suppress
 from tools.load.attacks import CHAT
 from tools.load.probing import ask, chat, every, request
 
-STALLED = 1_000
+STALLED_BODIES = 1_000
 CLIENTS = 3_000
 # Far more than a server should accept.
 HEAD_BYTES = 100_000_000
-SECONDS = 45
+CLOSE_SECONDS = 45
 CONNECT_SECONDS, HALF_OPEN_SECONDS = 1.0, 15.0
-SLOW, SLOW_SECONDS = 300, 20
+SLOW_READERS, SLOW_SECONDS = 300, 20
 
 
 async def endless_head(port: int) -> str:
-    """One header line that goes on and on."""
+    """Send a header line until the server responds, at most HEAD_BYTES."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ".encode())
     answer, sent = asyncio.create_task(reader.read(64)), 0
@@ -34,10 +34,10 @@ async def endless_head(port: int) -> str:
 
 
 async def stalled_bodies(port: int) -> str:
-    """Bodies that begin and never end."""
+    """Send the beginnings of many bodies, and wait until the server closes the connections."""
     loop, sockets = asyncio.get_running_loop(), []
     data = request(CHAT, b'{"messages": [', length=60_000)
-    for _ in range(STALLED):
+    for _ in range(STALLED_BODIES):
         one = socket.socket()
         one.setblocking(False)
         await loop.sock_connect(one, ("127.0.0.1", port))
@@ -45,22 +45,22 @@ async def stalled_bodies(port: int) -> str:
         sockets.append(one)
     began = time.monotonic()
 
-    async def closed(one: socket.socket) -> float:
+    async def wait_until_closed(one: socket.socket) -> float:
         with suppress(ConnectionError):
             while await loop.sock_recv(one, 4096):
                 pass
         return time.monotonic() - began
 
-    async with asyncio.timeout(SECONDS):
-        ends = await asyncio.gather(*map(closed, sockets))
+    async with asyncio.timeout(CLOSE_SECONDS):
+        ends = await asyncio.gather(*map(wait_until_closed, sockets))
     for one in sockets:
         one.close()
-    return f"{STALLED} closed, the last after {max(ends):.0f} s"
+    return f"{STALLED_BODIES} closed, the last after {max(ends):.0f} s"
 
 
 async def half_open_heads(port: int) -> str:
-    """Three times as many as there is room for: each sends half a head and stops, or nothing."""
-    loop, sockets, refused = asyncio.get_running_loop(), [], 0
+    """Open three times as many connections as the server can hold; send half a head or nothing."""
+    loop, sockets, late = asyncio.get_running_loop(), [], 0
     for number in range(CLIENTS):
         one = socket.socket()
         one.setblocking(False)
@@ -71,18 +71,18 @@ async def half_open_heads(port: int) -> str:
                 if number % 2:
                     await loop.sock_sendall(one, b"POST /v1/models HTTP/1.1\r\nHost: a\r\nX-Half: ")
         except (TimeoutError, ConnectionError):
-            refused += 1
+            late += 1
     await asyncio.sleep(HALF_OPEN_SECONDS)
     for one in sockets:
         one.close()
-    return f"{CLIENTS} connected, {refused} of them not at once"
+    return f"{CLIENTS} connected, {late} of them late"
 
 
 async def slow_readers(port: int) -> str:
-    """Clients that take one byte a second of a long stream."""
+    """Read one byte a second of a long stream with many clients."""
     loop, sockets = asyncio.get_running_loop(), []
     data = request(CHAT, chat("a long answer", stream=True))
-    for _ in range(SLOW):
+    for _ in range(SLOW_READERS):
         one = socket.socket()
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.setblocking(False)
@@ -96,7 +96,7 @@ async def slow_readers(port: int) -> str:
                 await loop.sock_recv(one, 1)
     for one in sockets:
         one.close()
-    return f"{SLOW} read {SLOW_SECONDS} bytes each"
+    return f"{SLOW_READERS} read {SLOW_SECONDS} bytes each"
 
 
 async def too_many(port: int) -> str:

@@ -1,5 +1,5 @@
-"""Clients that send more than they should: trailers without an end, requests whose answers they do
-not read, and thousands of requests in one write."""
+"""Attacks that send too much: endless trailers, requests whose responses are not read, and
+thousands of requests in one write."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ TRAILER_SECONDS = 30.0
 UNREAD_CONNECTIONS = 10
 UNREAD_SECONDS = 10.0
 UNREAD_BYTES = 20_000_000
-BURST = 3_000
-MODELS = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer load\r\n\r\n"
+BURST_REQUESTS = 3_000
+LIST_MODELS = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer load\r\n\r\n"
 
 
-def _trailers(*, key: str = "") -> Attack:
-    """A body in chunks whose trailer section goes on and on, also after an answer."""
+def _make_trailer_attack(*, key: str = "") -> Attack:
+    """Return an attack with a chunked body whose trailers are endless, even after a response."""
     body = chat("a small question")
     head = (
         f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\n{key}"
@@ -31,13 +31,13 @@ def _trailers(*, key: str = "") -> Attack:
         writer.write(head + b"%x\r\n%b\r\n0\r\n" % (len(body), body))
         # The application reads the head first.
         await asyncio.sleep(0.1)
-        sent, many = 0, TRAILER * (65_536 // len(TRAILER))
+        sent, data = 0, TRAILER * (65_536 // len(TRAILER))
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(TRAILER_SECONDS):
                 while sent < TRAILER_BYTES:
-                    writer.write(many)
+                    writer.write(data)
                     await writer.drain()
-                    sent += len(many)
+                    sent += len(data)
                     await asyncio.sleep(0)
         response = b""
         with contextlib.suppress(ConnectionError, TimeoutError):
@@ -49,15 +49,15 @@ def _trailers(*, key: str = "") -> Attack:
     return attack
 
 
-async def unread_answers(port: int) -> str:
-    """Requests one after another on ten connections that read no answer."""
-    sent = await asyncio.gather(*(_unread(port) for _ in range(UNREAD_CONNECTIONS)))
+async def unread_responses(port: int) -> str:
+    """Send requests on ten connections without reading a response."""
+    sent = await asyncio.gather(*(_send_unread(port) for _ in range(UNREAD_CONNECTIONS)))
     return f"took {sum(sent) / 1e6:.1f} MB of requests"
 
 
-async def _unread(port: int) -> int:
-    """Send until nothing more is taken; the bytes that were."""
-    loop, many, sent = asyncio.get_running_loop(), MODELS * 700, 0
+async def _send_unread(port: int) -> int:
+    """Send until the server takes no more; return the number of bytes that it took."""
+    loop, data, sent = asyncio.get_running_loop(), LIST_MODELS * 700, 0
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         one.setblocking(False)
@@ -65,19 +65,19 @@ async def _unread(port: int) -> int:
         with contextlib.suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(UNREAD_SECONDS):
                 while sent < UNREAD_BYTES:
-                    await loop.sock_sendall(one, many)
-                    sent += len(many)
+                    await loop.sock_sendall(one, data)
+                    sent += len(data)
         # Accepted requests are handled until the client leaves.
         await asyncio.sleep(UNREAD_SECONDS)
     return sent
 
 
-def _burst(data: bytes) -> Attack:
+def _make_burst(request_data: bytes) -> Attack:
     async def burst(port: int) -> str:
-        """Thousands of requests in one write, whose answers are read."""
+        """Send thousands of requests in one write, and read the responses."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(data * BURST)
-        statuses = [await status(reader) for _ in range(BURST)]
+        writer.write(request_data * BURST_REQUESTS)
+        statuses = [await status(reader) for _ in range(BURST_REQUESTS)]
         writer.close()
         return ", ".join(f"{code} × {statuses.count(code)}" for code in sorted(set(statuses)))
 
@@ -86,9 +86,9 @@ def _burst(data: bytes) -> Attack:
 
 # Ordered, so that the journal of a server in test mode fills first and then stops growing.
 FLOODS: dict[str, Attack] = {
-    "3,000 GETs in one write": _burst(MODELS),
-    "3,000 POSTs in one write": _burst(request(CHAT, chat("a small question"))),
-    "trailers without an end": _trailers(key="Authorization: Bearer load\r\n"),
-    "trailers without a key": _trailers(),
-    "answers that nobody reads": unread_answers,
+    "3,000 GETs in one write": _make_burst(LIST_MODELS),
+    "3,000 POSTs in one write": _make_burst(request(CHAT, chat("a small question"))),
+    "trailers without an end": _make_trailer_attack(key="Authorization: Bearer load\r\n"),
+    "trailers without a key": _make_trailer_attack(),
+    "answers that nobody reads": unread_responses,
 }

@@ -1,4 +1,4 @@
-"""A database that is away while requests are answered: which of them does the journal have then?"""
+"""Takes the database away while requests are answered, and compares them with the journal."""
 
 import http.client
 import json
@@ -28,9 +28,11 @@ HEADERS = {
     "X-MockLLM-Session": SESSION,
 }
 BODY = chat("a small question")
-CLOSE = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
-CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
-PAGE = 1_000
+CLOSE_CONNECTIONS_SQL = (
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+)
+COUNT_CONNECTIONS_SQL = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+PAGE_ENTRIES = 1_000
 ANSWER_SECONDS = 60.0
 
 
@@ -38,10 +40,10 @@ ANSWER_SECONDS = 60.0
 class Outage:
     """Results of an outage.
 
-    `answered` and `journal` are request ids in the order of responses and of rows; `waiting` are
-    the bytes in memory when the database came back, `inside` the open connections; `ready` and
-    `healthy` are the statuses of `/readyz` and `/healthz` meanwhile, `database` the text of
-    `/readyz`.
+    `answered` and `journal` are request ids, in the order of responses and of rows. The others are
+    of the time without database: `waiting` the bytes of rows in memory, `inside` the number of
+    connections to the database, `ready` and `healthy` the statuses of `/readyz` and `/healthz`,
+    `database` the text of `/readyz`. `complete` and `lost` are those of the journal afterwards.
     """
 
     sent: int
@@ -69,18 +71,19 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
             MOCKLLM_SCENARIOS=write_scenarios(folder, *SCENARIOS),
             MOCKLLM_ADMIN_PASSWORD="a password of a test",
         ) as server,
-        _draining_output(server.process),
+        _drain_output(server.process),
         closing(http.client.HTTPConnection("127.0.0.1", server.port, ANSWER_SECONDS)) as client,
     ):
-        answered = _ask(client, before)
-        with _away(address) as beside:
-            answered += _ask(client, during)
-            waiting = _waiting(client)
-            ready, page = _page(client, "/readyz")
-            healthy, _ = _page(client, "/healthz")
-            (inside,) = beside.execute(CONNECTIONS, [_name(address)]).fetchone() or (-1,)
-        answered += _ask(client, after)
-        pages = _pages(client)
+        answered = _send_requests(client, before)
+        with _database_away(address) as beside:
+            answered += _send_requests(client, during)
+            waiting = _read_waiting_bytes(client)
+            ready, page = _get(client, "/readyz")
+            healthy, _ = _get(client, "/healthz")
+            name = _database_name(address)
+            (inside,) = beside.execute(COUNT_CONNECTIONS_SQL, [name]).fetchone() or (-1,)
+        answered += _send_requests(client, after)
+        pages = _read_journal(client)
     ids = [line["id"] for page in pages for line in page["requests"]]
     complete, lost = all(page["complete"] for page in pages), pages[-1]["lost"]
     return Outage(
@@ -110,43 +113,45 @@ def report_lines(result: Outage) -> str:
 
 
 @contextmanager
-def _draining_output(process: "subprocess.Popen[str]") -> Iterator[None]:
+def _drain_output(process: "subprocess.Popen[str]") -> Iterator[None]:
     """Drain the output of a server, which would block on a full pipe."""
-    listening = Thread(target=process.communicate)
-    listening.start()
+    reader = Thread(target=process.communicate)
+    reader.start()
     try:
         yield
     finally:
         process.kill()
-        listening.join()
+        reader.join()
 
 
 @contextmanager
-def _away(address: str) -> Iterator["psycopg.Connection[tuple[int]]"]:
+def _database_away(address: str) -> Iterator["psycopg.Connection[tuple[int]]"]:
     """Close all connections to this database and refuse new ones; other databases are not
     affected."""
-    name = _name(address)
+    name = _database_name(address)
     allow = f"ALTER DATABASE {name} ALLOW_CONNECTIONS"
     with psycopg.connect(POSTGRES, autocommit=True) as beside:
         beside.execute(f"{allow} false")
         try:
-            beside.execute(CLOSE, [name])
+            beside.execute(CLOSE_CONNECTIONS_SQL, [name])
             yield beside
         finally:
             beside.execute(f"{allow} true")
 
 
-def _page(client: http.client.HTTPConnection, path: str) -> tuple[int, bytes]:
+def _get(client: http.client.HTTPConnection, path: str) -> tuple[int, bytes]:
+    """Return the status and body of a response."""
     client.request("GET", path)
     response = client.getresponse()
     return response.status, response.read()
 
 
-def _name(address: str) -> str:
+def _database_name(address: str) -> str:
+    """Return the name of the database at an address."""
     return address.rpartition("/")[2]
 
 
-def _ask(client: http.client.HTTPConnection, count: int) -> list[str]:
+def _send_requests(client: http.client.HTTPConnection, count: int) -> list[str]:
     """Send requests at a fixed rate, or as fast as responses come; return their ids."""
     began, ids = time.monotonic(), []
     for number in range(count):
@@ -158,18 +163,19 @@ def _ask(client: http.client.HTTPConnection, count: int) -> list[str]:
     return ids
 
 
-def _waiting(client: http.client.HTTPConnection) -> int:
+def _read_waiting_bytes(client: http.client.HTTPConnection) -> int:
+    """Return the metric of the bytes that wait for the database."""
     client.request("GET", "/metrics")
     lines = client.getresponse().read().decode().splitlines()
     (value,) = (line.split()[1] for line in lines if line.startswith("mockllm_journal_waiting"))
     return int(float(value))
 
 
-def _pages(client: http.client.HTTPConnection) -> list[dict[str, Any]]:
-    """The journal of the session, as who tests with it reads it."""
+def _read_journal(client: http.client.HTTPConnection) -> list[dict[str, Any]]:
+    """Return all pages of the journal of the session."""
     pages: list[dict[str, Any]] = []
     while not pages or pages[-1]["next"]:
-        query = {"session": SESSION, "limit": PAGE}
+        query = {"session": SESSION, "limit": PAGE_ENTRIES}
         if pages:
             query["after"] = pages[-1]["next"]
         client.request("GET", f"/control/requests?{urlencode(query)}")

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 TESTS, WORKERS = 10_000, 16
-MIN_SECONDS, PER_SECOND = 120, 10
-MODULE = """
+MIN_SECONDS, TESTS_PER_SECOND = 120, 10
+TEST_MODULE = """
 import json
 import os
 from http.client import HTTPConnection
@@ -43,7 +43,7 @@ def main() -> None:
     numbers = [int(word) for word in sys.argv[1:]]
     tests, workers = (*numbers, *(TESTS, WORKERS)[len(numbers) :])
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "test_many.py").write_text(MODULE.format(tests=tests))
+        Path(folder, "test_many.py").write_text(TEST_MODULE.format(tests=tests))
         Path(folder, "pytest.ini").write_text("[pytest]\n")
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers)]
         command += ["-p", "no:django", "-p", "no:cacheprovider", "--mockllm-report", "report.json"]
@@ -51,9 +51,14 @@ def main() -> None:
             k: v for k, v in os.environ.items() if not k.startswith(("MOCKLLM_", "PYTEST_"))
         }
         start = time.monotonic()
-        most = max(MIN_SECONDS, tests // PER_SECOND)
+        timeout_seconds = max(MIN_SECONDS, tests // TESTS_PER_SECOND)
         run = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=most
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_seconds,
         )
         seconds = time.monotonic() - start
         report = Path(folder, "report.json")

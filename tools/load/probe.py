@@ -1,4 +1,4 @@
-"""Small requests one after another until its input ends; prints how long the longest took."""
+"""Sends small requests one by one until its input ends; prints the seconds of the longest."""
 
 import socket
 import sys

@@ -16,7 +16,8 @@ SETTLE_SECONDS = 1.0
 def request(
     path: str, body: bytes, *, key: str = "load", length: int | None = None, more: str = ""
 ) -> bytes:
-    """One POST as it goes over the wire; `length` is announced in place of the body's own."""
+    """Return the bytes of a POST request. `length` replaces the body's own Content-Length; `more`
+    are further header lines."""
     return (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\n{more}"
@@ -25,12 +26,13 @@ def request(
 
 
 def chat(content: str, *, stream: bool = False) -> bytes:
+    """Return the body of an OpenAI chat request with one user message."""
     messages = [{"role": "user", "content": content}]
     return json.dumps({"model": "gpt-4o", "messages": messages, "stream": stream}).encode()
 
 
 async def status(reader: asyncio.StreamReader) -> int:
-    """Read one answer to its end; 0 where there is none."""
+    """Read one response to its end and return its status; 0 if the connection ends before."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         if "transfer-encoding: chunked" in head:
@@ -56,14 +58,14 @@ async def ask(port: int, data: bytes) -> int:
 
 
 def resident(pid: int) -> float:
-    """Megabytes of memory that a process has now."""
+    """Return the resident memory of a process in megabytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 @dataclass
-class Noticed:
-    """`longest` in seconds, of small requests one after another; `grown` at most and `left` at the
-    end in megabytes."""
+class AttackEffect:
+    """The effect of an attack. `longest`: seconds of the longest small request; `grown` and `left`:
+    megabytes that the server took at most, and after the attack."""
 
     longest: float = 0.0
     grown: float = 0.0
@@ -72,13 +74,14 @@ class Noticed:
 
 
 @asynccontextmanager
-async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
-    """Watch a server from beside while something is done to it."""
-    noticed, before = Noticed(), resident(pid)
+async def measuring_effect(port: int, pid: int) -> AsyncIterator[AttackEffect]:
+    """Send small requests to a server and sample its memory while the context is open; yield the
+    results, which are complete after it."""
+    effect, before = AttackEffect(), resident(pid)
 
     async def sample() -> None:
         while True:
-            noticed.grown = max(noticed.grown, resident(pid) - before)
+            effect.grown = max(effect.grown, resident(pid) - before)
             await asyncio.sleep(SAMPLE_SECONDS)
 
     # A separate process, because this one is busy with the attack.
@@ -93,14 +96,14 @@ async def noticing(port: int, pid: int) -> AsyncIterator[Noticed]:
     sampling = asyncio.create_task(sample())
     began = time.monotonic()
     try:
-        yield noticed
-        noticed.seconds = time.monotonic() - began
+        yield effect
+        effect.seconds = time.monotonic() - began
     finally:
         sampling.cancel()
         out, _ = await probe.communicate(b"")
-    noticed.longest = float(out)
+    effect.longest = float(out)
     await asyncio.sleep(SETTLE_SECONDS)
-    noticed.left = resident(pid) - before
+    effect.left = resident(pid) - before
 
 
 async def every(works: list[Awaitable[int]]) -> str:

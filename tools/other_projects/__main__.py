@@ -1,8 +1,8 @@
-"""Changes the scripts of three projects that are not ours, and sees what their own tests notice.
+"""Runs `mockllm mutants` on the tests of three projects from PyPI.
 
-Each project's source package brings its tests. They run as they are, with another base URL. The
-answers come from the project's own recordings, imported, or from a scenario beside this file.
-Three runs have to be equal. Writes the results to build/other-projects and prints them as Markdown.
+The tests are in each project's source package and run unchanged, with another base URL. The answers
+are the project's imported recordings, or a scenario beside this file. Three runs must be equal.
+Writes the results to build/other-projects and prints them as Markdown.
 """
 
 import json

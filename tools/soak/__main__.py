@@ -1,9 +1,9 @@
-"""Try what is promised of servers that share their state, and say what came of it.
+"""Checks the promises of docs/reliability.md on servers that share their state.
 
     python -m tools.soak [NAME[=SIZE,…] …]
 
-Without names all are tried, as large as docs/reliability.md has them; the sizes of each are the
-arguments of its function, in order. The exit code is 1 where a promise was broken.
+Without names, all checks run, as large as in docs/reliability.md. Sizes are the arguments of the
+check's function, in order. The exit code is 1 if a check fails.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from typing import Any
 
 from tests.cluster import postgres, redis
 from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
-from tools.soak.hours import QUICK, REQUESTS, hours
-from tools.soak.leavings import SHORT, SLOW, Held, drops, ended_with_streams
+from tools.soak.hours import QUICK, REQUESTS_PER_MINUTE, run_hours
+from tools.soak.leavings import SHORT, SLOW, Resources, drop_many, ended_with_streams
 from tools.soak.once import fight
 from tools.soak.outages import Engine, Outages
-from tools.soak.runs import cancelled, interrupted
+from tools.soak.runs import measure_cancels, measure_interrupt
 from tools.soak.servers import database, listening, once, shared
 
 RECOVERED_SECONDS = 5.0
@@ -30,22 +30,23 @@ INTERRUPTED_SECONDS = 10.0
 MEGABYTES_PER_10_000 = 2.0
 
 
-def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: int = 20) -> bool:
-    """Many clients and few answers."""
+def check_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: int = 20) -> bool:
+    """Many clients compete for steps that answer once."""
     with folder() as place, shared(place, once(steps), workers=workers) as server:
-        return _fights(server, clients, steps, rounds)
+        return _run_rounds(server, clients, steps, rounds)
 
 
-def each_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
-    """The same of one process without Redis."""
+def check_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
+    """The same in one process without Redis."""
     with folder() as place:
         file = write_scenarios(place, once(steps))
         variables: dict[str, Any] = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": file}
         with run_server(place, "--no-demo", warm=True, **variables) as server, listening(server):
-            return _fights(server, clients, steps, rounds)
+            return _run_rounds(server, clients, steps, rounds)
 
 
-def _fights(server: ServerProcess, clients: int, steps: int, rounds: int) -> bool:
+def _run_rounds(server: ServerProcess, clients: int, steps: int, rounds: int) -> bool:
+    """Return True if in each round each step answered once, in a new session."""
     passed = True
     for number in range(rounds):
         result = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
@@ -56,8 +57,8 @@ def _fights(server: ServerProcess, clients: int, steps: int, rounds: int) -> boo
     return passed
 
 
-def workers_killed(times: int = 50, clients: int = 50, workers: int = 4) -> bool:
-    """Workers that are killed under load."""
+def check_killed_workers(times: int = 50, clients: int = 50, workers: int = 4) -> bool:
+    """Workers are killed under load."""
     outages = Outages(times)
     with (
         folder() as place,
@@ -70,26 +71,27 @@ def workers_killed(times: int = 50, clients: int = 50, workers: int = 4) -> bool
     return not (result.twice or result.wrong or result.statuses[503] or lost)
 
 
-def redis_killed(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
-    """A Redis that is killed under load and started again."""
+def check_killed_redis(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
+    """Redis is killed under load and started again."""
     with folder() as place:
         engine = redis.Own(place)
         try:
-            return _without(engine, times, clients, workers, redis=engine.url)
+            return _run_outages(engine, times, clients, workers, redis=engine.url)
         finally:
             engine.stop()
 
 
-def postgres_restarted(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
+def check_restarted_postgres(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
     """PostgreSQL is killed under load and started again."""
     engine = postgres.Own()
     try:
-        return _without(engine, times, clients, workers, postgres=engine.url)
+        return _run_outages(engine, times, clients, workers, postgres=engine.url)
     finally:
         engine.end()
 
 
-def _without(engine: Engine, times: int, clients: int, workers: int, **urls: Any) -> bool:
+def _run_outages(engine: Engine, times: int, clients: int, workers: int, **urls: Any) -> bool:
+    """Return True if no response was wrong or lost while an engine was away `times` times."""
     outages = Outages(times)
     with (
         folder() as place,
@@ -102,47 +104,55 @@ def _without(engine: Engine, times: int, clients: int, workers: int, **urls: Any
     return right and max(outages.recovered) <= RECOVERED_SECONDS
 
 
-def clients_dropped(count: int = 20_000, workers: int = 2) -> bool:
-    """Clients that leave in the middle of an answer, of every wire and the chat."""
+def check_dropped_clients(count: int = 20_000, workers: int = 2) -> bool:
+    """Clients disconnect during responses of every API and of the chat."""
     with folder() as place, shared(place, SHORT, workers=workers, warm=False) as server:
         pids = server.children()
-        before, *later = asyncio.run(drops(server.port, pids, count=count))
+        before, *later = asyncio.run(drop_many(server.port, pids, count=count))
     first, after = later[0], later[-1]
     slope = (after.megabytes - first.megabytes) / workers / (count * 3 / 4) * 10_000
     print(f"  before {before}, {_report_line(after, slope)}")
-    nothing = after.descriptors <= before.descriptors and after.threads <= before.threads
-    return nothing and (count < 10_000 or slope <= MEGABYTES_PER_10_000)
+    is_freed = after.descriptors <= before.descriptors and after.threads <= before.threads
+    return is_freed and (count < 10_000 or slope <= MEGABYTES_PER_10_000)
 
 
-def two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> bool:
-    """Two hours of a team's traffic (ten requests a second), compressed."""
-    with folder() as place, shared(place, SHORT, QUICK, workers=workers, warm=False) as server:
+def check_two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> bool:
+    """Two hours of traffic, ten requests a second, are sent as fast as possible."""
+    with (
+        folder() as place,
+        shared(place, SHORT, QUICK, workers=workers, warm=False) as server,
+    ):
         pids = server.children()
-        before, *later = asyncio.run(hours(server.port, pids, minutes=minutes, at_once=at_once))
+        before, *later = asyncio.run(run_hours(server.port, pids, minutes=minutes, at_once=at_once))
     first, after = later[0], later[-1]
-    slope = (after.megabytes - first.megabytes) / workers / (minutes * REQUESTS * 3 / 4) * 10_000
+    slope = (
+        (after.megabytes - first.megabytes)
+        / workers
+        / (minutes * REQUESTS_PER_MINUTE * 3 / 4)
+        * 10_000
+    )
     print(f"  before {before}, {_report_line(after, slope)}")
-    nothing = after.descriptors <= first.descriptors and after.threads <= first.threads
-    return nothing and slope <= MEGABYTES_PER_10_000
+    is_freed = after.descriptors <= first.descriptors and after.threads <= first.threads
+    return is_freed and slope <= MEGABYTES_PER_10_000
 
 
-def _report_line(after: Held, slope: float) -> str:
+def _report_line(after: Resources, slope: float) -> str:
     return f"after {after}, {slope:+.1f} MB a process per 10,000 from a quarter on"
 
 
-def cancelled_elsewhere(count: int = 100) -> bool:
-    """Chat runs that a process of another server cancels."""
+def check_cancels(count: int = 100) -> bool:
+    """A process of another server cancels chat runs."""
     with folder() as place, folder() as beside, database(None) as address:
         serve = partial(shared, workers=1, postgres=address, warm=False)
         with serve(place, SLOW) as one, serve(beside, SLOW) as other:
-            took = asyncio.run(cancelled(one.port, other.port, count=count))
+            took = asyncio.run(measure_cancels(one.port, other.port, count=count))
     half, most = took[count // 2], took[count * 95 // 100]
     print(f"  half within {half * 1000:.0f} ms, 95 of 100 within {most * 1000:.0f} ms")
     return most <= CANCELLED_SECONDS
 
 
-def interrupted_elsewhere(times: int = 10) -> bool:
-    """Runs of the chat whose server is killed, followed at another one."""
+def check_interrupts(times: int = 10) -> bool:
+    """The server of a chat run is killed; a follower at another server gets the error."""
     took = []
     with folder() as place, database(None) as address:
         serve = partial(shared, workers=1, postgres=address, warm=False)
@@ -150,13 +160,13 @@ def interrupted_elsewhere(times: int = 10) -> bool:
             for _ in range(times):
                 with folder() as beside, serve(beside, SLOW) as one:
                     kill = one.process.kill
-                    took.append(asyncio.run(interrupted(one.port, other.port, kill)))
-    print(f"  told after {min(took):.1f} to {max(took):.1f} s")
+                    took.append(asyncio.run(measure_interrupt(one.port, other.port, kill)))
+    print(f"  reported after {min(took):.1f} to {max(took):.1f} s")
     return max(took) <= INTERRUPTED_SECONDS
 
 
-def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
-    """A server that is stopped while it streams."""
+def check_drain(streams: int = 100, workers: int = 4) -> bool:
+    """A server is stopped while it streams."""
     with folder() as place, shared(place, SLOW, workers=workers) as server:
         end = server.process.terminate
         statuses = asyncio.run(ended_with_streams(server.port, end, count=streams))
@@ -165,37 +175,38 @@ def ended_under_way(streams: int = 100, workers: int = 4) -> bool:
     return statuses == [200] * streams and code == 0
 
 
-EVERY: dict[str, Callable[..., bool]] = {
-    "once": each_once,
-    "memory": each_once_in_memory,
-    "workers": workers_killed,
-    "redis": redis_killed,
-    "postgres": postgres_restarted,
-    "drops": clients_dropped,
-    "hours": two_hours,
-    "cancel": cancelled_elsewhere,
-    "interrupt": interrupted_elsewhere,
-    "end": ended_under_way,
+CHECKS: dict[str, Callable[..., bool]] = {
+    "once": check_once,
+    "memory": check_once_in_memory,
+    "workers": check_killed_workers,
+    "redis": check_killed_redis,
+    "postgres": check_restarted_postgres,
+    "drops": check_dropped_clients,
+    "hours": check_two_hours,
+    "cancel": check_cancels,
+    "interrupt": check_interrupts,
+    "end": check_drain,
 }
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
+    """Yield a temporary folder."""
     with tempfile.TemporaryDirectory() as place:
         yield Path(place)
 
 
 def main() -> None:
-    chosen = dict(word.partition("=")[::2] for word in sys.argv[1:]) or dict.fromkeys(EVERY, "")
-    if unknown := chosen.keys() - EVERY:
-        sys.exit(f"{', '.join(sorted(unknown))}: expected some of {', '.join(EVERY)}")
-    broken = []
-    for name, sizes in chosen.items():
-        print(f"{name}: {EVERY[name].__doc__}", flush=True)
-        if not EVERY[name](*map(int, filter(None, sizes.split(",")))):
-            broken.append(name)
-        print(f"  {'BROKEN' if name in broken else 'kept'}", flush=True)
-    sys.exit(1 if broken else 0)
+    checks = dict(word.partition("=")[::2] for word in sys.argv[1:]) or dict.fromkeys(CHECKS, "")
+    if unknown := checks.keys() - CHECKS:
+        sys.exit(f"{', '.join(sorted(unknown))}: expected some of {', '.join(CHECKS)}")
+    failed = []
+    for name, sizes in checks.items():
+        print(f"{name}: {CHECKS[name].__doc__}", flush=True)
+        if not CHECKS[name](*map(int, filter(None, sizes.split(",")))):
+            failed.append(name)
+        print(f"  {'FAILED' if name in failed else 'passed'}", flush=True)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

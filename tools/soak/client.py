@@ -1,5 +1,4 @@
-"""A client that keeps its connection, says what came of each request, and opens another connection
-where that one is lost."""
+"""An HTTP client with one connection, which it opens again after an error."""
 
 import asyncio
 import json
@@ -13,8 +12,8 @@ ANSWER_SECONDS, PAUSE_SECONDS = 60.0, 0.05
 
 
 class Client:
-    """`gone` counts the requests whose answer did not come, or not to its end; `begun`: one is
-    coming."""
+    """Sends requests over one connection. `gone` counts the requests without a complete response;
+    `begun` is True while the body of a response is read."""
 
     def __init__(self, port: int, *, session: str = "soak", key: str = "soak") -> None:
         self.gone = 0
@@ -27,7 +26,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, content: str = "Hello", *, stream: bool = False) -> tuple[int, str]:
-        """Status and text of the answer to a message; 0 where none came whole."""
+        """Return the status and text of the response to a message; status 0 if it is incomplete."""
         status, body = await self.request("POST", CHAT, chat(content, stream=stream))
         if status != 200:
             return status, body.decode()
@@ -40,7 +39,7 @@ class Client:
         return status, "".join(one[0]["delta"].get("content") or "" for one in deltas if one)
 
     async def control(self, method: str, path: str, json_body: Any = None) -> Any:
-        """Return the JSON of a control API response."""
+        """Return the JSON of a control response; retry after 503. Asserts that it is no error."""
         async with asyncio.timeout(ANSWER_SECONDS):
             status, body = await self.request(method, path, json.dumps(json_body).encode())
             while status == 503:
@@ -51,6 +50,7 @@ class Client:
         return json.loads(body or b"null")
 
     async def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Return the status and body of a response; `(0, b"")` if it is incomplete."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if self._streams is None:
@@ -61,7 +61,7 @@ class Client:
                 self.begun = False
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
                 self.begun = True
-                answer = await _body(reader, head)
+                answer = await _read_body(reader, head)
                 status, last = int(head.split()[1]), "connection: close" in head
         except (asyncio.IncompleteReadError, OSError, ValueError, IndexError):
             self.gone += 1
@@ -72,7 +72,7 @@ class Client:
         return status, answer
 
     async def closed(self) -> None:
-        """End the connection, and wait until it has ended."""
+        """Close the connection, and wait until it is closed."""
         if self._streams is not None:
             writer = self._streams[1]
             self.close()
@@ -85,8 +85,8 @@ class Client:
             self._streams = None
 
 
-async def _body(reader: asyncio.StreamReader, head: str) -> bytes:
-    """The body of an answer with this head."""
+async def _read_body(reader: asyncio.StreamReader, head: str) -> bytes:
+    """Return the body of the response with this lower-case head."""
     if "transfer-encoding: chunked" not in head:
         length = head.partition("content-length: ")[2].partition("\r\n")[0]
         return await reader.readexactly(int(length or 0))

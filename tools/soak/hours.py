@@ -1,5 +1,5 @@
-"""Hours of what a team does with a server, as fast as it goes: requests of all wires, whole,
-streamed and left, tests with a session of their own, runs of the chat, edits, and a look at it."""
+"""Sends the traffic of hours as fast as possible: requests of all APIs, whole, streamed and
+aborted, tests with separate sessions, chat runs, edits, and reads of pages."""
 
 import asyncio
 from collections import Counter
@@ -7,12 +7,20 @@ from collections.abc import Iterator
 
 from tools.load.probing import ask
 from tools.soak.client import Client
-from tools.soak.leavings import EVENTS, WARM_AT_ONCE, Held, drop, settled, streams, warmed
+from tools.soak.leavings import (
+    MAX_EVENTS,
+    WARM_CONCURRENT,
+    Resources,
+    send_and_disconnect,
+    streams,
+    wait_until_settled,
+    warm_up,
+)
 
 # A minute has ten requests a second; this many leave before their answer ends.
-REQUESTS, LEAVING = 600, 60
+REQUESTS_PER_MINUTE, ABORTED = 600, 60
 # Further requests, once a minute.
-LOOKED_AT = (
+READ_PATHS = (
     "/control/requests",
     "/control/state?session=edit-0",
     "/metrics",
@@ -21,8 +29,8 @@ LOOKED_AT = (
 )
 
 
-def saying(name: str, part: str, answer: str) -> dict[str, object]:
-    """A scenario that answers a user who says this."""
+def make_scenario(name: str, part: str, answer: str) -> dict[str, object]:
+    """Return a scenario that answers user messages that contain `part`."""
     match = {"messages": [{"role": "user", "contains": part}]}
     return {
         "name": name,
@@ -30,43 +38,46 @@ def saying(name: str, part: str, answer: str) -> dict[str, object]:
     }
 
 
-QUICK = saying("quick", "quickly", "An answer without a pause between its words.")
+QUICK = make_scenario("quick", "quickly", "An answer without a pause between its words.")
 
 
-async def hours(port: int, pids: set[int], *, minutes: int, at_once: int) -> list[Held]:
+async def run_hours(port: int, pids: set[int], *, minutes: int, at_once: int) -> list[Resources]:
     """Return the resources of processes before, and after each quarter of `minutes` of traffic.
 
     Raises AssertionError on a wrong response.
     """
-    await warmed(port, pids)
+    await warm_up(port, pids)
     # Creates what the control API needs, such as a connection for each thread.
-    await asyncio.gather(*(_tested(port, -1 - test, Counter()) for test in range(WARM_AT_ONCE)))
-    samples = [await settled(pids)]
+    await asyncio.gather(
+        *(_run_test(port, -1 - test, Counter()) for test in range(WARM_CONCURRENT))
+    )
+    samples = [await wait_until_settled(pids)]
     for quarter in range(4):
-        left = iter(range(quarter * minutes // 4, (quarter + 1) * minutes // 4))
+        remaining = iter(range(quarter * minutes // 4, (quarter + 1) * minutes // 4))
         statuses: Counter[int] = Counter()
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
-                group.create_task(_some(port, left, statuses))
-        samples.append(await settled(pids))
+                group.create_task(_run_minutes(port, remaining, statuses))
+        samples.append(await wait_until_settled(pids))
         print(f"  quarter {quarter + 1}: {dict(statuses)}, {samples[-1]}", flush=True)
         assert set(statuses) == {200}, statuses
     return samples
 
 
-async def _some(port: int, minutes: Iterator[int], statuses: Counter[int]) -> None:
+async def _run_minutes(port: int, minutes: Iterator[int], statuses: Counter[int]) -> None:
+    """Send the traffic of each minute that the iterator, shared by all clients, still has."""
     for minute in minutes:
         await _send_requests(port, minute, statuses)
-        await _left(port, minute)
-        await _tested(port, minute, statuses)
-        await _edited(port, minute)
+        await _abort_requests(port, minute)
+        await _run_test(port, minute, statuses)
+        await _edit_scenario(port, minute)
 
 
 async def _send_requests(port: int, minute: int, statuses: Counter[int]) -> None:
-    """Clients that wait for their answers: of OpenAI on one connection, with a few keys, and one of
-    each wire and of the chat on its own."""
+    """Send requests and read their responses: OpenAI chat over five connections, and two of each
+    API and of the chat on new ones."""
     clients = [Client(port, session=f"team-{minute}-{number}") for number in range(5)]
-    for number in range(REQUESTS - LEAVING - 2 * len(streams())):
+    for number in range(REQUESTS_PER_MINUTE - ABORTED - 2 * len(streams())):
         client = clients[number % len(clients)]
         status, _ = await client.ask(f"Answer {number} quickly.", stream=number % 3 == 0)
         statuses[status] += 1
@@ -76,40 +87,41 @@ async def _send_requests(port: int, minute: int, statuses: Counter[int]) -> None
         statuses[await ask(port, data)] += 1
 
 
-async def _left(port: int, minute: int) -> None:
+async def _abort_requests(port: int, minute: int) -> None:
+    """Send requests, each aborted at another event of its response."""
     requests = list(streams().values())
-    for number in range(LEAVING):
-        place = minute * LEAVING + number
-        await drop(
+    for number in range(ABORTED):
+        position = minute * ABORTED + number
+        await send_and_disconnect(
             port,
-            requests[place % len(requests)],
-            events=place // len(requests) % EVENTS,
-            inside=place % 2 == 1,
+            requests[position % len(requests)],
+            events=position // len(requests) % MAX_EVENTS,
+            inside=position % 2 == 1,
         )
 
 
-async def _tested(port: int, minute: int, statuses: Counter[int]) -> None:
+async def _run_test(port: int, minute: int, statuses: Counter[int]) -> None:
     """Act as one test: load a scenario, send a request, fetch the verdict, reset, list
     scenarios."""
     session = f"test-{minute}"
     client = Client(port, session=session)
-    own = saying("own", "mine", "Yours.")
-    await client.control("PUT", f"/control/scenarios/own?session={session}", own)
+    scenario = make_scenario("own", "mine", "Yours.")
+    await client.control("PUT", f"/control/scenarios/own?session={session}", scenario)
     status, text = await client.ask("This is mine.")
     statuses[status] += 1
     assert text == "Yours.", text
     verdict = await client.control("GET", f"/control/verdict?session={session}")
     assert verdict["passed"], verdict["text"]
     await client.control("POST", "/control/reset", {"session": session, "scenarios": True})
-    for path in LOOKED_AT:
+    for path in READ_PATHS:
         statuses[(await client.request("GET", path))[0]] += 1
     await client.closed()
 
 
-async def _edited(port: int, minute: int) -> None:
-    """A common scenario is written anew, and the next request sees it."""
+async def _edit_scenario(port: int, minute: int) -> None:
+    """Replace a shared scenario, and assert that the next request gets its answer."""
     client = Client(port, session=f"edit-{minute}")
     text, name = f"edit number {minute}.", f"edited-{minute % 10}"
-    await client.control("PUT", f"/control/scenarios/{name}", saying(name, text, text))
+    await client.control("PUT", f"/control/scenarios/{name}", make_scenario(name, text, text))
     assert await client.ask(text) == (200, text)
     await client.closed()

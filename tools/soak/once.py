@@ -1,4 +1,4 @@
-"""Many clients and few answers: each is given to one of them, whatever happens to the servers."""
+"""Lets many clients compete for steps that answer once, and counts what each step served."""
 
 import asyncio
 import json
@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from tools.soak.client import Client
 
 PAUSE_SECONDS = 0.05
-RIGHT = {200, 404, 503}
+# 0: no response, which `gone` counts.
+EXPECTED_STATUSES = {0, 200, 404, 503}
 
 
 @dataclass
 class Fight:
     """Results of all clients: responses by text, statuses, requests without a response.
 
-    `consumed` counts the consumed steps of the session, `answered` the responses so far.
+    `consumed` counts the consumed steps of the session, `answered` the responses with 200.
     """
 
     answers: Counter[str] = field(default_factory=Counter)
@@ -29,15 +30,21 @@ class Fight:
 
     @property
     def twice(self) -> list[str]:
+        """Return the texts that were served more than once."""
         return sorted(text for text, count in self.answers.items() if count > 1)
 
     @property
     def wrong(self) -> dict[int, int]:
-        """Answers that are neither right nor a 503 that says so."""
-        return {status: n for status, n in self.statuses.items() if status not in RIGHT | {0}}
+        """Return the number of responses by unexpected status."""
+        return {
+            status: n
+            for status, n in self.statuses.items()
+            if status not in EXPECTED_STATUSES | {0}
+        }
 
     @property
     def told(self) -> str:
+        """Return the results as one line."""
         return (
             f"served {self.answers.total():,}, twice {len(self.twice)}, consumed "
             f"{self.consumed:,}, statuses {dict(sorted(self.statuses.items()))}, without answer "
@@ -52,14 +59,14 @@ async def fight(
     session: str,
     beside: Callable[[Fight], Coroutine[None, None, None]] | None = None,
 ) -> Fight:
-    """Send requests over `clients` connections until all steps are consumed and `beside` has
-    ended."""
+    """Send requests over `clients` connections until all steps are consumed and `beside`, which
+    disturbs the server meanwhile, has ended."""
     result, began = Fight(), time.monotonic()
-    happening = None if beside is None else asyncio.create_task(beside(result))
+    disturbance = None if beside is None else asyncio.create_task(beside(result))
 
-    async def one() -> None:
+    async def run_client() -> None:
         client = Client(port, session=session)
-        while happening is None or not happening.done():
+        while disturbance is None or not disturbance.done():
             status, text = await client.ask()
             result.statuses[status] += 1
             if status == 200:
@@ -76,12 +83,12 @@ async def fight(
 
     async with asyncio.TaskGroup() as group:
         for _ in range(clients):
-            group.create_task(one())
-    if happening is not None:
-        await happening
+            group.create_task(run_client())
+    if disturbance is not None:
+        await disturbance
     result.seconds = time.monotonic() - began
-    asking = Client(port)
-    state = await asking.control("GET", f"/control/state?session={session}")
+    client = Client(port)
+    state = await client.control("GET", f"/control/state?session={session}")
     result.consumed = len(state["consumed"])
-    asking.close()
+    client.close()
     return result

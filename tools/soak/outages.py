@@ -12,7 +12,7 @@ from typing import Protocol
 from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.once import Fight
 
-LOOK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 MAX_SECONDS = 120.0
 
 
@@ -26,7 +26,8 @@ class Engine(Protocol):
 
 @dataclass
 class Outages:
-    """`recovered`: the seconds from an engine's being back to the next answer."""
+    """Takes servers or engines away `times` times, each after `between` more responses. `recovered`
+    has the seconds from the start of an engine to the next response."""
 
     times: int
     between: int = 20
@@ -34,19 +35,19 @@ class Outages:
     recovered: list[float] = field(default_factory=list)
 
     async def of_workers(self, fight: Fight, *, server: ServerProcess) -> None:
-        """Kill one worker after the other, each time some answers have come since."""
+        """Kill a random worker, wait for its replacement, and repeat."""
         for _ in range(self.times):
-            await self._answers(fight)
+            await self._wait_for_responses(fight)
             before = server.children()
             victim = random.choice(sorted(before))
             os.kill(victim, signal.SIGKILL)
             await until(lambda b=before: len(server.children() - b) > 0)  # type: ignore[misc]
-        await self._answers(fight)
+        await self._wait_for_responses(fight)
 
     async def of(self, fight: Fight, *, engine: Engine) -> None:
-        """Take an engine away again and again."""
+        """Stop an engine for `away_seconds`, start it, wait for a response, and repeat."""
         for _ in range(self.times):
-            await self._answers(fight)
+            await self._wait_for_responses(fight)
             await asyncio.to_thread(engine.stop)
             await asyncio.sleep(self.away_seconds)
             await asyncio.to_thread(engine.start)
@@ -54,13 +55,14 @@ class Outages:
             await until(lambda n=answered: fight.answered > n)  # type: ignore[misc]
             self.recovered.append(time.monotonic() - back)
 
-    async def _answers(self, fight: Fight) -> None:
-        wanted = fight.answered + self.between
-        await until(lambda: fight.answered >= wanted)
+    async def _wait_for_responses(self, fight: Fight) -> None:
+        """Wait until `between` more requests are answered."""
+        target = fight.answered + self.between
+        await until(lambda: fight.answered >= target)
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that is to come."""
+    """Wait until a condition holds; raises TimeoutError after MAX_SECONDS."""
     async with asyncio.timeout(MAX_SECONDS):
         while not holds():
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Servers that share a PostgreSQL and a Redis, as a team has them."""
+"""Starts servers that share a PostgreSQL and a Redis."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.state.other_process import postgres_database
 
 
 def once(steps: int) -> dict[str, object]:
-    """A scenario whose steps answer one time each, `answer 0` first."""
+    """Return a scenario whose steps answer once each, the first with `answer 0`."""
     texts = (f"answer {number}" for number in range(steps))
     return {"name": "once", "steps": [{"consume": True, "produce": {"text": t}} for t in texts]}
 
@@ -28,8 +28,8 @@ def shared(
     warm: bool = True,
     **variables: Any,
 ) -> Iterator[ServerProcess]:
-    """Start a server with `workers` processes and only these scenarios; not `warm` starts fresh
-    processes."""
+    """Run a server with `workers` processes and only these scenarios, at a new database unless
+    `postgres` has an address. Without `warm`, processes are not forked from a warm one."""
     with database(postgres) as address:
         variables = {
             "MOCKLLM_ENV": "dev",
@@ -50,6 +50,7 @@ def shared(
 
 @contextmanager
 def database(url: str | None) -> Iterator[str]:
+    """Yield `url`, or the address of a new PostgreSQL database that is removed at the end."""
     if url is not None:
         yield url
         return
@@ -59,7 +60,8 @@ def database(url: str | None) -> Iterator[str]:
 
 @contextmanager
 def listening(server: ServerProcess) -> Iterator[None]:
-    """Drain the output of a server, which would block on a full pipe."""
+    """Add the standard error of a server to `server.stderr_text`, since a full pipe would block the
+    server, and kill it at the end."""
     error = server.process.stderr
     assert error is not None
     ours = os.dup(error.fileno())

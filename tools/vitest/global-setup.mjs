@@ -16,7 +16,7 @@ export default async function setup(project) {
   return server.stop;
 }
 
-/** Play a test, so that the first one does not wait for what a server loads at its first call. */
+/** Send the calls of one test, because the first calls of a server load more code. */
 async function warmUp(url) {
   const send = (method, path, body) =>
     fetch(`${url}${path}`, {
@@ -29,6 +29,6 @@ async function warmUp(url) {
   const scenario = `/control/scenarios/${WARM_UP}?session=${WARM_UP}`;
   await send("PUT", scenario, { name: WARM_UP, steps });
   await send("POST", "/v1/chat/completions", { model: WARM_UP, messages });
-  // This also forgets the session.
+  // This also resets the session.
   await send("POST", "/control/verdict", { session: WARM_UP });
 }

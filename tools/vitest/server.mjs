@@ -81,7 +81,7 @@ function environment(paths, settings = {}) {
 }
 
 function readUrl(child, program, timeout) {
-  return new Promise((found, fail) => {
+  return new Promise((resolveUrl, fail) => {
     let output = "";
     let errors = "";
     const late = setTimeout(
@@ -97,7 +97,7 @@ function readUrl(child, program, timeout) {
       output += data;
       const lines = output.split("\n").slice(0, -1);
       const line = lines.find((one) => one.startsWith(READY));
-      if (line) settle(found, line.slice(READY.length).trim());
+      if (line) settle(resolveUrl, line.slice(READY.length).trim());
     });
     child.once("error", (error) => {
       const reason = error.code === "ENOENT" ? "no such command" : error.message;

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 // Conditions in the name of a step are cut after this.
 const MAX_NAME_CHARS = 60;
 const CONDITIONS = new Set(["model", "once", "provider", "text", "toolResult", "tools", "turn"]);
-const CONFIGURED = new Set(["allowUnserved", "judge", "scenarios", "strict"]);
+const OPTIONS = new Set(["allowUnserved", "judge", "scenarios", "strict"]);
 
 /** A step of a test, begun with `mockllm.on(…)`. */
 export class Stub {
@@ -33,21 +33,21 @@ export class Stub {
     const fault = { kind: "http", status };
     if (retryAfterMs !== undefined) fault.retry_after_ms = retryAfterMs;
     this.#failures.push(...Array.from({ length: times }, () => ({ fault })));
-    return this.#changed();
+    return this.#loadSteps();
   }
 
   respond(produce) {
     Object.assign(this.#answer, produce);
-    return this.#changed();
+    return this.#loadSteps();
   }
 
   get isEmpty() {
     return !this.#failures.length && !Object.keys(this.#answer).length;
   }
 
-  #changed() {
+  #loadSteps() {
     const { turn, once = false } = this.#conditions;
-    const match = matchOf(this.#conditions);
+    const match = buildMatch(this.#conditions);
     const step = (produce, consume) => ({ ...(turn && { turn }), match, consume, produce });
     const steps = this.#failures.map((produce) => step(produce, true));
     if (Object.keys(this.#answer).length) steps.push(step(this.#answer, once));
@@ -59,8 +59,8 @@ export class Stub {
 export class Session {
   #control;
   #stubs = [];
-  // Documents that the server has not got yet, by name.
-  #changed = new Map();
+  // Documents that are not sent to the server yet, by name.
+  #unsent = new Map();
   #sending = Promise.resolve();
   #folder;
 
@@ -74,38 +74,40 @@ export class Session {
   }
 
   on(text, conditions = {}) {
-    const given = typeof text === "string" ? { text, ...conditions } : { ...text };
-    refuseUnknown("mockllm.on", given, CONDITIONS);
-    const shown = Object.entries(given)
+    const allConditions = typeof text === "string" ? { text, ...conditions } : { ...text };
+    refuseUnknown("mockllm.on", allConditions, CONDITIONS);
+    const shown = Object.entries(allConditions)
       .filter(([name, value]) => name !== "once" && value !== undefined)
       .map(([name, value]) => `${name === "text" ? "" : `${name}=`}${JSON.stringify(value)}`);
     const number = String(this.#stubs.length + 1).padStart(2, "0");
-    const name = `${number} on(${shown.join(", ").slice(0, MAX_NAME_CHARS)})`;
-    const stub = new Stub(this, name, given);
+    // The names of equal steps decide, so number 100 has to follow 99 in their order.
+    const prefix = "~".repeat(number.length - 2) + number;
+    const name = `${prefix} on(${shown.join(", ").slice(0, MAX_NAME_CHARS)})`;
+    const stub = new Stub(this, name, allConditions);
     this.#stubs.push(stub);
     return stub;
   }
 
   scenario(...documents) {
     for (const one of documents) {
-      const read = typeof one === "string" ? this.#read(one) : one;
-      for (const document of read.scenarios ?? [read]) {
-        this.#changed.set(document.name ?? "unnamed", document);
+      const parsed = typeof one === "string" ? this.#readFile(one) : one;
+      for (const document of parsed.scenarios ?? [parsed]) {
+        this.#unsent.set(document.name ?? "unnamed", document);
       }
     }
     return this;
   }
 
   configure(options) {
-    refuseUnknown("mockllm.configure", options, CONFIGURED);
+    refuseUnknown("mockllm.configure", options, OPTIONS);
     Object.assign(this.options, options);
   }
 
   async flush() {
-    const waiting = [...this.#changed];
-    this.#changed.clear();
+    const documents = [...this.#unsent];
+    this.#unsent.clear();
     this.#sending = this.#sending.then(async () => {
-      for (const [name, document] of waiting) {
+      for (const [name, document] of documents) {
         const path = `scenarios/${encodeURIComponent(name)}`;
         await this.#control("PUT", path, { query: { session: this.apiKey }, body: document });
       }
@@ -127,13 +129,13 @@ export class Session {
   }
 
   async verify(text, conditions = {}) {
-    const given = typeof text === "string" ? { text, ...conditions } : { ...text };
-    const { times, atLeast, atMost, ...match } = given;
+    const options = typeof text === "string" ? { text, ...conditions } : { ...text };
+    const { times, atLeast, atMost, ...match } = options;
     refuseUnknown("mockllm.verify", match, CONDITIONS);
     const counts = { equals: times, at_least: atLeast, at_most: atMost };
-    const known = Object.entries(counts).filter(([, number]) => number !== undefined);
-    const count = known.length ? Object.fromEntries(known) : { at_least: 1 };
-    const body = { session: this.apiKey, match: matchOf(match), count };
+    const numbers = Object.entries(counts).filter(([, number]) => number !== undefined);
+    const count = numbers.length ? Object.fromEntries(numbers) : { at_least: 1 };
+    const body = { session: this.apiKey, match: buildMatch(match), count };
     const result = await this.#control("POST", "verify", { body });
     if (result.passed) return;
     const [[operator, number]] = Object.entries(count);
@@ -142,10 +144,10 @@ export class Session {
       mismatches.map((one) => `  ${path}: ${one.field} wants ${one.expected}, got ${one.actual}`),
     );
     const head = `expected ${words} ${number} such requests, there were ${result.count}`;
-    throw bare([head, ...near].join("\n"));
+    throw errorWithoutStack([head, ...near].join("\n"));
   }
 
-  /** Judge the session, then forget it; return the verdict. */
+  /** Return the verdict on the session, which the server then resets. */
   async end() {
     await this.flush();
     const { allowUnserved, scenarios = [], strict = false } = this.options;
@@ -158,24 +160,24 @@ export class Session {
     return this.#stubs.filter((stub) => stub.isEmpty).map((stub) => stub.name);
   }
 
-  #read(path) {
+  #readFile(path) {
     const file = resolve(this.#folder, path);
     try {
       return JSON.parse(readFileSync(file, "utf8"));
     } catch (error) {
-      throw bare(`${path}: ${error.message}`);
+      throw errorWithoutStack(`${path}: ${error.message}`);
     }
   }
 }
 
 /** Return an error without a stack, which would show only this package. */
-export function bare(message) {
+export function errorWithoutStack(message) {
   const error = new Error(message);
   error.stack = `Error: ${message}`;
   return error;
 }
 
-function matchOf({ text, toolResult, model, provider, tools }) {
+function buildMatch({ text, toolResult, model, provider, tools }) {
   const texts = [
     ["user", text],
     ["tool", toolResult],
@@ -184,12 +186,13 @@ function matchOf({ text, toolResult, model, provider, tools }) {
     .filter(([, part]) => part !== undefined)
     .map(([role, contains]) => ({ role, which: "new", contains, ignore_case: true }));
   const match = { model, provider, tools: typeof tools === "string" ? [tools] : tools };
-  const known = Object.entries(match).filter(([, value]) => value !== undefined);
-  return { ...(messages.length && { messages }), ...Object.fromEntries(known) };
+  const values = Object.entries(match).filter(([, value]) => value !== undefined);
+  return { ...(messages.length && { messages }), ...Object.fromEntries(values) };
 }
 
-function refuseUnknown(method, given, known) {
-  for (const name of Object.keys(given)) {
+/** Throw a TypeError if an object has a key that is not known. */
+function refuseUnknown(method, options, known) {
+  for (const name of Object.keys(options)) {
     if (!known.has(name)) {
       throw new TypeError(`${method}: unknown ${name}; known are ${[...known].join(", ")}`);
     }

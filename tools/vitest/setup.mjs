@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import * as vitest from "vitest";
-import { Session, bare } from "./session.mjs";
+import { Session, errorWithoutStack } from "./session.mjs";
 import { currentSession, state } from "./state.mjs";
 
 const { afterEach, beforeEach, inject } = vitest;
@@ -40,12 +40,14 @@ afterEach(async ({ task }) => {
   const [empty] = session.emptyStubs;
   const verdict = await session.end();
   const failed = task.result?.state === "fail";
-  if (empty && !failed) throw bare(`mockllm: ${empty} has no answer, for example .reply(text)`);
+  if (empty && !failed) {
+    throw errorWithoutStack(`mockllm: ${empty} has no answer, for example .reply(text)`);
+  }
   if (verdict.passed) return;
   const text = `mockllm: ${verdict.text}`;
   // A failed test keeps its own reason.
   if (failed || session.options.judge === false) console.error(text);
-  else throw bare(text);
+  else throw errorWithoutStack(text);
 });
 
 function setVariables() {
@@ -66,7 +68,7 @@ function setVariables() {
   process.env.MOCKLLM_HOSTS = JSON.stringify(clients.hosts);
 }
 
-/** Put the key, which names the session, where the client has put its own. */
+/** Replace the key of the client by one that names the session. */
 function setKey(headers, url, key) {
   if (headers.has("x-mockllm-session")) return;
   const names = ["x-goog-api-key", "x-api-key", "api-key"].filter((name) => headers.has(name));
@@ -88,9 +90,15 @@ async function control(method, path, { query = {}, body } = {}) {
     response = await originalFetch(url, { method, headers, body: body && JSON.stringify(body) });
   } catch (error) {
     const reason = error.cause?.message ?? error.message;
-    throw bare(`mockllm: no server answers at ${server.url}: ${reason}`);
+    throw errorWithoutStack(`mockllm: no server answers at ${server.url}: ${reason}`);
   }
-  const answer = await response.json();
-  if (!response.ok) throw bare(`mockllm: ${method} ${url.pathname}: ${answer.message}`);
+  const answer = await response.json().catch(() => null);
+  if (answer === null) {
+    const status = `${server.url} answers ${response.status}, and not as a mockllm server`;
+    throw errorWithoutStack(`mockllm: ${method} ${url.pathname}: ${status}`);
+  }
+  if (!response.ok) {
+    throw errorWithoutStack(`mockllm: ${method} ${url.pathname}: ${answer.message}`);
+  }
   return answer;
 }

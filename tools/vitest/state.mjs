@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 const STATE = Symbol.for("mockllm-vitest");
 
-/** `running` are the sessions of running tests by the id of the task. */
+/** `running` has the sessions of running tests by the id of their task. */
 export const state = (globalThis[STATE] ??= {
   storage: new AsyncLocalStorage(),
   running: new Map(),

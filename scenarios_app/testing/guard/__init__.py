@@ -26,11 +26,11 @@ from scenarios_app.testing.guard.clients import (
 from scenarios_app.testing.variables import has_no_wire
 from scenarios_app.wire.registry import find_upstream
 
-_OWN: Final = os.path.join(os.path.dirname(__file__), "")
+_GUARD_FOLDER: Final = os.path.join(os.path.dirname(__file__), "")
 
 
 @dataclass(frozen=True)
-class Attempt:
+class StoppedRequest:
     """A request that was stopped, with its explanation. `is_shown`: it was raised as the failure of
     the test. `is_of_daemon`: a daemon thread sent the request."""
 
@@ -46,7 +46,7 @@ class ProviderGuard:
     get an error of the network, which libraries expect there."""
 
     base_url: str
-    attempts: list[Attempt] = field(default_factory=list)
+    stopped_requests: list[StoppedRequest] = field(default_factory=list)
     _thread: int = field(default_factory=threading.get_ident)
     _reasons_by_host: dict[str, list[str]] = field(default_factory=dict)
 
@@ -73,8 +73,7 @@ class ProviderGuard:
             patch.setattr(loop, "getaddrinfo", self._guard_loop_lookup(loop.getaddrinfo))
 
     def _guard_loop_lookup(self, resolve: Any) -> Any:
-        """Return `resolve`, the `getaddrinfo` of an event loop, with a check of the name before
-        it."""
+        """Return `resolve`, the `getaddrinfo` of an event loop, with a check before it."""
 
         async def getaddrinfo(loop: Any, host: Any, *args: Any, **options: Any) -> Any:
             self._check(host, socket.gaierror)
@@ -104,7 +103,7 @@ class ProviderGuard:
         return check_and_wrap
 
     def _check(self, name: Any, error: type[OSError], *, is_callback: bool = False) -> None:
-        """Record an attempt and raise if the name is that of a real provider's host: pytest's
+        """Record the request and raise if the name is that of a real provider's host: pytest's
         failure in the thread of the test, `error` in other threads and in callbacks."""
         __tracebackhide__ = True
         host = _normalize_host(name)
@@ -113,14 +112,14 @@ class ProviderGuard:
         is_own_thread = threading.get_ident() == self._thread and not is_callback
         text = self._explanation(host)
         is_of_daemon = threading.current_thread().daemon
-        self.attempts.append(Attempt(text, is_own_thread, is_of_daemon))
+        self.stopped_requests.append(StoppedRequest(text, is_own_thread, is_of_daemon))
         if is_own_thread:
             raise pytest.fail.Exception(f"mockllm: {text}", pytrace=False)
         raise error(socket.EAI_FAIL, f"mockllm: {text}")
 
     def _explanation(self, host: str) -> str:
         """Return why a request was stopped, which clients may have sent it, and how to allow it."""
-        first = f"stopped a request to {host}, a real provider, before it was sent{_caller_place()}"
+        first = f"stopped a request to {host}, a real provider, before it was sent{_find_caller()}"
         last = "a test that is to call the provider: @pytest.mark.mockllm(guard=False)"
         return "\n  ".join((first, *self._reasons(host), last))
 
@@ -129,7 +128,7 @@ class ProviderGuard:
         if host not in self._reasons_by_host:
             clients = [client for client in live_clients() if client.host == host]
             # Of others some may be left over from earlier tests.
-            clients = [client for client in clients if client.place] or clients
+            clients = [client for client in clients if client.location] or clients
             api = find_upstream(host)
             lines = with_advice(client_line(client, self.base_url) for client in clients)
             instead = "mockllm has no such API"
@@ -146,12 +145,12 @@ def _normalize_host(name: Any) -> str:
     return name.lower().rstrip(".") if isinstance(name, str) else ""
 
 
-def _caller_place() -> str:
+def _find_caller() -> str:
     """Return ` (FILE:LINE)` of the innermost frame outside libraries, or an empty string."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename
-        if not is_library(file) and not file.startswith((_OWN, "<")):
+        if not is_library(file) and not file.startswith((_GUARD_FOLDER, "<")):
             return f" ({os.path.relpath(file)}:{frame.f_lineno})"
         frame = frame.f_back
     return ""

@@ -21,7 +21,7 @@ from scenarios_app.wire.upstream import SdkClient, Upstream
 MAX_DEPTH: Final = 2
 MAX_LINES: Final = 5
 ADVICE: Final = "make clients in the test, in a fixture, or in a function that they call"
-_GIVE: Final = "give it base_url="
+_BASE_URL_ADVICE: Final = "give it base_url="
 # The values of a cached function are in a dictionary, and may be in links of a list.
 _CACHE_DEPTH: Final = 3
 _CACHED_FUNCTION: Final = type(functools.cache(len))
@@ -33,28 +33,27 @@ _LIBRARIES: Final = tuple(
 @dataclass(frozen=True)
 class LiveClient:
     """A client object of an SDK: its class, the address that it calls, its key if it shows one, and
-    the API that its class is made for. `place` is the module attribute that refers to it, or
-    None."""
+    the API that its class is made for. `location` is None if no module refers to it."""
 
     title: str
     base_url: str
     api_key: str
     upstream: Upstream
-    place: "Place | None"
+    location: "Location | None"
 
     @property
     def host(self) -> str:
         return urlsplit(self.base_url).hostname or ""
 
     def __str__(self) -> str:
-        if self.place is None:
+        if self.location is None:
             return f"a client ({self.title})"
-        path, module, line = self.place
+        path, module, line = self.location
         return f"`{path}` of {module} ({', '.join(filter(None, (self.title, line)))})"
 
 
 # The path of an attribute, its module, and the file and line that define it, if they are known.
-Place: TypeAlias = tuple[str, str, str]
+Location: TypeAlias = tuple[str, str, str]
 
 
 def live_clients() -> list[LiveClient]:
@@ -63,17 +62,18 @@ def live_clients() -> list[LiveClient]:
     for upstream in upstreams().values():
         for sdk in upstream.sdk_clients:
             module, _, name = sdk.name.rpartition(".")
-            if known := getattr(sys.modules.get(module), name, None):
-                classes |= dict.fromkeys(_subclasses(known), (sdk, upstream))
-    # The type, not `isinstance`: that would make lazy objects load what they stand for.
+            client_class = getattr(sys.modules.get(module), name, None)
+            # A test may have put a function in its place.
+            if isinstance(client_class, type):
+                classes |= dict.fromkeys(_subclasses(client_class), (sdk, upstream))
     objects = {id(one): one for one in gc.get_objects() if type(one) in classes} if classes else {}
-    places = _find_places(objects)
+    locations = _find_locations(objects)
     clients = []
     for key, value in objects.items():
         sdk, upstream = classes[type(value)]
         title = f"{sdk.name.rpartition('.')[0]}.{type(value).__name__}"
         address, api_key = _attribute_text(value, sdk.base_url), _attribute_text(value, sdk.key)
-        clients.append(LiveClient(title, address, api_key, upstream, places.get(key)))
+        clients.append(LiveClient(title, address, api_key, upstream, locations.get(key)))
     return clients
 
 
@@ -92,11 +92,10 @@ def stray_client_lines(base_url: str, api_key: str) -> list[str]:
 
 
 def client_line(client: LiveClient, base_url: str) -> str:
-    """Return a line with the address that a client calls, and the base URL to give it, or the
-    reason for this address."""
+    """Return a line with the address that a client calls, and its reason or the one to use."""
     api = find_upstream(client.host)
     if api is not None and api.path_prefix:
-        return f"{client} calls {client.base_url}: {_GIVE}{address_of(api, base_url)}"
+        return f"{client} calls {client.base_url}: {_BASE_URL_ADVICE}{address_of(api, base_url)}"
     variables = [name for name, _ in client.upstream.base_url_variables]
     reason = (
         f"it was made before the fixture mockllm set {variables[0]}"
@@ -109,7 +108,7 @@ def client_line(client: LiveClient, base_url: str) -> str:
 def with_advice(lines: Iterable[str]) -> list[str]:
     """Return at most MAX_LINES lines, those with a module first, and then what to do."""
     shown = sorted(set(lines), key=lambda line: (not line.startswith("`"), line))[:MAX_LINES]
-    return [*shown, ADVICE] if any(_GIVE not in line for line in shown) else shown
+    return [*shown, ADVICE] if any(_BASE_URL_ADVICE not in line for line in shown) else shown
 
 
 def address_of(api: Upstream, base_url: str) -> str:
@@ -117,11 +116,11 @@ def address_of(api: Upstream, base_url: str) -> str:
     return f"{base_url}{api.path_prefix}{urlsplit(api.base_url).path}"
 
 
-def _subclasses(known: type[Any]) -> Iterator[type[Any]]:
+def _subclasses(base: type[Any]) -> Iterator[type[Any]]:
     """Yield a class and all classes that are derived from it."""
-    yield known
-    for one in known.__subclasses__():
-        yield from _subclasses(one)
+    yield base
+    for subclass in base.__subclasses__():
+        yield from _subclasses(subclass)
 
 
 def _attribute_text(value: Any, path: str) -> str:
@@ -133,10 +132,9 @@ def _attribute_text(value: Any, path: str) -> str:
         return ""
 
 
-def _find_places(clients: Mapping[int, Any]) -> dict[int, Place]:
-    """Return the places of clients by their id. Of several modules the one counts whose source code
-    assigns the name."""
-    places: dict[int, Place] = {}
+def _find_locations(clients: Mapping[int, Any]) -> dict[int, Location]:
+    """Return the location of each client by its id, first that in code that assigns the name."""
+    locations: dict[int, Location] = {}
     sdks = (sdk for upstream in upstreams().values() for sdk in upstream.sdk_clients)
     packages = {sdk.name.partition(".")[0] for sdk in sdks} | sys.stdlib_module_names
     for name, module in list(sys.modules.items()) if clients else ():
@@ -144,12 +142,14 @@ def _find_places(clients: Mapping[int, Any]) -> dict[int, Place]:
             continue
         # Libraries have too many objects to look into each.
         depth = 0 if is_library(getattr(module, "__file__", None) or "") else MAX_DEPTH
-        for attribute, value in list(vars(module).items()):
+        # A module that must not be imported is None.
+        for attribute, value in list(getattr(module, "__dict__", {}).items()):
             for path, client in _find_clients(attribute, value, clients, name, depth=depth):
-                line = places.get(client, ("", "", ""))[-1] or _find_definition(module, attribute)
-                if client not in places or (line and not places[client][-1]):
-                    places[client] = (path, name, line)
-    return places
+                known_line = locations.get(client, ("", "", ""))[-1]
+                line = known_line or _find_definition(module, attribute)
+                if client not in locations or (line and not known_line):
+                    locations[client] = (path, name, line)
+    return locations
 
 
 def is_library(file: str) -> bool:
@@ -163,7 +163,7 @@ def _find_clients(
     """Yield the paths and ids of the clients among a value and its children, to this depth."""
     if id(value) in clients:
         yield path, id(value)
-    elif isinstance(value, _CACHED_FUNCTION):
+    elif type(value) is _CACHED_FUNCTION:
         yield from ((f"{path}()", id(one)) for one in _cached_values(value) if id(one) in clients)
     elif depth:
         for part, child in _children(value, module):
@@ -173,15 +173,14 @@ def _find_clients(
 def _children(value: Any, module: str) -> Iterable[tuple[str, Any]]:
     """Return the items or attributes of a value in which a client may be held, each with its part
     of the path; of classes, only those that `module` defines."""
-    match value:
-        case dict():
-            return [(f"[{key!r}]", child) for key, child in list(value.items())]
-        case list() | tuple():
-            return [(f"[{i}]", child) for i, child in enumerate(value)]
-        case type() if value.__module__ != module:
-            return ()
-        case ModuleType():
-            return ()
+    # Not `isinstance`, which makes lazy objects load what they stand for.
+    kind = type(value)
+    if issubclass(kind, dict):
+        return [(f"[{key!r}]", child) for key, child in list(value.items())]
+    if issubclass(kind, list | tuple):
+        return [(f"[{i}]", child) for i, child in enumerate(value)]
+    if issubclass(kind, ModuleType) or (issubclass(kind, type) and value.__module__ != module):
+        return ()
     try:
         members = object.__getattribute__(value, "__dict__")
     except AttributeError:

@@ -14,7 +14,7 @@ import httpx2
 
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.simulate.conversation import Agent, AgentAnswer, AgentFailed
-from scenarios_app.testing.run import END_SECONDS, command_environment, end_group, start_command
+from scenarios_app.testing.run import STOP_SECONDS, command_environment, end_group, start_command
 
 CLIENT_ID = "mockllm-simulate"
 # Of a command's standard error in a message, and of an HTTP error's body.
@@ -81,7 +81,10 @@ class _ChatApi:
         last: dict[str, Any] = {}
         for line in response.text.split("\n"):
             if line.startswith("data: "):
-                last = _parse_event(line.removeprefix("data: "))
+                # The stream may have been cut inside an event.
+                last = {}
+                with suppress(ValueError):
+                    last = json.loads(line.removeprefix("data: "))
                 match last:
                     case {"type": "chunk", "content": content}:
                         pieces.append(content)
@@ -92,14 +95,6 @@ class _ChatApi:
             raise AgentFailed(f"{self._url}: {reason}")
         self._conversation = last["conversation_id"]
         return AgentAnswer("".join(pieces), tuple(calls))
-
-
-def _parse_event(text: str) -> dict[str, Any]:
-    """Return the JSON object of an event, empty if the stream was cut inside it."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
 
 
 def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:
@@ -214,8 +209,7 @@ class _Command:
         return bool(self._unsent)
 
     def _read_output(self) -> None:
-        """Add to the unread output; raises AgentFailed at the end of the output, or if an answer is
-        too long."""
+        """Add to the unread output; AgentFailed at its end, or if an answer is too long."""
         data = os.read(self._output.fileno(), _READ_BYTES)
         self._unread += data
         if not data:
@@ -226,7 +220,7 @@ class _Command:
     def _exit_reason(self) -> str:
         """Return how the command ended, or that it only closed its output."""
         try:
-            code = self._process.wait(END_SECONDS)
+            code = self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             return "the command closed its output without an answer"
         shown = self._unread.decode("utf-8", "replace").strip()

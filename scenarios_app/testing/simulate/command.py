@@ -12,10 +12,11 @@ from contextlib import ExitStack, closing, contextmanager
 from scenarios_app.engine.document import DocumentError, dump, load_documents
 from scenarios_app.simulate.conversation import Agent, SimulatedConversation, scripts_of, simulate
 from scenarios_app.simulate.report import json_report, junit_cases, text_report
-from scenarios_app.testing.control import TOKEN, Control, ServerFailed
+from scenarios_app.testing.control import TOKEN_VARIABLE, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.run import CannotRun, refuse, write_file
+from scenarios_app.testing.report import write_file
+from scenarios_app.testing.run import CannotRun, refuse
 from scenarios_app.testing.sessions import SharedServer
 from scenarios_app.testing.simulate.agents import agent_at, agent_command, is_chat_api
 from scenarios_app.testing.stubs import Mockllm
@@ -94,7 +95,7 @@ def _read_conversations(options: Namespace) -> Iterator[SimulatedConversation]:
     """Yield a conversation for each scripted user of the file; raises CannotSimulate without one,
     or for options that do not fit."""
     is_url = options.agent.startswith(("http://", "https://"))
-    command = [] if is_url else split_command(options.agent)
+    command = [] if is_url else parse_command(options.agent)
     sources = to_documents(options.file)
     scripts = scripts_of(load_documents(sources))
     documents = [*map(dump, load_documents([*sources, *to_documents(options.scenario)]))]
@@ -119,7 +120,7 @@ def _read_conversations(options: Namespace) -> Iterator[SimulatedConversation]:
                 yield simulate(name, script, agent, session=session)
 
 
-def split_command(text: str) -> list[str]:
+def parse_command(text: str) -> list[str]:
     """Return the words of a command line; raises CannotSimulate."""
     try:
         words = shlex.split(text)
@@ -134,7 +135,7 @@ def split_command(text: str) -> list[str]:
 def _open_server(url: str | None) -> Iterator[SharedServer]:
     """Yield the running server at the URL, or a new one."""
     with ExitStack() as stack:
-        token = os.environ.get(TOKEN, "") if url else ""
+        token = os.environ.get(TOKEN_VARIABLE, "") if url else ""
         base_url = url or stack.enter_context(server_process(ServerOptions()))[0]
         control = Control(base_url.rstrip("/"), token=token)
         yield stack.enter_context(closing(SharedServer(control, exclusive=True)))

@@ -97,7 +97,7 @@ def test_error_of_another_program_is_an_answer_of_the_pipes() -> None:
     # A proxy may respond with JSON that is not an error of the control API.
     output = io.BytesIO()
     control = Mock(spec=Control)
-    control.response.return_value = httpx2.Response(502, json={"detail": "bad gateway"})
+    control.send_request.return_value = httpx2.Response(502, json={"detail": "bad gateway"})
     Proxy(control, output).forward(b'{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}')
     answer = json.loads(output.getvalue())
     assert (answer["id"], answer["error"]["message"]) == (7, "No MCP server answered.")

@@ -1,6 +1,6 @@
-"""The program that the three tests are of: a tool loop, a stream, a question that is asked again.
+"""The program under test: a tool loop, a stream, and a request that is retried.
 
-`FAULT` in the environment makes it do one thing wrong, to see which tools' tests notice.
+The environment variable `FAULT` adds one fault, which tests may notice.
 """
 
 import json
@@ -19,7 +19,7 @@ TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "paramete
 
 
 def with_tools(client: openai.OpenAI, question: str) -> str:
-    """Ask, run the tools that are called, and ask again with what they say."""
+    """Send a question and the results of the tools that the model calls; return the answer."""
     messages: list[Any] = [{"role": "user", "content": question}]
     while True:
         completion = client.chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
@@ -38,14 +38,14 @@ def with_tools(client: openai.OpenAI, question: str) -> str:
 
 
 def streamed(client: anthropic.Anthropic, question: str) -> str:
-    """The text of an answer, read as it comes."""
+    """Return the text of a streamed answer."""
     messages: Any = [{"role": "user", "content": question}]
     with client.messages.stream(model=CLAUDE, max_tokens=99, messages=messages) as stream:
         return "".join(stream.text_stream)
 
 
 def again(client: openai.OpenAI, question: str) -> str:
-    """Ask until there is an answer, and wait as long as a refusal says."""
+    """Retry a request after rate limits, with the delay of the response; return the answer."""
     messages: Any = [{"role": "user", "content": question}]
     while True:
         try:
