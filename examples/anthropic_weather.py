@@ -35,11 +35,11 @@ def converse(client: Anthropic, question: str) -> None:
         with client.messages.stream(
             model="claude-sonnet-5-5", max_tokens=1024, messages=messages, tools=OFFERED
         ) as stream:
-            said = "model  "
+            prefix = "model  "
             for text in stream.text_stream:
-                print(said, text, sep="", end="", flush=True)
-                said = ""
-            print(end="" if said else "\n")
+                print(prefix, text, sep="", end="", flush=True)
+                prefix = ""
+            print(end="" if prefix else "\n")
             message = stream.get_final_message()
         messages.append({"role": "assistant", "content": message.content})
         results = []

@@ -36,12 +36,12 @@ def converse(client: OpenAI, question: str) -> None:
         with client.chat.completions.stream(
             model="gpt-4o", messages=messages, tools=OFFERED
         ) as stream:
-            said = "model  "
+            prefix = "model  "
             for event in stream:
                 if event.type == "content.delta":
-                    print(said, event.delta, sep="", end="", flush=True)
-                    said = ""
-            print(end="" if said else "\n")
+                    print(prefix, event.delta, sep="", end="", flush=True)
+                    prefix = ""
+            print(end="" if prefix else "\n")
             message = stream.get_final_completion().choices[0].message
         messages.append(message)
         for call in message.tool_calls or ():

@@ -42,8 +42,8 @@ func TestWeather(t *testing.T) {
 	answer := send(t, "POST", os.Getenv("OPENAI_BASE_URL")+"/chat/completions", key,
 		`{"model": "gpt-4o", "messages": [{"role": "user", "content": "How is the weather?"}]}`)
 	choice := answer["choices"].([]any)[0].(map[string]any)
-	if said := choice["message"].(map[string]any)["content"]; said != "Sunny." {
-		t.Errorf("the model said %q", said)
+	if content := choice["message"].(map[string]any)["content"]; content != "Sunny." {
+		t.Errorf("the model said %q", content)
 	}
 	if verdict := send(t, "GET", control+"/verdict?session="+key, "", ""); verdict["passed"] != true {
 		t.Error(verdict["text"])

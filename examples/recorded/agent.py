@@ -15,7 +15,7 @@ TOOLS = [
 
 
 def weather(city: str) -> str:
-    """What it says of the weather, after one call of its tool."""
+    """Return the answer about the weather, after one tool call."""
     client = openai.OpenAI()
     messages = [
         {"role": "system", "content": PROMPT},
@@ -30,8 +30,8 @@ def weather(city: str) -> str:
 
 
 def remark(text: str) -> str:
-    """A remark, as it streams in."""
+    """Return a remark on the text, read from a stream."""
     client = openai.OpenAI()
-    asked = [{"role": "user", "content": f"Remark on this in a few words: {text}"}]
-    stream = client.chat.completions.create(model="gpt-4o", messages=asked, stream=True)
+    messages = [{"role": "user", "content": f"Remark on this in a few words: {text}"}]
+    stream = client.chat.completions.create(model="gpt-4o", messages=messages, stream=True)
     return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)

@@ -1,4 +1,4 @@
-"""Tests whose answers were recorded once: `pytest examples/recorded` asks nobody.
+"""Tests whose answers were recorded once: `pytest examples/recorded` needs no provider.
 
 OPENAI_API_KEY=sk-… pytest examples/recorded --mockllm-record=all records them anew.
 """

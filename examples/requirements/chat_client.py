@@ -54,8 +54,8 @@ def main() -> None:
         print("numbers:", last, *(number for number, _ in rest))
         print("text:", "".join(event.get("content", "") for _, event in rest))
 
-        seen = client.get(f"/api/trace/{trace}").json()
-        print("trace:", seen["status"], "with", len(seen["events"]), "events")
+        body = client.get(f"/api/trace/{trace}").json()
+        print("trace:", body["status"], "with", len(body["events"]), "events")
 
         both = message("A story", profile_a="demo", profile_b="demo-anthropic")
         with client.stream("POST", "/api/ab/stream", json=both) as run:

@@ -27,8 +27,8 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
         for keyword in keywords:
             if keyword not in names:
                 near = get_close_matches(keyword, names, n=1)
-                known = ", ".join(names) or "none"
-                hint = f"did you mean {near[0]}?" if near else f"it takes {known}"
+                valid_names = ", ".join(names) or "none"
+                hint = f"did you mean {near[0]}?" if near else f"it takes {valid_names}"
                 raise TypeError(f"{function.__name__}() has no keyword {keyword!r}, {hint}")
         return function(*args, **keywords)
 

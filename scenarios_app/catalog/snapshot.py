@@ -127,8 +127,8 @@ def _recompile_edited(pk: int, before: CompiledRow) -> CompiledRow | None:
     if scenario is None or before.scenario is None:
         return None
     there = list(scenario.steps.values_list("pk", "key", "version"))
-    known = {(pk, step.version) for pk, step in before.steps.items()}
-    new = [pk for pk, _, version in there if (pk, version) not in known]
+    loaded_versions = {(pk, step.version) for pk, step in before.steps.items()}
+    new = [pk for pk, _, version in there if (pk, version) not in loaded_versions]
     if len(new) > len(there) / 2:
         return None
     read = {row.pk: row for part in batches(new) for row in Step.objects.filter(pk__in=part)}
@@ -176,8 +176,8 @@ def _compile_row(scenario: Scenario) -> CompiledRow:
         log.exception("catalog: %s cannot be compiled", scenario.name)
         problems = (RowProblem(scenario.name, None, "", f"cannot be compiled: {error}"),)
     else:
-        known = _known_steps(steps, document, compiled)
-        return CompiledRow(scenario.version, compiled, steps=known)
+        known_steps = _known_steps(steps, document, compiled)
+        return CompiledRow(scenario.version, compiled, steps=known_steps)
     for problem in problems:
         log.warning("catalog: left out: %s", problem)
     return CompiledRow(scenario.version, None, problems)

@@ -83,8 +83,8 @@ class RedisState:
             if own is None:
                 raise
             return Arrival(-random.getrandbits(53) - 1, frozenset(), *own)
-        ordinal, epoch, start, entries, revision, documents, changes, moment, kept, left = reply
-        self.session_count, self.evicted_count = kept, int(left)
+        ordinal, epoch, start, entries, revision, documents, changes, moment, count, left = reply
+        self.session_count, self.evicted_count = count, int(left)
         self._connections.moment = max(self._connections.moment, moment)
         if documents:
             own = _Own(int(revision), MappingProxyType(json.loads(documents)))

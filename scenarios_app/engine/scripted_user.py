@@ -92,10 +92,10 @@ class Simulation:
     def add_answer(self, text: str, calls: Sequence[ToolCallPart] = ()) -> None:
         """Add the agent's answer to the last message, with the tool calls that led to it, and judge
         it. The conversation ends if its turn has `end`."""
-        said = self.turns[-1]
-        said.answer, said.calls = text, tuple(calls)
-        turn = self._script.turns[said.number - 1]
-        said.checkpoints += self._run_checks(check for one in turn.must for check in one.checks())
+        latest = self.turns[-1]
+        latest.answer, latest.calls = text, tuple(calls)
+        turn = self._script.turns[latest.number - 1]
+        latest.checkpoints += self._run_checks(check for one in turn.must for check in one.checks())
         if turn.end:
             self._end()
 
@@ -107,10 +107,10 @@ class Simulation:
     def _next_turn(self) -> int | None:
         """Return the number, from 1, of the first turn of the script that is not said yet or may be
         repeated, and whose `when` holds; None without one."""
-        said = {turn.number for turn in self.turns}
+        sent_numbers = {turn.number for turn in self.turns}
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):
-            is_free = turn.repeat or number not in said
+            is_free = turn.repeat or number not in sent_numbers
             if is_free and all(one.holds(reader) for one in turn.needed_checks):
                 return number
         return None
@@ -128,8 +128,8 @@ class Simulation:
         """Return a failed checkpoint if the conversation stopped too early, else None. It has to
         stop at a turn with `end` or, if the script has none, after all turns but repeated ones."""
         turns, last = self._script.turns, self.turns[-1]
-        said = {turn.number for turn in self.turns}
-        left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]
+        sent_numbers = {turn.number for turn in self.turns}
+        left = [n for n, turn in enumerate(turns, 1) if n not in sent_numbers and not turn.repeat]
         has_end = any(turn.end for turn in turns)
         if turns[last.number - 1].end or (not left and not has_end):
             return None

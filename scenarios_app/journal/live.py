@@ -32,11 +32,11 @@ FIRST = 100
 LOOK_SECONDS = 0.25
 # A page that receives nothing for this time is closed.
 SEND_SECONDS = 5.0
-_SHOWN = (
+_LIST_COLUMNS = (
     "session", "provider", "model", "streamed", "scenario", "step", "fallback", "matched",
     "outcome", "fault", "status", "violations",
 )  # fmt: skip
-_COLUMNS = (*_SHOWN, "at", "method", "path", "near_misses", "duration_ms")
+_COLUMNS = (*_LIST_COLUMNS, "at", "method", "path", "near_misses", "duration_ms")
 
 
 class LiveJournal(AsyncJsonWebsocketConsumer):
@@ -147,7 +147,7 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
         "url": reverse("admin:scenarios_app_servedrequest_change", args=(row.pk,)),
         "at": row.at.isoformat(),
         "request": f"{row.method} {row.path}",
-        **{name: getattr(row, name) for name in _SHOWN},
+        **{name: getattr(row, name) for name in _LIST_COLUMNS},
         "near": nearest(row.near_misses),
         "duration_ms": round(row.duration_ms, 1),
     }

@@ -29,14 +29,14 @@ def add_results(
             skipped.append((name, "it has changed since the sweep"))
         elif strange := sorted({step for step, _ in results[name]} - labels):
             skipped.append((name, f"it has no step “{strange[0]}”"))
-    kept = sorted(results.keys() - {name for name, _ in skipped})
+    accepted = sorted(results.keys() - {name for name, _ in skipped})
     rows = [
         FaultResult(scenario=name, version=versions[name], step=step, kind=kind, outcome=outcome)
-        for name in kept
+        for name in accepted
         for (step, kind), outcome in results[name].items()
     ]
     with transaction.atomic():
-        for name in kept:
+        for name in accepted:
             FaultResult.objects.filter(scenario=name).exclude(version=versions[name]).delete()
         FaultResult.objects.bulk_create(
             rows,

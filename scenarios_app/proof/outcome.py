@@ -150,8 +150,8 @@ def _shown_texts(clean: Observation) -> list[str]:
 def _partial_text(text: str, output: str, before: str) -> str:
     """Return the longest beginning of a text that is in the output, or an empty string if it is
     short or the clean run shows it outside the text."""
-    flat, shown = _collapse_spaces(text), _collapse_spaces(output)
-    length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in shown)
+    flat, flat_output = _collapse_spaces(text), _collapse_spaces(output)
+    length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in flat_output)
     part = flat[:length]
     # Text that the clean run also prints proves nothing.
     usual = part in _collapse_spaces(before).replace(flat, "")

@@ -411,8 +411,8 @@ def _effect_headers(effects: SideEffects, request: CanonicalRequest) -> Headers:
     secrets = secrets_of(request.headers) if effects.echo_headers else ()
     for name in map(str.lower, effects.echo_headers):
         if (value := request.headers.get(name)) is not None:
-            shown = mask(value) if is_secret(name) else without_pieces(value, secrets)
-            headers.append((name, quote(shown, safe=PRINTABLE)))
+            masked = mask(value) if is_secret(name) else without_pieces(value, secrets)
+            headers.append((name, quote(masked, safe=PRINTABLE)))
     return tuple(headers)
 
 

@@ -157,8 +157,8 @@ class TemplateCache:
             never: Literal["never"] | None = None if is_cacheable(step) else "never"
             self._store_entry(key, _CacheEntry(step, len(repr(key)), never))
         elif template is None:
-            made = make_template(exchange, decision, request, reply, encode)
-            self._store_entry(key, entry._replace(template=made or "never"))
+            template = make_template(exchange, decision, request, reply, encode)
+            self._store_entry(key, entry._replace(template=template or "never"))
         return reply
 
     def _store_entry(self, key: Hashable, entry: _CacheEntry) -> None:

@@ -325,8 +325,8 @@ class TestJudge:
         if not verdict["passed"]:
             lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
         stopped = self.guard.stopped_requests if self.guard else []
-        shown = [one for one in stopped if has_passed or not one.is_shown]
-        texts = [one.text for one in shown if lines or not one.is_of_daemon]
+        reported = [one for one in stopped if has_passed or not one.is_shown]
+        texts = [one.text for one in reported if lines or not one.is_of_daemon]
         if not verdict["passed"] and not verdict["requests"] and not stopped:
             from scenarios_app.testing.guard.clients import stray_client_lines
 

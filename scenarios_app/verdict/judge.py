@@ -117,11 +117,11 @@ def judge(
     session: JudgedSession,
     options: VerdictOptions = VerdictOptions(),
     *,
-    asked: frozenset[str] | None = None,
+    providers: frozenset[str] | None = None,
 ) -> Verdict:
-    """Return the verdict on one session. `asked` are the providers of the run's requests, by
+    """Return the verdict on one session. `providers` are the providers of the run's requests, by
     default those of the session's."""
-    providers = session.asked if asked is None else asked
+    providers = session.providers if providers is None else providers
     return Verdict(
         session.name,
         strict=options.strict,
@@ -140,9 +140,9 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
     unserved_shared: dict[tuple[str, str], UnservedStep] = {}
     served: set[tuple[str, str]] = set()
     sessions = list(sessions)
-    asked = frozenset(provider for session in sessions for provider in session.asked)
+    providers = frozenset(provider for session in sessions for provider in session.providers)
     for session in sessions:
-        verdict = judge(session, options, asked=asked)
+        verdict = judge(session, options, providers=providers)
         verdicts.append(verdict)
         unserved_own += [step for step in verdict.unserved if step.session is not None]
         shared = {(s.scenario, s.step): s for s in verdict.unserved if s.session is None}
@@ -184,20 +184,20 @@ def _find_violations(session: JudgedSession) -> Iterator[Violation]:
 
 
 def _unserved_steps(
-    session: JudgedSession, options: VerdictOptions, asked: frozenset[str]
+    session: JudgedSession, options: VerdictOptions, providers: frozenset[str]
 ) -> Iterator[UnservedStep]:
     """Yield the required steps that answered no request of the session."""
     for name, step in _required_steps(session, options):
         if (name, step.key) not in session.answered:
             own = session.name if name in session.own else None
-            yield UnservedStep(name, step.label, own, _unasked_providers(step, asked))
+            yield UnservedStep(name, step.label, own, _missing_providers(step, providers))
 
 
-def _unasked_providers(step: Step, asked: frozenset[str]) -> str:
+def _missing_providers(step: Step, providers: frozenset[str]) -> str:
     """Return the providers that a step requires, joined by "or". Empty if it requires none by exact
-    name, or one of them was asked."""
+    name, or one of them got a request."""
     names = [condition.equals for condition in step.match.alternatives("provider")]
-    if any(name is None or name in asked for name in names):
+    if any(name is None or name in providers for name in names):
         return ""
     return " or ".join(name for name in names if name)
 

@@ -121,7 +121,7 @@ class JudgedSession:
         return self.served.union((one.scenario, one.step_key) for one in served)
 
     @cached_property
-    def asked(self) -> frozenset[str]:
+    def providers(self) -> frozenset[str]:
         """The names of the providers that the session's requests went to, as steps call them."""
         requests = (exchange.request for exchange in self.exchanges)
         also = (name for request in requests if request for name in request.also)

@@ -13,7 +13,7 @@ from tests.support.required_services import require
 SECONDS = 60
 
 
-class Own:
+class PostgresServer:
     """A PostgreSQL server on a free port. It runs as a user other than root, as it requires."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ def local_redis_url() -> str:
     return URL
 
 
-class Own:
+class RedisServer:
     """A Redis server on a free port; with `persists` it keeps all its data when it is killed."""
 
     def __init__(self, folder: Path, *, persists: bool = True) -> None:

@@ -14,8 +14,8 @@ import httpx2
 import pytest
 
 from tests.serving.processes.serve_process import ServerProcess
-from tools.soak.outages import until
-from tools.soak.servers import shared
+from tools.soak.outages import wait_until
+from tools.soak.servers import run_shared_server
 from traces_app.leases import MAX_UNSTORED_EVENTS
 
 RUNS, SECONDS = 8, 60.0
@@ -103,7 +103,7 @@ class Run:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder: Path = tmp_path_factory.mktemp("workers")
     # Imported in each worker, as in the successor of a killed one.
-    with shared(folder, SLOW_SCENARIO, workers=2, warm=False) as server:
+    with run_shared_server(folder, SLOW_SCENARIO, workers=2, warm=False) as server:
         yield server
 
 
@@ -134,7 +134,7 @@ def test_runs_of_a_killed_worker_end_and_other_runs_continue(server: ServerProce
         before = server.children()
         os.kill(random.choice(sorted(before)), signal.SIGKILL)
         await asyncio.gather(*tasks)
-        await until(lambda: len(server.children() - before) > 0)
+        await wait_until(lambda: len(server.children() - before) > 0)
         for run in runs:
             trace, (user, answer) = await load_run(server, run)
             assert (user["content"], user["status"]) == ("Hello", "complete")

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import migrated_database
 from tools.soak.client import Client
-from tools.soak.servers import listening, once
+from tools.soak.servers import drain_output, one_time_scenario
 
 STEPS = 980
 # The journal's limit for one body, so that its room is soon used up.
@@ -37,10 +37,10 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
     variables = {
         "MOCKLLM_ENV": "dev",
         "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
-        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, once(STEPS)),
+        "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, one_time_scenario(STEPS)),
         "MOCKLLM_ADMIN_PASSWORD": "a password of a test",
     }
-    with run_server(tmp_path, "--no-demo", **variables) as server, listening(server):
+    with run_server(tmp_path, "--no-demo", **variables) as server, drain_output(server):
         yield server
 
 

@@ -14,7 +14,7 @@ from tests.admin.pages import IMPORT, LIST, fields
 from tests.cluster.test_disk_full import full_disk
 from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import fork_server, migrated_database
-from tools.soak.servers import listening
+from tools.soak.servers import drain_output
 
 PASSWORD = "a password of a test"
 GREETING = {"name": "greeting", "steps": [{"produce": {"text": "Hello."}}]}
@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
         "MOCKLLM_SCENARIOS": write_scenarios(tmp_path, GREETING),
         "MOCKLLM_ADMIN_PASSWORD": PASSWORD,
     }
-    with run_server(tmp_path, "--no-demo", **variables) as server, listening(server):
+    with run_server(tmp_path, "--no-demo", **variables) as server, drain_output(server):
         yield server
 
 

@@ -18,7 +18,7 @@ import pytest
 from tests.admin.pages import LIST, fields
 from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tests.support import migrated_database
-from tools.soak.servers import listening
+from tools.soak.servers import drain_output
 
 PASSWORD = "a password of a test"
 # Up to ten steps, a page has all fields.
@@ -193,7 +193,7 @@ def test_acknowledged_writes_survive_a_kill_and_no_scenario_is_mixed(
 ) -> None:
     acknowledged, random_seconds = Acknowledged(), random.Random(28)
     for number in range(rounds + 1):
-        with start_server() as server, listening(server):
+        with start_server() as server, drain_output(server):
             if number:
                 check_next_start(server, acknowledged)
             else:

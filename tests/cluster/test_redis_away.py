@@ -9,11 +9,11 @@ import pytest
 
 from scenarios_app.cluster import connections as shared_connections
 from scenarios_app.engine.state import AttemptRef, StateUnavailable, StepRef, put_scenario
-from tests.cluster.redis import Own
+from tests.cluster.redis import RedisServer
 from tests.cluster.stores import fresh_state, state_of_other_process
 from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.client import Client
-from tools.soak.servers import shared
+from tools.soak.servers import run_shared_server
 
 STEP = StepRef("weather", "k1", "1")
 
@@ -37,13 +37,13 @@ SCENARIOS = (
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Own]:
-    engine = Own(tmp_path)
+def engine(tmp_path: Path) -> Iterator[RedisServer]:
+    engine = RedisServer(tmp_path)
     yield engine
     engine.stop()
 
 
-async def test_operation_without_redis_fails_and_works_again(engine: Own) -> None:
+async def test_operation_without_redis_fails_and_works_again(engine: RedisServer) -> None:
     state = fresh_state(url=engine.url)
     state._connections.use_running_loop()
     await state.arrive("a")
@@ -74,7 +74,7 @@ async def test_operation_without_redis_fails_and_works_again(engine: Own) -> Non
     await state._connections.release_loop()
 
 
-async def test_session_with_cached_scenarios_arrives_without_redis(engine: Own) -> None:
+async def test_session_with_cached_scenarios_arrives_without_redis(engine: RedisServer) -> None:
     state = fresh_state(url=engine.url)
     await state.arrive("a")
     await state.consume("a", STEP)
@@ -100,7 +100,7 @@ async def test_lost_data_of_redis_is_reported(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = Own(tmp_path, persists=False)
+    engine = RedisServer(tmp_path, persists=False)
     state = fresh_state(url=engine.url)
     other_state = state_of_other_process(state)
     state._connections.use_running_loop()
@@ -126,14 +126,14 @@ async def test_lost_data_of_redis_is_reported(
 
 
 @pytest.mark.timeout(300)
-def test_requests_without_state_are_answered(engine: Own, tmp_path: Path) -> None:
-    with shared(tmp_path, *SCENARIOS, workers=1, redis=engine.url) as server:
+def test_requests_without_state_are_answered(engine: RedisServer, tmp_path: Path) -> None:
+    with run_shared_server(tmp_path, *SCENARIOS, workers=1, redis=engine.url) as server:
         asyncio.run(_check_outage(server, engine))
         code, _, _ = server.end()
     assert code == 0
 
 
-async def _check_outage(server: ServerProcess, engine: Own) -> None:
+async def _check_outage(server: ServerProcess, engine: RedisServer) -> None:
     known_client, unknown_client = (
         Client(server.port, session=name) for name in ("known", "unknown")
     )

@@ -12,7 +12,7 @@ from tests.cluster import redis
 from tests.cluster.test_chat_workers import SLOW_SCENARIO, WORD_COUNT, Run, start_runs
 from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.client import Client
-from tools.soak.servers import once, shared
+from tools.soak.servers import one_time_scenario, run_shared_server
 
 STEPS = 40
 RECOVERED_SECONDS = 5.0
@@ -23,12 +23,12 @@ RECOVERED_SECONDS = 5.0
     "away", [4, pytest.param(30, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 def test_runs_and_sessions_continue_after_a_redis_outage(tmp_path: Path, away: int) -> None:
-    engine = redis.Own(tmp_path)
-    once_scenario = {"name": "once", "priority": 1, **once(STEPS)}
+    engine = redis.RedisServer(tmp_path)
+    once_scenario = {"name": "once", "priority": 1, **one_time_scenario(STEPS)}
     for step in once_scenario["steps"]:  # type: ignore[attr-defined]
         step["match"] = {"messages": [{"contains": "next"}]}
     try:
-        with shared(
+        with run_shared_server(
             tmp_path, SLOW_SCENARIO, once_scenario, workers=2, redis=engine.url, warm=False
         ) as server:
             asyncio.run(_check_outage(server, engine, away))
@@ -42,7 +42,7 @@ def test_runs_and_sessions_continue_after_a_redis_outage(tmp_path: Path, away: i
     assert 1 <= server.stderr_text.count(line) <= 2
 
 
-async def _check_outage(server: ServerProcess, engine: redis.Own, away: int) -> None:
+async def _check_outage(server: ServerProcess, engine: redis.RedisServer, away: int) -> None:
     client = Client(server.port, session="keeps-its-place")
     answers = [await client.ask("next") for _ in range(10)]
     runs, tasks = await start_runs(server)

@@ -16,7 +16,7 @@ from tests.cluster.redis import local_redis_url
 from tests.serving.processes.serve_process import ServerProcess
 from tests.state.other_process import postgres_database
 from tools.soak.client import Client
-from tools.soak.servers import shared
+from tools.soak.servers import run_shared_server
 
 # Two servers start, with two processes each.
 pytestmark = pytest.mark.timeout(300)
@@ -80,8 +80,8 @@ def servers(
     first_folder, second_folder = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
     with (
         postgres_database() as address,
-        shared(first_folder, *SCENARIOS, workers=1, postgres=address) as first,
-        shared(second_folder, *SCENARIOS, workers=1, postgres=address) as second,
+        run_shared_server(first_folder, *SCENARIOS, workers=1, postgres=address) as first,
+        run_shared_server(second_folder, *SCENARIOS, workers=1, postgres=address) as second,
     ):
         yield first, second
 

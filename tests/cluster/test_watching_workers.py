@@ -11,7 +11,7 @@ import pytest
 
 from tests.serving.pipelines import chat
 from tests.serving.processes.serve_process import ServerProcess, write_scenarios
-from tools.soak.servers import shared
+from tools.soak.servers import run_shared_server
 
 pytestmark = pytest.mark.timeout(300)
 SECONDS = 60.0
@@ -41,7 +41,7 @@ def wait_for_answers(server: ServerProcess, is_expected: Callable[[set[str]], bo
 
 
 def test_all_workers_see_changed_files_after_the_watching_one_dies(tmp_path: Path) -> None:
-    with shared(tmp_path, scenario_with_text("0"), workers=2, warm=False) as server:
+    with run_shared_server(tmp_path, scenario_with_text("0"), workers=2, warm=False) as server:
         workers = sorted(server.children())
         assert len(workers) == 2
         for number, worker in enumerate(workers, start=1):

@@ -12,7 +12,7 @@ import pytest
 from tests.serving.processes.servers import ROOT
 from tests.support import fork_server
 from tools.soak.leavings import SLOW, ended_with_streams
-from tools.soak.servers import shared
+from tools.soak.servers import run_shared_server
 
 SECONDS = 60
 SCRIPT = """
@@ -124,7 +124,7 @@ def test_worker_that_fails_at_its_end_is_reported() -> None:
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    with shared(tmp_path, SLOW, workers=2, warm=False) as server:
+    with run_shared_server(tmp_path, SLOW, workers=2, warm=False) as server:
         workers = server.children()
         server.process.kill()
         deadline = time.monotonic() + SECONDS
@@ -135,7 +135,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_running_streams_are_completed_at_the_end(tmp_path: Path) -> None:
-    with shared(tmp_path, SLOW, workers=2) as server:
+    with run_shared_server(tmp_path, SLOW, workers=2) as server:
         end = server.process.terminate
         statuses = asyncio.run(ended_with_streams(server.port, end, count=10))
         code, _, _ = server.wait()

@@ -69,14 +69,17 @@ def in_product(root: Path, modules: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def in_tests(root: Path, modules: Iterable[str]) -> Mapping[str, list[str]]:
-    """Return the tests whose names have no subject."""
-    subjectless = [
-        f"{module}:{node.lineno} {node.name}"
-        for module in modules
-        for node in ast.walk(ast.parse((root / module).read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _TEST.match(node.name)
-    ]
-    return {"tests without a subject": subjectless}
+    """Return the tests whose names have no subject, and the participles among all names."""
+    subjectless, participles = [], []
+    for module in modules:
+        tree = ast.parse((root / module).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _TEST.match(node.name):
+                subjectless.append(f"{module}:{node.lineno} {node.name}")
+        for name, line in _defined_names(tree):
+            if name.strip("_").lower() in PARTICIPLES:
+                participles.append(f"{module}:{line} {name}")
+    return {"tests without a subject": subjectless, "participle names in tests": participles}
 
 
 def in_docs(root: Path, pages: Iterable[str]) -> Mapping[str, list[str]]:

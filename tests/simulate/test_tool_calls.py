@@ -15,7 +15,7 @@ from tests.simulate.scripts import STEPS
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
 Send = Callable[[str, Any], Any]
-SAID = "12"
+PROMPT = "12"
 RESULT = "refunded 12"
 
 
@@ -26,7 +26,7 @@ def base_url() -> Iterator[str]:
 
 
 def chat(send: Send, *, finish: bool) -> None:
-    messages: list[Any] = [{"role": "user", "content": SAID}]
+    messages: list[Any] = [{"role": "user", "content": PROMPT}]
     answer = send("/v1/chat/completions", {"model": "m", "messages": messages})
     message = answer["choices"][0]["message"]
     call = message["tool_calls"][0]
@@ -36,7 +36,7 @@ def chat(send: Send, *, finish: bool) -> None:
 
 
 def responses(send: Send, *, finish: bool) -> None:
-    answer = send("/v1/responses", {"model": "m", "input": SAID})
+    answer = send("/v1/responses", {"model": "m", "input": PROMPT})
     call = next(item for item in answer["output"] if item["type"] == "function_call")
     result = {"type": "function_call_output", "call_id": call["call_id"], "output": RESULT}
     if finish:
@@ -46,7 +46,7 @@ def responses(send: Send, *, finish: bool) -> None:
 
 
 def anthropic(send: Send, *, finish: bool) -> None:
-    messages: list[Any] = [{"role": "user", "content": SAID}]
+    messages: list[Any] = [{"role": "user", "content": PROMPT}]
     body = {"model": "m", "max_tokens": 99}
     answer = send("/v1/messages", {**body, "messages": messages})
     call = next(block for block in answer["content"] if block["type"] == "tool_use")
@@ -60,7 +60,7 @@ def anthropic(send: Send, *, finish: bool) -> None:
 
 
 def gemini(send: Send, *, finish: bool) -> None:
-    contents: list[Any] = [{"role": "user", "parts": [{"text": SAID}]}]
+    contents: list[Any] = [{"role": "user", "parts": [{"text": PROMPT}]}]
     path = "/v1beta/models/m:generateContent"
     answer = send(path, {"contents": contents})
     content = answer["candidates"][0]["content"]
@@ -70,7 +70,7 @@ def gemini(send: Send, *, finish: bool) -> None:
 
 
 def ollama(send: Send, *, finish: bool) -> None:
-    messages: list[Any] = [{"role": "user", "content": SAID}]
+    messages: list[Any] = [{"role": "user", "content": PROMPT}]
     body = {"model": "m", "stream": False}
     answer = send("/api/chat", {**body, "messages": messages})
     result = {"role": "tool", "tool_name": "refund", "content": RESULT}
@@ -109,8 +109,8 @@ def test_failed_answers_and_embeddings_call_nothing(base_url: str) -> None:
     session = Mockllm(control, "sk-failed")
     headers = {"authorization": f"Bearer {session.api_key}"}
     session.on("12").fail(503)
-    bodies = {"/v1/chat/completions": {"messages": [{"role": "user", "content": SAID}]}}
-    for path, body in {**bodies, "/v1/embeddings": {"input": SAID}}.items():
+    bodies = {"/v1/chat/completions": {"messages": [{"role": "user", "content": PROMPT}]}}
+    for path, body in {**bodies, "/v1/embeddings": {"input": PROMPT}}.items():
         httpx2.post(base_url + path, json={"model": "m", **body}, headers=headers, trust_env=False)
     assert len(session.requests) == 2
     assert finished_calls(session.requests) == []

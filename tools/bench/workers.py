@@ -11,7 +11,7 @@ from tools.bench.cpu import spent
 from tools.bench.load import ask
 from tools.load.probing import chat, request
 from tools.soak.client import CHAT
-from tools.soak.servers import shared
+from tools.soak.servers import run_shared_server
 
 GOAL = 1.8
 SECONDS, ROUNDS = 10, 3
@@ -25,7 +25,7 @@ def measure_rate(workers: int) -> tuple[float, float]:
     """Return the responses a second, and those in a second of the CPU of the workers."""
     with (
         tempfile.TemporaryDirectory() as place,
-        shared(Path(place), PLAIN, workers=workers, warm=False) as server,
+        run_shared_server(Path(place), PLAIN, workers=workers, warm=False) as server,
     ):
         data, pids = request(CHAT, chat("Hello")), server.children() or {server.process.pid}
         # Time for imports after the ready line.

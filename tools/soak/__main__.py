@@ -19,10 +19,10 @@ from tests.cluster import postgres, redis
 from tests.serving.processes.serve_process import ServerProcess, run_server, write_scenarios
 from tools.soak.hours import QUICK, REQUESTS_PER_MINUTE, run_hours
 from tools.soak.leavings import SHORT, SLOW, Resources, drop_many, ended_with_streams
-from tools.soak.once import fight
+from tools.soak.once import run_clients
 from tools.soak.outages import Engine, Outages
 from tools.soak.runs import measure_cancels, measure_interrupt
-from tools.soak.servers import database, listening, once, shared
+from tools.soak.servers import database, drain_output, one_time_scenario, run_shared_server
 
 RECOVERED_SECONDS = 5.0
 CANCELLED_SECONDS = 0.2
@@ -32,16 +32,19 @@ MEGABYTES_PER_10_000 = 2.0
 
 def check_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: int = 20) -> bool:
     """Many clients compete for steps that answer once."""
-    with folder() as place, shared(place, once(steps), workers=workers) as server:
+    with (
+        folder() as place,
+        run_shared_server(place, one_time_scenario(steps), workers=workers) as server,
+    ):
         return _run_rounds(server, clients, steps, rounds)
 
 
 def check_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
     """The same in one process without Redis."""
     with folder() as place:
-        file = write_scenarios(place, once(steps))
+        file = write_scenarios(place, one_time_scenario(steps))
         variables: dict[str, Any] = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": file}
-        with run_server(place, "--no-demo", warm=True, **variables) as server, listening(server):
+        with run_server(place, "--no-demo", warm=True, **variables) as server, drain_output(server):
             return _run_rounds(server, clients, steps, rounds)
 
 
@@ -49,11 +52,16 @@ def _run_rounds(server: ServerProcess, clients: int, steps: int, rounds: int) ->
     """Return True if in each round each step answered once, in a new session."""
     passed = True
     for number in range(rounds):
-        result = asyncio.run(fight(server.port, clients=clients, session=f"round-{number}"))
+        result = asyncio.run(run_clients(server.port, clients=clients, session=f"round-{number}"))
         exact = result.answers.total() == result.consumed == steps
         # A connection that the server closed as idle is opened again.
-        passed = passed and exact and not result.twice and set(result.statuses) - {0} == {200, 404}
-        print(f"  round {number + 1}: {result.told}", flush=True)
+        passed = (
+            passed
+            and exact
+            and not result.repeated_texts
+            and set(result.statuses) - {0} == {200, 404}
+        )
+        print(f"  round {number + 1}: {result.summary}", flush=True)
     return passed
 
 
@@ -62,19 +70,25 @@ def check_killed_workers(times: int = 50, clients: int = 50, workers: int = 4) -
     outages = Outages(times)
     with (
         folder() as place,
-        shared(place, once(200 * (times + 5)), workers=workers, warm=False) as server,
+        run_shared_server(
+            place, one_time_scenario(200 * (times + 5)), workers=workers, warm=False
+        ) as server,
     ):
-        beside = partial(outages.of_workers, server=server)
-        result = asyncio.run(fight(server.port, clients=clients, session="w", beside=beside))
-    print(f"  {result.told}")
-    lost = not result.answers.total() <= result.consumed <= result.answers.total() + result.gone
-    return not (result.twice or result.wrong or result.statuses[503] or lost)
+        disturb = partial(outages.kill_workers, server=server)
+        result = asyncio.run(
+            run_clients(server.port, clients=clients, session="w", disturb=disturb)
+        )
+    print(f"  {result.summary}")
+    lost = (
+        not result.answers.total() <= result.consumed <= result.answers.total() + result.unanswered
+    )
+    return not (result.repeated_texts or result.unexpected_statuses or result.statuses[503] or lost)
 
 
 def check_killed_redis(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
     """Redis is killed under load and started again."""
     with folder() as place:
-        engine = redis.Own(place)
+        engine = redis.RedisServer(place)
         try:
             return _run_outages(engine, times, clients, workers, redis=engine.url)
         finally:
@@ -83,7 +97,7 @@ def check_killed_redis(times: int = 20, clients: int = 50, workers: int = 4) -> 
 
 def check_restarted_postgres(times: int = 20, clients: int = 50, workers: int = 4) -> bool:
     """PostgreSQL is killed under load and started again."""
-    engine = postgres.Own()
+    engine = postgres.PostgresServer()
     try:
         return _run_outages(engine, times, clients, workers, postgres=engine.url)
     finally:
@@ -95,18 +109,22 @@ def _run_outages(engine: Engine, times: int, clients: int, workers: int, **urls:
     outages = Outages(times)
     with (
         folder() as place,
-        shared(place, once(400 * (times + 5)), workers=workers, **urls) as server,
+        run_shared_server(
+            place, one_time_scenario(400 * (times + 5)), workers=workers, **urls
+        ) as server,
     ):
-        beside = partial(outages.of, engine=engine)
-        result = asyncio.run(fight(server.port, clients=clients, session="e", beside=beside))
-    print(f"  {result.told}; recovered after {max(outages.recovered):.2f} s at most")
-    right = not result.twice and not result.wrong and not result.gone
+        disturb = partial(outages.restart_engine, engine=engine)
+        result = asyncio.run(
+            run_clients(server.port, clients=clients, session="e", disturb=disturb)
+        )
+    print(f"  {result.summary}; recovered after {max(outages.recovered):.2f} s at most")
+    right = not result.repeated_texts and not result.unexpected_statuses and not result.unanswered
     return right and max(outages.recovered) <= RECOVERED_SECONDS
 
 
 def check_dropped_clients(count: int = 20_000, workers: int = 2) -> bool:
     """Clients disconnect during responses of every API and of the chat."""
-    with folder() as place, shared(place, SHORT, workers=workers, warm=False) as server:
+    with folder() as place, run_shared_server(place, SHORT, workers=workers, warm=False) as server:
         pids = server.children()
         before, *later = asyncio.run(drop_many(server.port, pids, count=count))
     first, after = later[0], later[-1]
@@ -120,7 +138,7 @@ def check_two_hours(minutes: int = 120, at_once: int = 16, workers: int = 2) -> 
     """Two hours of traffic, ten requests a second, are sent as fast as possible."""
     with (
         folder() as place,
-        shared(place, SHORT, QUICK, workers=workers, warm=False) as server,
+        run_shared_server(place, SHORT, QUICK, workers=workers, warm=False) as server,
     ):
         pids = server.children()
         before, *later = asyncio.run(run_hours(server.port, pids, minutes=minutes, at_once=at_once))
@@ -143,7 +161,7 @@ def _report_line(after: Resources, slope: float) -> str:
 def check_cancels(count: int = 100) -> bool:
     """A process of another server cancels chat runs."""
     with folder() as place, folder() as beside, database(None) as address:
-        serve = partial(shared, workers=1, postgres=address, warm=False)
+        serve = partial(run_shared_server, workers=1, postgres=address, warm=False)
         with serve(place, SLOW) as one, serve(beside, SLOW) as other:
             took = asyncio.run(measure_cancels(one.port, other.port, count=count))
     half, most = took[count // 2], took[count * 95 // 100]
@@ -155,7 +173,7 @@ def check_interrupts(times: int = 10) -> bool:
     """The server of a chat run is killed; a follower at another server gets the error."""
     took = []
     with folder() as place, database(None) as address:
-        serve = partial(shared, workers=1, postgres=address, warm=False)
+        serve = partial(run_shared_server, workers=1, postgres=address, warm=False)
         with serve(place, SLOW) as other:
             for _ in range(times):
                 with folder() as beside, serve(beside, SLOW) as one:
@@ -167,7 +185,7 @@ def check_interrupts(times: int = 10) -> bool:
 
 def check_drain(streams: int = 100, workers: int = 4) -> bool:
     """A server is stopped while it streams."""
-    with folder() as place, shared(place, SLOW, workers=workers) as server:
+    with folder() as place, run_shared_server(place, SLOW, workers=workers) as server:
         end = server.process.terminate
         statuses = asyncio.run(ended_with_streams(server.port, end, count=streams))
         code, _, _ = server.wait()

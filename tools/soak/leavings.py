@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.load.probing import request, resident
 from tools.soak.client import Client
-from tools.soak.outages import until
+from tools.soak.outages import wait_until
 
 API_KEY = "soak"
 SETTLED_SECONDS = 5.0
@@ -152,6 +152,6 @@ async def ended_with_streams(port: int, end: Callable[[], object], *, count: int
         return status if text.count("word") == SLOW_WORDS else 0
 
     tasks = [asyncio.create_task(ask(client)) for client in clients]
-    await until(lambda: all(client.begun for client in clients))
+    await wait_until(lambda: all(client.begun for client in clients))
     end()
     return list(await asyncio.gather(*tasks))

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from tools.soak.client import Client
 
 PAUSE_SECONDS = 0.05
-# 0: no response, which `gone` counts.
+# 0: no response, which `unanswered` counts.
 EXPECTED_STATUSES = {0, 200, 404, 503}
 
 
 @dataclass
-class Fight:
+class ClientResults:
     """Results of all clients: responses by text, statuses, requests without a response.
 
     `consumed` counts the consumed steps of the session, `answered` the responses with 200.
@@ -23,18 +23,18 @@ class Fight:
 
     answers: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
-    gone: int = 0
+    unanswered: int = 0
     consumed: int = 0
     seconds: float = 0.0
     answered: int = 0
 
     @property
-    def twice(self) -> list[str]:
+    def repeated_texts(self) -> list[str]:
         """Return the texts that were served more than once."""
         return sorted(text for text, count in self.answers.items() if count > 1)
 
     @property
-    def wrong(self) -> dict[int, int]:
+    def unexpected_statuses(self) -> dict[int, int]:
         """Return the number of responses by unexpected status."""
         return {
             status: n
@@ -43,26 +43,26 @@ class Fight:
         }
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the results as one line."""
         return (
-            f"served {self.answers.total():,}, twice {len(self.twice)}, consumed "
+            f"served {self.answers.total():,}, twice {len(self.repeated_texts)}, consumed "
             f"{self.consumed:,}, statuses {dict(sorted(self.statuses.items()))}, without answer "
-            f"{self.gone}, {self.seconds:.1f} s"
+            f"{self.unanswered}, {self.seconds:.1f} s"
         )
 
 
-async def fight(
+async def run_clients(
     port: int,
     *,
     clients: int,
     session: str,
-    beside: Callable[[Fight], Coroutine[None, None, None]] | None = None,
-) -> Fight:
-    """Send requests over `clients` connections until all steps are consumed and `beside`, which
+    disturb: Callable[[ClientResults], Coroutine[None, None, None]] | None = None,
+) -> ClientResults:
+    """Send requests over `clients` connections until all steps are consumed and `disturb`, which
     disturbs the server meanwhile, has ended."""
-    result, began = Fight(), time.monotonic()
-    disturbance = None if beside is None else asyncio.create_task(beside(result))
+    result, began = ClientResults(), time.monotonic()
+    disturbance = None if disturb is None else asyncio.create_task(disturb(result))
 
     async def run_client() -> None:
         client = Client(port, session=session)
@@ -78,7 +78,7 @@ async def fight(
                 if status == 503:
                     assert "message" in json.loads(text)["error"], text
                 await asyncio.sleep(PAUSE_SECONDS)
-        result.gone += client.gone
+        result.unanswered += client.gone
         client.close()
 
     async with asyncio.TaskGroup() as group:

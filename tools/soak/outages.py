@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tests.serving.processes.serve_process import ServerProcess
-from tools.soak.once import Fight
+from tools.soak.once import ClientResults
 
 POLL_SECONDS = 0.02
 MAX_SECONDS = 120.0
@@ -34,34 +34,34 @@ class Outages:
     away_seconds: float = 0.5
     recovered: list[float] = field(default_factory=list)
 
-    async def of_workers(self, fight: Fight, *, server: ServerProcess) -> None:
+    async def kill_workers(self, results: ClientResults, *, server: ServerProcess) -> None:
         """Kill a random worker, wait for its replacement, and repeat."""
         for _ in range(self.times):
-            await self._wait_for_responses(fight)
+            await self._wait_for_responses(results)
             before = server.children()
             victim = random.choice(sorted(before))
             os.kill(victim, signal.SIGKILL)
-            await until(lambda b=before: len(server.children() - b) > 0)  # type: ignore[misc]
-        await self._wait_for_responses(fight)
+            await wait_until(lambda b=before: len(server.children() - b) > 0)  # type: ignore[misc]
+        await self._wait_for_responses(results)
 
-    async def of(self, fight: Fight, *, engine: Engine) -> None:
+    async def restart_engine(self, results: ClientResults, *, engine: Engine) -> None:
         """Stop an engine for `away_seconds`, start it, wait for a response, and repeat."""
         for _ in range(self.times):
-            await self._wait_for_responses(fight)
+            await self._wait_for_responses(results)
             await asyncio.to_thread(engine.stop)
             await asyncio.sleep(self.away_seconds)
             await asyncio.to_thread(engine.start)
-            back, answered = time.monotonic(), fight.answered
-            await until(lambda n=answered: fight.answered > n)  # type: ignore[misc]
+            back, answered = time.monotonic(), results.answered
+            await wait_until(lambda n=answered: results.answered > n)  # type: ignore[misc]
             self.recovered.append(time.monotonic() - back)
 
-    async def _wait_for_responses(self, fight: Fight) -> None:
+    async def _wait_for_responses(self, results: ClientResults) -> None:
         """Wait until `between` more requests are answered."""
-        target = fight.answered + self.between
-        await until(lambda: fight.answered >= target)
+        target = results.answered + self.between
+        await wait_until(lambda: results.answered >= target)
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def wait_until(holds: Callable[[], bool]) -> None:
     """Wait until a condition holds; raises TimeoutError after MAX_SECONDS."""
     async with asyncio.timeout(MAX_SECONDS):
         while not holds():

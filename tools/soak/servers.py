@@ -12,14 +12,14 @@ from tests.serving.processes.serve_process import ServerProcess, run_server, wri
 from tests.state.other_process import postgres_database
 
 
-def once(steps: int) -> dict[str, object]:
+def one_time_scenario(steps: int) -> dict[str, object]:
     """Return a scenario whose steps answer once each, the first with `answer 0`."""
     texts = (f"answer {number}" for number in range(steps))
     return {"name": "once", "steps": [{"consume": True, "produce": {"text": t}} for t in texts]}
 
 
 @contextmanager
-def shared(
+def run_shared_server(
     folder: Path,
     *scenarios: dict[str, object],
     workers: int = 2,
@@ -43,7 +43,7 @@ def shared(
             run_server(
                 folder, "--no-demo", "--workers", str(workers), warm=warm, **variables
             ) as server,
-            listening(server),
+            drain_output(server),
         ):
             yield server
 
@@ -59,7 +59,7 @@ def database(url: str | None) -> Iterator[str]:
 
 
 @contextmanager
-def listening(server: ServerProcess) -> Iterator[None]:
+def drain_output(server: ServerProcess) -> Iterator[None]:
     """Add the standard error of a server to `server.stderr_text`, since a full pipe would block the
     server, and kill it at the end."""
     error = server.process.stderr

@@ -76,13 +76,13 @@ export class Session {
   on(text, conditions = {}) {
     const allConditions = typeof text === "string" ? { text, ...conditions } : { ...text };
     refuseUnknown("mockllm.on", allConditions, CONDITIONS);
-    const shown = Object.entries(allConditions)
+    const parts = Object.entries(allConditions)
       .filter(([name, value]) => name !== "once" && value !== undefined)
       .map(([name, value]) => `${name === "text" ? "" : `${name}=`}${JSON.stringify(value)}`);
     const number = String(this.#stubs.length + 1).padStart(2, "0");
     // The names of equal steps decide, so number 100 has to follow 99 in their order.
     const prefix = "~".repeat(number.length - 2) + number;
-    const name = `${prefix} on(${shown.join(", ").slice(0, MAX_NAME_CHARS)})`;
+    const name = `${prefix} on(${parts.join(", ").slice(0, MAX_NAME_CHARS)})`;
     const stub = new Stub(this, name, allConditions);
     this.#stubs.push(stub);
     return stub;

@@ -78,11 +78,11 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     counts = _journal_counts()
     names = {*async_to_sync(services().state.sessions)(), *counts}
     newest = sorted(names, key=lambda name: (_last_used(counts[name]), name), reverse=True)
-    shown = newest[:_MAX_SESSIONS]
-    display_names = display_names_of(shown)
+    newest_names = newest[:_MAX_SESSIONS]
+    display_names = display_names_of(newest_names)
     lines = [
         SessionLine(name, counts[name], _read_state(name), display_names.get(name, ""))
-        for name in shown
+        for name in newest_names
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
@@ -92,7 +92,7 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
         line.passed = passed.get(line.name)
     context = {
         "lines": lines,
-        "left_out": len(newest) - len(shown),
+        "left_out": len(newest) - len(newest_names),
         "title": "Sessions",
         "record": record_panel(request, None),
     }

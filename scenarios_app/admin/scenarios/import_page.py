@@ -156,8 +156,8 @@ def _rename_taken(
     """Return the documents, those with taken names renamed and disabled, and their old names by
     new name. They are disabled because the scenarios with those names answer the same requests."""
     imported_names = {document.name for document in documents}
-    taken = Scenario.objects.filter(name__in=imported_names)
-    taken_names = set(taken.values_list("name", flat=True))
+    existing = Scenario.objects.filter(name__in=imported_names)
+    taken_names = set(existing.values_list("name", flat=True))
     names: dict[str, str] = {}
     renamed = list(documents)
     for index, document in enumerate(documents):

@@ -145,7 +145,7 @@ class ScenarioFiles:
             return True
         folder = file.resolve()
         return file.name in {one.name for one in self.paths} or any(
-            folder in known.parents for known in self._files
+            folder in file.parents for file in self._files
         )
 
     def _find(self) -> tuple[dict[Path, Path], list[Problem]]:

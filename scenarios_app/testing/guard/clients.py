@@ -107,8 +107,8 @@ def client_line(client: LiveClient, base_url: str) -> str:
 
 def with_advice(lines: Iterable[str]) -> list[str]:
     """Return at most MAX_LINES lines, those with a module first, and then what to do."""
-    shown = sorted(set(lines), key=lambda line: (not line.startswith("`"), line))[:MAX_LINES]
-    return [*shown, ADVICE] if any(_BASE_URL_ADVICE not in line for line in shown) else shown
+    first = sorted(set(lines), key=lambda line: (not line.startswith("`"), line))[:MAX_LINES]
+    return [*first, ADVICE] if any(_BASE_URL_ADVICE not in line for line in first) else first
 
 
 def address_of(api: Upstream, base_url: str) -> str:

@@ -223,8 +223,8 @@ class _Command:
             code = self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             return "the command closed its output without an answer"
-        shown = self._unread.decode("utf-8", "replace").strip()
-        return f"the command ended with exit code {code}" + (f" after: {shown}" if shown else "")
+        output = self._unread.decode("utf-8", "replace").strip()
+        return f"the command ended with exit code {code}" + (f" after: {output}" if output else "")
 
     def _failure(self, reason: str) -> AgentFailed:
         """Return the error with the end of the command's standard error."""

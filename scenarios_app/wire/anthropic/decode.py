@@ -99,8 +99,8 @@ def _add_tool_use(content: DecodedChoice, block: dict[str, Any]) -> None:
     name, server, tool_input = block.get("name"), block.get("server_name"), block.get("input")
     if isinstance(tool_input, str):
         tool_input = parse_json(tool_input or "{}")
-    known = (server and name) or name in HOSTED_TOOLS
-    if not known or not isinstance(tool_input, dict):
+    is_known = (server and name) or name in HOSTED_TOOLS
+    if not is_known or not isinstance(tool_input, dict):
         content.lost.add(str(block["type"]))
     elif server:
         content.add_hosted("mcp", tool_input, server=server, name=name, id=block.get("id"))

@@ -206,8 +206,8 @@ def _logprob_fields(
     the response's id, for the models that report one. Scripted ones replace these."""
     if {"avgLogprobs", "logprobsResult"} & response.metadata.keys():
         return {}
-    said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
-    if style.top_logprobs is not None and (text := "".join([part.text for part in said])):
+    texts = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
+    if style.top_logprobs is not None and (text := "".join([part.text for part in texts])):
         result = logprobs_result(text, style.top_logprobs)
         return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not style.detailed:

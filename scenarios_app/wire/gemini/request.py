@@ -224,7 +224,7 @@ def json_schema(schema: Json) -> Json:
 
 def _to_json_schema_keyword(item: tuple[str, Json]) -> tuple[str, Json]:
     """Return a keyword of Google's schema with the name and value that JSON Schema gives it."""
-    key = _SNAKE_LETTER.sub(lambda found: found[1].upper(), item[0])
+    key = _SNAKE_LETTER.sub(lambda match: match[1].upper(), item[0])
     match key, item[1]:
         case "type", str(name):
             return key, name.lower()

@@ -156,8 +156,8 @@ _decode_turns = msgspec.json.Decoder(list[tuple[Literal["user", "assistant"], st
 def encode_context(messages: Sequence[Message]) -> list[int]:
     """Return the numbers, at most MAX_CONTEXT_NUMBERS, for the latest texts of user and assistant:
     the 16-bit words of their JSON."""
-    kept = [message for message in messages if message.role in ("user", "assistant")]
-    turns = deque(encode_json([message.role, message.text]) for message in kept)
+    turn_messages = [message for message in messages if message.role in ("user", "assistant")]
+    turns = deque(encode_json([message.role, message.text]) for message in turn_messages)
     size = 1 + sum(len(turn) + 1 for turn in turns)
     while size > 2 * MAX_CONTEXT_NUMBERS:
         size -= len(turns.popleft()) + 1

@@ -109,8 +109,8 @@ def render_text_completion(request: CanonicalRequest, response: CanonicalRespons
     count = len(response.choices)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
-        said = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
-        text = "".join((_echoed_prompt(request, index, count), *said))
+        texts = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
+        text = "".join((_echoed_prompt(request, index, count), *texts))
         choices.append(_choice_json(index, text, _finish_reason(choice), request.own))
     usage = openai_usage(response.usage)
     return encode_json({**_top_fields(response), "choices": choices, "usage": usage})

@@ -27,8 +27,8 @@ def reasoning_fields(
             return {"reasoning": text or None, "reasoning_details": details}
         case "content" if text:
             thinking: Json = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
-            said: list[Json] = [{"type": "text", "text": content}] if content else []
-            return {"content": [thinking, *said]}
+            text_parts: list[Json] = [{"type": "text", "text": content}] if content else []
+            return {"content": [thinking, *text_parts]}
         case "reasoning" | "reasoning_content" if text:
             return {where: text}
         case _:

@@ -163,9 +163,9 @@ class ResponsesSocket:
         self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
     ) -> bytes:
         """Return the event that stands for an HTTP response with an error."""
-        shown = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
-        error = _read_error(body, status) | {"headers": shown}
-        event = {"type": "error", "status": status, "error": error, "headers": shown}
+        shown_headers = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
+        error = _read_error(body, status) | {"headers": shown_headers}
+        event = {"type": "error", "status": status, "error": error, "headers": shown_headers}
         return _with_stream_id(turn, encode_json(event))
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
