@@ -1,6 +1,7 @@
 """`/control/recording`: start, inspect and stop a recording, and its resulting scenario."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,19 +83,17 @@ def test_empty_recording_is_an_empty_scenario(control: Control) -> None:
     assert (document["name"], document["steps"]) == ("c", [])
 
 
-def test_answer_that_no_document_can_hold_is_left_out_and_noted(control: Control) -> None:
+def test_exchange_that_no_document_can_hold_is_left_out_and_noted(control: Control) -> None:
     control.put("recording", {"mode": "all", "name": "c"})
     record_interaction(current_recording())
-    unstorable_response = RecordedResponse(200, RESPONSE.headers, ((1.0, b'{"a": "\\ud800"}'),))
-    current_recording().end(
-        current_recording().begin(), Interaction(FIRST_REQUEST, unstorable_response)
-    )
+    unstorable_request = replace(FIRST_REQUEST, body=b'{"model": "\\ud800", "messages": []}')
+    current_recording().end(current_recording().begin(), Interaction(unstorable_request, RESPONSE))
     record_interaction(current_recording())
     response = control.delete("recording")
     assert response.status_code == 200
     body = response.json()
     assert len(body["document"]["steps"]) == 2
-    assert [note for note in body["notes"] if "answer 2: produce" in note and "surrogate" in note]
+    assert [note for note in body["notes"] if "answer 2: match" in note and "surrogate" in note]
 
 
 def test_new_steps_follow_steps_of_the_cassette(control: Control) -> None:

@@ -16,7 +16,9 @@ Connection = tuple[GuardedProtocol, Client]
 @pytest.fixture
 async def connection(monkeypatch: pytest.MonkeyPatch) -> Connection:
     """Return a connection on which one request was answered, so that its head is cached."""
-    protocol, client = guarded.connection(Harness(scenario("s", text_step("Hi!"))), monkeypatch)
+    protocol, client = guarded.open_connection(
+        Harness(scenario("s", text_step("Hi!"))), monkeypatch
+    )
     protocol.data_received(encode_call(chat()))
     return protocol, client
 

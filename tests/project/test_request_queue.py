@@ -68,7 +68,7 @@ async def app() -> AsyncIterator[Application]:
 def make_connection(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> tuple[GuardedProtocol, Client]:
-    return guarded.connection(Harness(scenario("s", text_step("Hi!"))), monkeypatch, app=app)
+    return guarded.open_connection(Harness(scenario("s", text_step("Hi!"))), monkeypatch, app=app)
 
 
 async def run_loop(count: int) -> None:

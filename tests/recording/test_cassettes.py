@@ -32,7 +32,7 @@ def http() -> Iterator[httpx.Client]:
 @pytest.mark.parametrize("cassette", read_cassettes([OURS]), ids=lambda outcome: outcome.name)
 def test_each_request_gets_its_own_answer(http: httpx.Client, cassette: Cassette) -> None:
     outcomes = list(replay(http, cassette))
-    assert outcomes and [outcome for outcome in outcomes if outcome.wrong] == []
+    assert outcomes and [outcome for outcome in outcomes if outcome.difference] == []
 
 
 def test_a_cassette_is_a_scenario_that_can_be_read_and_edited(http: httpx.Client) -> None:
@@ -97,7 +97,7 @@ def test_replay_tool_prints_differences_to_the_recording(
     (read,) = read_cassettes([tmp_path])
     cassette["interactions"][0]["response"]["body"] = "y"
     file.write_text(json.dumps(cassette))
-    monkeypatch.setattr("tests.replay.__main__.cassettes_of", lambda paths: [read])
+    monkeypatch.setattr("tests.replay.__main__.read_cassettes", lambda paths: [read])
     assert main([str(tmp_path)]) == 1
     assert "one, 1: other bytes: b'y', recorded b'x'" in capsys.readouterr().out
     assert main([]) == 2

@@ -79,6 +79,8 @@ def broken_events(draw: st.DrawFn, family: str) -> list[Any]:
     ]
 
 
+# Google's SDK warns about unknown values of enumerations.
+@pytest.mark.filterwarnings("ignore::UserWarning:google.genai._common")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_malformed_stream_is_read_or_an_error(family: str, request: Any) -> None:
     django_settings = request.getfixturevalue("settings")

@@ -219,7 +219,7 @@ async def test_host_name_with_a_private_address_is_refused(
     monkeypatch.setattr("mockllm_site.kit.dial.resolve_host", resolve)
     harness = RecordingHarness(f"{host}:1")
     status, _, body = await harness.ask(chat())
-    assert status == 502 and b"not an address that calls may be sent to" in body
+    assert status == 502 and b"to which no calls may be sent" in body
 
 
 async def test_request_that_a_step_answers_is_not_forwarded() -> None:
