@@ -27,8 +27,8 @@ async def test_repeated_heads_do_not_add_up(connection: Connection) -> None:
     protocol, client = connection
     for _ in range(50):
         protocol.data_received(encode_call(chat()))
-    assert len(client.heard) == 51
-    assert all(response.startswith(b"HTTP/1.1 200 ") for response in client.heard)
+    assert len(client.received) == 51
+    assert all(response.startswith(b"HTTP/1.1 200 ") for response in client.received)
 
 
 async def test_idle_connection_is_closed_after_the_keep_alive_timeout(

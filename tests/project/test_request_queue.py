@@ -81,11 +81,11 @@ async def test_one_request_of_a_connection_is_parsed_in_each_turn(
 ) -> None:
     protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(encode_call(chat()) * 20)
-    assert len(client.heard) == 1
+    assert len(client.received) == 1
     await run_loop(5)
-    assert 1 < len(client.heard) <= 7
+    assert 1 < len(client.received) <= 7
     await run_loop(50)
-    assert [response[:12] for response in client.heard] == [b"HTTP/1.1 200"] * 20
+    assert [response[:12] for response in client.received] == [b"HTTP/1.1 200"] * 20
 
 
 async def test_a_request_waits_unparsed_for_the_answer_before_it(
@@ -94,7 +94,7 @@ async def test_a_request_waits_unparsed_for_the_answer_before_it(
     protocol, client = make_connection(monkeypatch, app)
     protocol.data_received(GET * 20)
     await run_loop(100)
-    assert app.max_running == 1 and client.heard == [] and not protocol.pipeline
+    assert app.max_running == 1 and client.received == [] and not protocol.pipeline
     app.released.set()
     await run_loop(300)
     assert app.response_count == 20 and app.max_running == 1
@@ -169,7 +169,7 @@ async def test_requests_are_the_same_however_their_bytes_are_cut(
         data = data[size:]
         await run_loop(rng.randint(0, 2))
     await run_loop(300)
-    responses = b"".join(client.heard).split(b"HTTP/1.1 200 OK\r\n")[1:]
+    responses = b"".join(client.received).split(b"HTTP/1.1 200 OK\r\n")[1:]
     assert [int(response.rpartition(b"\r\n")[2]) for response in responses] == [
         size for _, size in requests
     ]
@@ -294,7 +294,7 @@ async def test_a_post_that_offers_another_protocol_is_answered(
     upgrade = b"connection: upgrade\r\nupgrade: " + offered + b"\r\ncontent-length: 5\r\n\r\n"
     protocol.data_received((REQUEST_START + upgrade + b"hello") * 2)
     await run_loop(20)
-    assert [response[-1:] for response in client.heard if not response.startswith(b"HTTP")] == [
+    assert [response[-1:] for response in client.received if not response.startswith(b"HTTP")] == [
         b"5",
         b"5",
     ]

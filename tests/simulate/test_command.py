@@ -198,7 +198,7 @@ def test_two_scenarios_of_a_file_have_a_session_each(tmp_path: Path) -> None:
             2,
             "no mockllm server answers at http://127.0.0.1:9",
         ),
-        (REFUND, ["--agent", "true", "--junit", "no/such/file"], 2, "no/such/file: cannot be"),
+        (REFUND, ["--agent", "true", "--junit", "refund.json/a"], 2, "refund.json/a: cannot be"),
         (REFUND, [], 2, "the following arguments are required: --agent"),
     ],
 )
