@@ -153,7 +153,7 @@ class Route:
 
 
 class _RoutedCall:
-    """The requests and responses of one model call."""
+    """Sends the requests of one model call by its route, and limits their responses."""
 
     def __init__(self, route: Route) -> None:
         self._route = route

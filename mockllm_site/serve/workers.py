@@ -147,7 +147,7 @@ class Workers:
             os._exit(code)
 
     def _handle_pipe(self, worker: _Worker) -> None:
-        """Read a worker's pipe: note that it is ready, or reap it and plan its replacement."""
+        """Note that a worker is ready, or reap it; a death before all are ready ends the others."""
         if os.read(worker.pipe, 1) == READY:
             worker.ready = True
             if self._up:

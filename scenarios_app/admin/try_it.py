@@ -83,8 +83,8 @@ class ResponseBytes:
 
 
 def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the form, filled in from the journal entry `request` of the address if there is one; a
-    post also shows the result of its request. Raises MissingPermission."""
+    """Show the form of the scenario or draft in the address, filled from the journal entry
+    `?request=`, if any; a post also shows the result. Raises MissingPermission of `owner`."""
     owner.require(request, "view")
     served = None
     if "request" in request.GET and may_see_journal(request):

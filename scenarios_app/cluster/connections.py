@@ -142,7 +142,7 @@ class Connections:
         return self._name.decode()
 
     def problem(self) -> str | None:
-        """Return why Redis cannot take a write, or None."""
+        """Write a probe key, blocking; return the error's class name after logging it, or None."""
         try:
             self.here.set(self.prefix + b"probe", b"1")
         except (RedisError, OSError) as error:

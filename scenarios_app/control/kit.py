@@ -34,8 +34,8 @@ class SessionQuery(Shape):
     session = Text(required=False, help_text="The session's name or API key.")
 
 
-class NeededSession(Shape):
-    """The session."""
+class RequiredSessionQuery(Shape):
+    """The query of a request that must name a session."""
 
     session = Text(help_text="The session's name or API key.")
 

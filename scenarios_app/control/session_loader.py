@@ -38,7 +38,7 @@ class LoadedSession:
 
 
 def list_session_names() -> list[str]:
-    """Return the sorted names of all sessions in the journal or the state."""
+    """Return the sorted names of all sessions in the journal, if flushed, or the state."""
     rows = rows_of_session(None).order_by().values_list("session", flat=True).distinct()
     return sorted({*rows, *async_to_sync(services().state.sessions)()})
 

@@ -14,7 +14,7 @@ from scenarios_app.control.kit import (
     ControlError,
     ControlView,
     JournalledBody,
-    NeededSession,
+    RequiredSessionQuery,
     StepBody,
     Texts,
     delete_journal_rows,
@@ -67,10 +67,10 @@ class ResetBody(Shape):
 
 
 class SessionStateView(ControlView):
-    @documented("read_state", StateBody, "The session's state.", query=NeededSession)
+    @documented("read_state", StateBody, "The session's state.", query=RequiredSessionQuery)
     def get(self, request: Request) -> Response:
         """A session's consumed steps, attempts, counters and violations."""
-        state = _read_state(resolve_session(self.query(NeededSession)["session"]))
+        state = _read_state(resolve_session(self.query(RequiredSessionQuery)["session"]))
         attempts = [
             {**_step_body(attempt.step), "provider": attempt.provider, "count": count}
             for attempt, count in state.attempts

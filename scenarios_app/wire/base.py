@@ -328,7 +328,7 @@ def encode_text(text: str) -> bytes:
 
 
 def encode_line(value: object) -> bytes:
-    """Encode JSON with non-ASCII line separators escaped: some SSE parsers split lines at them."""
+    """Encode JSON without the line separators at which some SSE parsers split; adds no newline."""
     return (
         encode_json(value)
         .replace(b"\xe2\x80\xa8", rb"\u2028")

@@ -204,7 +204,7 @@ class ProxiedResponse(Answer):
         self.reply = self._owner.with_mockllm_headers(exchange, Reply(status, passed, wire=wire))
 
     async def _http_pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of the upstream's HTTP response."""
+        """Yield b"" after the head, then the body; raise UpstreamFailed without a head."""
         # Imported late, as in `upstream`.
         import httpx2
 

@@ -97,7 +97,7 @@ class Recording:
             return len(self._slots) - 1
 
     def end(self, place: int | None, interaction: Interaction | None, problem: str = "") -> None:
-        """Store the interaction in its slot `place`, or None if nothing was kept of it."""
+        """Fill the slot `place`, if any, with the interaction or None; add the problem, if any."""
         with self._changed:
             if problem:
                 self.add_problem(problem)

@@ -100,7 +100,7 @@ class AsgiConnection:
         """Do nothing: pings are the server's."""
 
     def cut(self, half_of: bytes = b"") -> None:
-        """Close the connection; ASGI has no way to do that without a close frame."""
+        """Close with code 1011; ASGI can neither omit the close frame nor send half a message."""
         self._enqueue({"type": "websocket.close", "code": 1011, "reason": ""})
 
     def _enqueue(self, message: Message) -> None:

@@ -106,7 +106,7 @@ def client_line(client: LiveClient, base_url: str) -> str:
 
 
 def with_advice(lines: Iterable[str]) -> list[str]:
-    """Return at most MAX_LINES lines, those with a module first, and then what to do."""
+    """Return at most MAX_LINES distinct lines, and ADVICE if one of them names no base URL."""
     first = sorted(set(lines), key=lambda line: (not line.startswith("`"), line))[:MAX_LINES]
     return [*first, ADVICE] if any(_BASE_URL_ADVICE not in line for line in first) else first
 
@@ -133,7 +133,7 @@ def _attribute_text(value: Any, path: str) -> str:
 
 
 def _find_locations(clients: Mapping[int, Any]) -> dict[int, Location]:
-    """Return the location of each client by its id, first that in code that assigns the name."""
+    """Return by `id()` where modules hold the clients; those that no module holds are missing."""
     locations: dict[int, Location] = {}
     sdks = (sdk for upstream in upstreams().values() for sdk in upstream.sdk_clients)
     packages = {sdk.name.partition(".")[0] for sdk in sdks} | sys.stdlib_module_names

@@ -27,7 +27,7 @@ def openrouter_error(error: ErrorAnswer) -> Json:
 
 
 def vllm_error(error: ErrorAnswer) -> Json:
-    """Return an envelope with the status's name as type and its number as code."""
+    """Return an envelope; by default the status's name is its type, and its number the code."""
     try:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
     except ValueError:
