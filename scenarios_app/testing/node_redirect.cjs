@@ -34,7 +34,7 @@ function patchFetch(base, hosts, prepare) {
   async function fetch(input, init) {
     const request = typeof input === "object" && "url" in input ? input : null;
     const requested = request ? request.url : String(input);
-    const url = URL.canParse(requested) ? serverUrl(new URL(asked), base, hosts) : null;
+    const url = URL.canParse(requested) ? serverUrl(new URL(requested), base, hosts) : null;
     if (url === null) return original(input, init);
     let options = init;
     if (prepare) {

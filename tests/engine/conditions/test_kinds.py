@@ -61,7 +61,7 @@ def warm() -> Iterator[None]:
     CONDITION_KINDS.remove(WarmCondition)
 
 
-@pytest.mark.usefixtures("forked_processes")
+@pytest.mark.usefixtures("warm")
 def test_registered_condition_is_matched_in_documents() -> None:
     match = load_match({"warmer_than": 0.5, "stream": False})
     assert match_request(match, chat_request(temperature=0.9)).matched
