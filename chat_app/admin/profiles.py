@@ -121,7 +121,7 @@ def known_servers() -> list[str]:
 
 
 def _scheme_and_host(provider_id: str, base_url: str) -> tuple[str, str]:
-    """Return the called scheme and host in lower case, or an invalid URL and ""."""
+    """Return scheme and host with port of the URL or provider; an invalid URL and ""."""
     url = base_url or provider_of(provider_id).base_url
     try:
         parts = urlsplit(url)

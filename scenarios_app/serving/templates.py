@@ -41,8 +41,8 @@ MAX_RESPONSES_BYTES: Final = 32_000_000
 
 
 class HttpTemplate(msgspec.Struct, frozen=True):
-    """The bytes of a response that has no waits. The content length is inserted between two pieces
-    of the `head`; a `chunked` response has one piece."""
+    """The bytes of a response that has no waits. `head` has the header lines, without status line,
+    in two pieces around the content length, or in one if there is none (`chunked`)."""
 
     status: int
     chunked: bool

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(options: Namespace) -> int:
-    """Run the command, print the verdict; return the exit code or, if 0, VERDICT_FAILED."""
+    """Run the command; return its exit code, but VERDICT_FAILED if only the verdict failed."""
     command = strip_separator(options.command)
     if not command:
         return refuse("run", "no command: give one after --", code=2)
