@@ -108,8 +108,8 @@ class Proxy:
                 self._output.flush()
 
     def _call_server(self, message: dict[str, Any]) -> Any:
-        """Return the server's response, or None for a notification. Without a JSON-RPC response it
-        is an error, or for `tools/call` a result with `isError`."""
+        """Return the server's response under the message's id, which it may lack, or None for a
+        notification. Without one it is an error, or for `tools/call` a result with `isError`."""
         method, id = message.get("method"), message.get("id")
         params = _object_at(message, "params")
         version = _object_at(params, "_meta").get(_VERSION_KEY, self._version)
@@ -135,7 +135,7 @@ class Proxy:
             return {"jsonrpc": "2.0", "id": id, "result": result}
         if method == "initialize":
             self._version = _object_at(answer, "result").get("protocolVersion", self._version)
-        return answer
+        return {**answer, "id": id}
 
 
 def _object_at(message: Mapping[str, Any], key: str) -> dict[str, Any]:

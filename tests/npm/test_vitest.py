@@ -7,7 +7,10 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -125,6 +128,18 @@ def test_server_that_cannot_start_is_its_own_error_line(tmp_path: Path) -> None:
     command.chmod(0o755)
     report = run_suite("failing", MOCKLLM_COMMAND=str(command))
     assert "Error: mockllm: the port is taken" in report["output"]
+
+
+def test_url_of_another_server_is_an_error_line(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<p>Another server</p>")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as other_server:
+        Thread(target=other_server.serve_forever).start()
+        url = f"http://127.0.0.1:{other_server.server_port}"
+        report = run_suite("failing", MOCKLLM_URL=url)
+        other_server.shutdown()
+    assert report["code"] == 1
+    assert "answers 501, and not as a mockllm server" in report["output"]
 
 
 def test_types_name_every_method_of_a_session_and_a_stub() -> None:

@@ -133,12 +133,14 @@ def test_pipes_answer_what_they_read_before_their_input_ends(server: RunningServ
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "nope"}},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": ["no object"]},
     ]
     lines = b"\n".join(json.dumps(message).encode() for message in messages) + b"\nbroken\n"
     process = run_pipes("--url", server.base_url, messages=lines)
     answers = {answer["id"]: answer for answer in map(json.loads, process.stdout.splitlines())}
-    assert process.returncode == 0 and set(answers) == {1, 2, None}
-    assert answers[2]["error"]["code"] == -32602 and answers[None]["error"]["code"] == -32700
+    assert process.returncode == 0 and set(answers) == {1, 2, 3, None}
+    assert answers[2]["error"]["code"] == answers[3]["error"]["code"] == -32602
+    assert answers[None]["error"]["code"] == -32700
 
 
 @pytest.mark.parametrize(
