@@ -154,7 +154,7 @@ MOCK: Final = (
     Setting(
         "MOCKLLM_DRAIN_SECONDS",
         kinds.parse_number,
-        "Seconds that running answers may take after the server is told to stop.",
+        "Seconds that running answers may take after the signal to stop.",
         10,
     ),
     Setting(

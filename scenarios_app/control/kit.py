@@ -193,7 +193,7 @@ def journal_completeness(session: str | None) -> dict[str, Any]:
 
 
 def _has_rows_before_unclean_end(session: str | None) -> bool:
-    """Return True if a session has rows of a process that ended without storing all of its own."""
+    """Return True if a session has rows of a process that ended before it stored all."""
     # An in-memory database ends with its process, so no earlier process can have used it.
     if not can_be_shared():
         return False

@@ -1,7 +1,7 @@
 """Writes the journal to the database. Recording costs the event loop one queue `put`; a thread
 writes in batches, and readers flush first.
 
-An in-memory database has no other readers, so its entries become rows only when somebody reads.
+An in-memory database has no other readers, so its entries become rows only when they are read.
 """
 
 import atexit

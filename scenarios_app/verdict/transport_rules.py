@@ -241,7 +241,7 @@ RULES = (
         "stream-closed-early",
         "A client closed a stream before its end.",
         "Streams without a fault, whose connection the client closed before the last event was "
-        "sent. A stream that is sent at once cannot be closed early.",
+        "sent. A stream that is sent without waits cannot be closed early.",
         "`for event in stream: break`, or a proxy that gives up after a second.",
         "warning",
         _find_closed_streams,

@@ -25,14 +25,14 @@ def test_answers_are_counted_by_scenario_and_step() -> None:
         "one": 3,
         "other": 1,
     }
-    assert NOON < hits_by_scenario["one"].last < hits_by_scenario["other"].last < last.at  # type: ignore[operator]
+    assert NOON < hits_by_scenario["one"].last < hits_by_scenario["other"].last < last.at
     assert answer_counts(["one"])["one"] == {first.key: 2, second.key: 1}
 
 
 def test_list_and_page_show_the_number_of_answers(root: Client) -> None:
     scenario = create_scenario("one", {}, {})
     for _ in range(7):
-        create_journal_row(scenario="one", step_key=scenario.steps.first().key)  # type: ignore[union-attr]
+        create_journal_row(scenario="one", step_key=scenario.steps.first().key)
     (row,) = root.get(LIST).context["cl"].result_list
     assert row.hits.count == 7
     response = root.get(page_of(scenario))

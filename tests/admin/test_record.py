@@ -32,7 +32,7 @@ INTERACTION = Interaction(
 def upstreams() -> Iterator[dict[str, str]]:
     """Configure an upstream; no test sends it a request."""
     pipeline = services().pipeline
-    upstream_urls: dict[str, str] = pipeline.options.upstreams  # type: ignore[assignment]
+    upstream_urls: dict[str, str] = pipeline.options.upstreams
     before = dict(upstream_urls)
     upstream_urls["openai"] = "https://upstream.example"
     yield upstream_urls

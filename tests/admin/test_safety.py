@@ -86,7 +86,7 @@ def stored_payload(request: pytest.FixtureRequest, db: None) -> str:
         system_prompt_must_include=[text],
     )
     state = services().state
-    step = StepRef(name, scenario.steps.first().key, text)  # type: ignore[union-attr]
+    step = StepRef(name, scenario.steps.first().key, text)
     async_to_sync(state.consume)(text, step)
     async_to_sync(state.count_failure)(text, AttemptRef(step, text), times=1)
     async_to_sync(state.increment)(text, text)

@@ -9,7 +9,7 @@ from tests.support.hypothesis_profiles import example_count
 
 
 def sentence(**step: object) -> str:
-    return title_of(1, step).sentence  # type: ignore[arg-type]
+    return title_of(1, step).sentence
 
 
 def test_title_joins_number_name_and_sentence() -> None:
@@ -51,7 +51,7 @@ def test_name_precedes_the_sentence() -> None:
     ],
 )
 def test_condition_is_described_in_the_title(match: object, phrase: str) -> None:
-    assert title_of(1, {"match": match}).when == phrase  # type: ignore[dict-item]
+    assert title_of(1, {"match": match}).when == phrase
 
 
 def test_turn_is_described_as_a_condition() -> None:
@@ -85,7 +85,7 @@ def test_turn_is_described_as_a_condition() -> None:
     ],
 )
 def test_answer_is_described_in_the_title(produce: object, phrase: str) -> None:
-    assert title_of(1, {"produce": produce}).then == phrase  # type: ignore[dict-item]
+    assert title_of(1, {"produce": produce}).then == phrase
 
 
 def test_failures_precede_the_answer_in_the_title() -> None:
@@ -139,4 +139,4 @@ INNER += [
     )
 )
 def test_title_of_any_data_raises_nothing(step: dict[str, object]) -> None:
-    assert "→" in str(title_of(1, step))  # type: ignore[arg-type]
+    assert "→" in str(title_of(1, step))

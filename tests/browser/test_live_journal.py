@@ -112,7 +112,7 @@ def test_live_journal_needs_a_login(open_page: OpenPage, live: Live) -> None:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (420, False)])
 def test_journal_fits_the_screen(log_in: object, width: int, dark: bool) -> None:
-    admin = log_in(READER, width=width, dark=dark)  # type: ignore[operator]
+    admin = log_in(READER, width=width, dark=dark)
     ask(admin.live, model="m" * 300)
     open_journal(admin)
     expect(admin.page.locator(ROWS)).to_have_count(1)

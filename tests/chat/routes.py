@@ -78,7 +78,7 @@ def routes() -> list[str]:
     paths: list[str] = []
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
-        cls = route.callback.cls  # type: ignore[attr-defined]
+        cls = route.callback.cls
         path = re.sub(r"<\w+:(\w+)_id>", r"{\1}", str(route.pattern))
         slash_variant = path[:-1] if path.endswith("/") else f"{path}/"
         allowed = [m for m in METHODS if hasattr(cls, m) and m in cls.http_method_names]

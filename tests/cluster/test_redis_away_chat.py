@@ -25,7 +25,7 @@ RECOVERED_SECONDS = 5.0
 def test_runs_and_sessions_continue_after_a_redis_outage(tmp_path: Path, away: int) -> None:
     engine = redis.RedisServer(tmp_path)
     once_scenario = {"name": "once", "priority": 1, **one_time_scenario(STEPS)}
-    for step in once_scenario["steps"]:  # type: ignore[attr-defined]
+    for step in once_scenario["steps"]:
         step["match"] = {"messages": [{"contains": "next"}]}
     try:
         with run_shared_server(

@@ -87,7 +87,7 @@ async def test_each_row_is_received_once_by_late_listeners() -> None:
     assert await first.receive_json_from(5) == {"rows": []}
     late_sockets = []
     for number in range(10):
-        await in_database(lambda number=number: create_journal_row(model=f"m{number}"))  # type: ignore[misc]
+        await in_database(lambda number=number: create_journal_row(model=f"m{number}"))
         socket = create_socket(user)
         await socket.connect()
         late_sockets.append(socket)

@@ -39,11 +39,11 @@ def routes() -> set[tuple[str, str]]:
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
         view = route.callback
-        if view.cls.schema is None:  # type: ignore[attr-defined]
+        if view.cls.schema is None:
             # MCP describes its own messages.
             continue
         path = "/control/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern))
-        handlers = [m.upper() for m in METHODS if hasattr(view.cls, m)]  # type: ignore[attr-defined]
+        handlers = [m.upper() for m in METHODS if hasattr(view.cls, m)]
         other_path = path[:-1] if path.endswith("/") else f"{path}/"
         if ("GET", other_path) not in routes and ("POST", other_path) not in routes:
             routes.update((method, path) for method in handlers)

@@ -129,7 +129,7 @@ def test_named_session_is_listed_by_its_name(control: Control) -> None:
 
 
 def test_private_scenario_is_limited_by_the_settings(control: Control, settings: object) -> None:
-    settings.MOCKLLM_MAX_TEXT_BYTES = 3_000_000  # type: ignore[attr-defined]
+    settings.MOCKLLM_MAX_TEXT_BYTES = 3_000_000
     long = scenario("own", text_step("x" * 2_500_000))
     assert control.put("scenarios/own", long, session=KEY).status_code == 201
     assert Client().get("/v1/models", headers={"authorization": f"Bearer {KEY}"}).status_code == 200

@@ -29,10 +29,10 @@ def upstreams() -> Iterator[None]:
     pipeline = services().pipeline
     upstream_urls = {"openai": "http://127.0.0.1:1"}
     before = dict(pipeline.options.upstreams)
-    pipeline.options.upstreams.update(upstream_urls)  # type: ignore[attr-defined]
+    pipeline.options.upstreams.update(upstream_urls)
     yield
-    pipeline.options.upstreams.clear()  # type: ignore[attr-defined]
-    pipeline.options.upstreams.update(before)  # type: ignore[attr-defined]
+    pipeline.options.upstreams.clear()
+    pipeline.options.upstreams.update(before)
     pipeline.recordings.clear()
     services().drifts.clear()
 
@@ -139,7 +139,7 @@ def test_two_sessions_never_record_one_cassette(control: Control) -> None:
 
 
 def test_without_an_upstream_nothing_is_recorded(control: Control) -> None:
-    services().pipeline.options.upstreams.clear()  # type: ignore[attr-defined]
+    services().pipeline.options.upstreams.clear()
     response = control.put("recording", {"mode": "new"})
     assert response.status_code == 409 and "MOCKLLM_UPSTREAMS" in response.json()["message"]
     assert control.put("recording", {"mode": "none"}).status_code == 201

@@ -117,7 +117,7 @@ def test_one_request_has_its_headers_and_bodies_without_secrets(control: Control
 
 
 def test_cut_body_is_marked_as_cut(control: Control, settings: object) -> None:
-    settings.MOCKLLM_JOURNAL_BODY_BYTES = 50  # type: ignore[attr-defined]
+    settings.MOCKLLM_JOURNAL_BODY_BYTES = 50
     control.post("scenarios", GREETING)
     uid = chat("Hello").headers["x-mockllm-request"]
     request = control.get(f"requests/{uid}").json()["request"]
@@ -268,7 +268,7 @@ def test_a_page_is_read_without_its_bodies(
     for _ in range(10):
         chat()
     control.get("requests")
-    with django_assert_max_num_queries(2) as query_log:  # type: ignore[operator]
+    with django_assert_max_num_queries(2) as query_log:
         control.get("requests")
     assert not any("request_text" in query["sql"] for query in query_log.captured_queries)
 

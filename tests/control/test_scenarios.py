@@ -246,5 +246,5 @@ def test_number_of_queries_is_independent_of_the_number_of_scenarios(
         "scenarios": [scenario(f"s{n}", text_step("a"), text_step("b")) for n in range(20)]
     }
     control.post("scenarios", documents)
-    with django_assert_max_num_queries(4):  # type: ignore[operator]
+    with django_assert_max_num_queries(4):
         assert len(control.get("scenarios").json()["scenarios"]) == 20

@@ -17,8 +17,8 @@ PATH = "scenarios/run-test-1"
 
 def test_put_turn_script_returns_a_scenario_document(control: Control) -> None:
     response = control.put(PATH, TWO)
-    assert (response.status_code, response.json()) == (201, convert(TWO))  # type: ignore[attr-defined]
-    assert control.get(PATH).json() == convert(TWO)  # type: ignore[attr-defined]
+    assert (response.status_code, response.json()) == (201, convert(TWO))
+    assert control.get(PATH).json() == convert(TWO)
     assert reply_text(chat("run-test-1", temperature=0.5)) == "one"
     replacement = script(turn(text_response("anew")), id="run-test-1")
     assert control.put(PATH, replacement).status_code == 200
@@ -31,7 +31,7 @@ def test_post_accepts_scenarios_and_turn_scripts(control: Control) -> None:
     several = {"scenarios": [script(turn(), id="a"), scenario_document]}
     assert control.post("scenarios", several).status_code == 201
     assert control.post("scenarios", [script(turn(), id="b")]).status_code == 201
-    scenarios = control.get("scenarios").json()["scenarios"]  # type: ignore[attr-defined]
+    scenarios = control.get("scenarios").json()["scenarios"]
     assert [document["name"] for document in scenarios] == ["a", "b", "ours", "run-test-1"]
     assert error_of(control.post("scenarios", TWO)) == (409, "CONFLICT", "name")
 
@@ -66,17 +66,17 @@ def test_session_can_have_a_private_turn_script(control: Control) -> None:
 def test_violations_mark_the_session_unsuccessful(control: Control) -> None:
     control.put(PATH, TWO)
     chat("run-test-1", temperature=0.5)
-    before = control.get("state", session=KEY).json()  # type: ignore[attr-defined]
+    before = control.get("state", session=KEY).json()
     assert (before["violations"], before["passed"]) == ([], True)
     chat("run-test-1")
     chat("nobody", model="test-llm")
-    after = control.get("state", session=KEY).json()  # type: ignore[attr-defined]
+    after = control.get("state", session=KEY).json()
     assert after["violations"] == [
         "Expected temperature 0.5 but received undefined",
         "Scenario not found: nobody",
     ]
     assert after["passed"] is False
-    requests = control.get("requests", session=KEY).json()["requests"]  # type: ignore[attr-defined]
+    requests = control.get("requests", session=KEY).json()["requests"]
     violations_by_request = [request["violations"] for request in requests]
     assert sorted(map(len, violations_by_request)) == [0, 1, 1]
 
@@ -84,7 +84,7 @@ def test_violations_mark_the_session_unsuccessful(control: Control) -> None:
 def test_attempts_are_counted_in_the_state(control: Control) -> None:
     control.put(PATH, script(turn(failuresBeforeSuccess=2), id="run-test-1"))
     assert [chat("run-test-1").status_code for _ in range(4)] == [500, 500, 200, 200]
-    state = control.get("state", session=KEY).json()  # type: ignore[attr-defined]
+    state = control.get("state", session=KEY).json()
     assert state["attempts"] == [
         {"scenario": "run-test-1", "step": "1", "provider": "openai", "count": 2}
     ]

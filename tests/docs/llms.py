@@ -41,7 +41,7 @@ def full_text() -> str:
 def sections() -> Iterator[tuple[str, list[str]]]:
     """Yield the sections of the navigation with their pages."""
     loader = type("Loader", (yaml.SafeLoader,), {})
-    loader.add_multi_constructor("", lambda *_: None)  # type: ignore[attr-defined]
+    loader.add_multi_constructor("", lambda *_: None)
     navigation = yaml.load(CONFIGURATION.read_text(encoding="utf-8"), loader)["nav"]
     for entry in navigation:
         for section, pages in entry.items():

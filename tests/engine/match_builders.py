@@ -115,7 +115,7 @@ def build_match(
 
 def _alternatives(kind: type[SubjectTextCondition], texts: Texts) -> Iterator[Condition]:
     if texts:
-        yield kind(f"match.{kind.key}", Subject(kind.read_texts), tuple(texts))  # type: ignore[attr-defined]
+        yield kind(f"match.{kind.key}", Subject(kind.read_texts), tuple(texts))
 
 
 def _numbered_conditions(conditions: Iterable[Condition]) -> Iterator[Condition]:
@@ -125,7 +125,7 @@ def _numbered_conditions(conditions: Iterable[Condition]) -> Iterator[Condition]
 
 def _named_conditions(kind: type[SubjectTextCondition], texts: NamedTexts) -> Iterator[Condition]:
     for name, text in texts:
-        subject = Subject(kind.read_texts, name)  # type: ignore[attr-defined]
+        subject = Subject(kind.read_texts, name)
         yield kind(f"match.{kind.key}.{name}", subject, (text,))
 
 

@@ -210,7 +210,7 @@ async def test_revision_of_own_scenarios_changes_with_them(store: StateStore) ->
 
 async def test_a_stored_document_is_a_copy(store: StateStore) -> None:
     document = {"steps": [1]}
-    await put_scenario(store, "a", "weather", document)  # type: ignore[arg-type]
+    await put_scenario(store, "a", "weather", document)
     _, before = await store.scenarios_of("a")
     document["steps"].append(2)
     await put_scenario(store, "a", "sums", {})

@@ -98,7 +98,7 @@ def test_client_that_leaves_at_any_boundary_is_journalled(either_live: Live, pro
         for pieces in BOUNDARIES:
             sock = open_request(either_live, provider, f"silent-{pieces}")
             last = WORDS[pieces - 1].encode() if pieces else begin_mark
-            read_until(sock, lambda data, last=last: last in data)  # type: ignore[misc]
+            read_until(sock, lambda data, last=last: last in data)
             leave(sock, reset=reset)
     assert_nothing_stays(either_live, tasks)
     rows = either_live.requests()

@@ -83,7 +83,7 @@ def echo(monkeypatch: pytest.MonkeyPatch, db: None) -> Iterator[list[str]]:
     upstreams = services().pipeline.options.upstreams
     with run_echo_server() as server, monkeypatch.context() as patch:
         for name in NAMES:
-            patch.setitem(upstreams, name, server.url)  # type: ignore[arg-type]
+            patch.setitem(upstreams, name, server.url)
         yield server.requests
     services().pipeline.recordings.clear()
     services().drifts.clear()

@@ -230,7 +230,7 @@ def test_call_of_a_custom_tool_is_played_in_the_format_of_each_provider(
     turns = [{**QUESTION, "expect": first}, {**FILES, "expect": {"step": "answer"}}]
     run = play_steps(SCRIPT, turns, provider=provider, stream=stream)
     assert failure_lines(run) == []
-    call = to_json([run])["conversations"][0]["turns"][0]["got"]["tool_calls"][0]  # type: ignore[index, call-overload]
+    call = to_json([run])["conversations"][0]["turns"][0]["got"]["tool_calls"][0]
     if provider in ("anthropic", "gemini", "ollama"):
         assert (call["name"], call["arguments"]) == ("exec", '{"input":"ls -l"}')
     else:

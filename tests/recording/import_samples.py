@@ -178,7 +178,7 @@ SAMPLES: Final[dict[str, tuple[str, Any]]] = {
                 "body": _REQUEST_BODY,
             },
             {"custom_id": "a", "response": {"status_code": 200, "body": _ANSWER}},
-            {"messages": [*_REQUEST_BODY["messages"], {"role": "assistant", "content": "Sunny."}]},  # type: ignore[misc]
+            {"messages": [*_REQUEST_BODY["messages"], {"role": "assistant", "content": "Sunny."}]},
         ],
     ),
     "otlp": (

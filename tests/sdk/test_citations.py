@@ -55,7 +55,7 @@ def test_responses_client_shows_annotations_of_pages_and_files(cited: Live) -> N
         with client.responses.stream(model="m", input="Hello") as stream:
             kinds = [event.type for event in stream]
             streamed = stream.get_final_response()
-    content: Any = response.output[-1].content[0]  # type: ignore[union-attr,index]
+    content: Any = response.output[-1].content[0]
     assert [annotation.type for annotation in content.annotations] == [
         "url_citation",
         "file_citation",

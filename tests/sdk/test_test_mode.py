@@ -87,10 +87,10 @@ def test_reasoning_tools_and_several_choices_with_openai(chat: OpenAIChatClient)
         assert [c.index for c in answer.choices] == [0, 1, 2]
         assert [c.finish_reason for c in answer.choices] == ["stop", "tool_calls", "stop"]
         assert len((first.message.content or "").split()) == 2 + 6
-        assert len(first.message.model_extra["reasoning"].split()) == 2 + 4  # type: ignore[index]
+        assert len(first.message.model_extra["reasoning"].split()) == 2 + 4
         calls = second.message.tool_calls or []
-        assert [c.function.name for c in calls] == ["get_weather", "now"]  # type: ignore[union-attr]
-        assert calls[0].function.arguments == ARGUMENTS  # type: ignore[union-attr]
+        assert [c.function.name for c in calls] == ["get_weather", "now"]
+        assert calls[0].function.arguments == ARGUMENTS
         assert third.message.content == "M done M"
 
 

@@ -51,7 +51,7 @@ class FakeClock:
         self.now += seconds
 
 
-WIRE = FakeWire()  # type: ignore[abstract]
+WIRE = FakeWire()
 
 
 def split_events(frames: Sequence[bytes]) -> list[list[str]]:

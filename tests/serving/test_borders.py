@@ -212,6 +212,6 @@ async def test_scope_has_the_close_extension_only_where_the_server_supports_it()
 
     async def send(message: Any) -> None: ...
 
-    await with_close(app)({"type": "http", "extensions": {"other": 1}}, send, send)  # type: ignore[arg-type]
+    await with_close(app)({"type": "http", "extensions": {"other": 1}}, send, send)
     assert scopes[0]["extensions"] == {"other": 1}
     assert EXTENSION not in scopes[0]["extensions"]

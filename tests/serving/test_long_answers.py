@@ -93,7 +93,7 @@ async def test_slow_reader_gets_little_encoded_ahead(
 
     def count_bytes(*arguments: object, **options: object) -> Iterator[Frame]:
         nonlocal encoded_bytes
-        for frame in encode(*arguments, **options):  # type: ignore[arg-type]
+        for frame in encode(*arguments, **options):
             encoded_bytes += len(frame.data)
             yield frame
 

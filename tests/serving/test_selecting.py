@@ -58,7 +58,7 @@ async def test_loser_of_a_race_gets_the_next_candidate() -> None:
             await consume(session, step)
         return await consume(session, step)
 
-    harness.state.consume = lose_race  # type: ignore[method-assign]
+    harness.state.consume = lose_race
     assert await fetch_texts(harness, 1) == ["second"]
 
 
@@ -73,7 +73,7 @@ async def test_loser_of_a_race_gets_the_next_step_of_the_scenario() -> None:
         await consume(session, step)
         return await consume(session, step)
 
-    harness.state.consume = lose_race  # type: ignore[method-assign]
+    harness.state.consume = lose_race
     assert await fetch_texts(harness, 1) == ["next"]
 
 

@@ -41,9 +41,9 @@ async def test_step_is_chosen_for_a_session_evicted_meanwhile() -> None:
     async def evict_then_consume(session: str, *args: object) -> bool:
         if session == "a":
             await state.arrive("b")
-        return await consume(session, *args)  # type: ignore[arg-type]
+        return await consume(session, *args)
 
-    state.consume = evict_then_consume  # type: ignore[method-assign]
+    state.consume = evict_then_consume
     assert await fetch_text(harness, "a") == "one two three"
     assert (await state.sessions(), state.evicted_count) == (("a",), 2)
     assert await fetch_text(harness, "a") == "Again."

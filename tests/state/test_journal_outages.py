@@ -16,7 +16,7 @@ from tests.state.entries import entry, journal_paths
 
 def test_entries_without_room_are_dropped_and_counted(journal: Journal) -> None:
     small_journal = Journal(waiting_bytes=3 * journal_module.ENTRY_BYTES)
-    small_journal.start = lambda: None  # type: ignore[method-assign]
+    small_journal.start = lambda: None
     for number in range(5):
         small_journal.record(entry(path=f"/{number}"))
     del small_journal.start

@@ -14,6 +14,6 @@ def test_locks_of_the_journal_are_reentrant() -> None:
         assert not thread.is_alive()
 
 
-def _enter_twice(lock: "threading.RLock") -> None:  # type: ignore[valid-type]
+def _enter_twice(lock: "threading.RLock") -> None:
     with lock, lock:
         pass

@@ -53,7 +53,7 @@ def agent_turns(session: int = 0, *, turns: int = 20) -> Iterator[bytes]:
         }
         yield json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         call = {"type": "tool_use", "id": f"toolu_{session}_{turn}", "name": "Tool1"}
-        call["input"] = {"argument_0": words(rng, 20)}  # type: ignore[assignment]
+        call["input"] = {"argument_0": words(rng, 20)}
         result = {"type": "tool_result", "tool_use_id": call["id"]}
         result["content"] = f"größe {turn}: {words(rng, 300)}"
         messages += [

@@ -33,8 +33,8 @@ class RowRestorer:
 
 
 def install() -> None:
-    flush.emit_post_migrate_signal = RowRestorer(flush.emit_post_migrate_signal)  # type: ignore[attr-defined]
-    DatabaseOperations.sql_flush = delete_statements  # type: ignore[assignment]
+    flush.emit_post_migrate_signal = RowRestorer(flush.emit_post_migrate_signal)
+    DatabaseOperations.sql_flush = delete_statements
 
 
 def delete_statements(

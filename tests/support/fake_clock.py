@@ -13,7 +13,7 @@ EVERY_SECONDS = 0.02
 def move_clock(loop: AbstractEventLoop, seconds: float) -> None:
     """Move a loop's clock forward for good; moving it back would delay its timers."""
     time = loop.time
-    loop.time = lambda: time() + seconds  # type: ignore[method-assign]
+    loop.time = lambda: time() + seconds
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ _files: dict[str, StaticFile] = {}
 
 
 def install() -> None:
-    ssl.SSLContext.load_verify_locations = load_except_system  # type: ignore[method-assign]
+    ssl.SSLContext.load_verify_locations = load_except_system
     WhiteNoiseMiddleware.add_files_from_finders = find_static_files_once
     # Django's test runner sends a signal with a copy of the context for each template.
     Template._render = render_without_widget_signal(Template._render)

@@ -13,7 +13,7 @@ class LazyObject:
     """Raises when its class is asked for, as objects do that load what they stand for."""
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         raise RuntimeError("loaded")
 
 
@@ -39,7 +39,7 @@ def clients_of(module: ModuleType) -> list[LiveClient]:
 def test_module_that_must_not_be_imported_is_skipped(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "numpy_of_the_user", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "numpy_of_the_user", None)
     module.__dict__["client"] = openai.OpenAI(api_key="k")
     assert [str(client)[:8] for client in clients_of(module)] == ["`client`"]
 

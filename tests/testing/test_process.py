@@ -33,7 +33,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[str]"]:
     start = subprocess.Popen
 
     def record_start(*args: object, **options: object) -> "subprocess.Popen[str]":
-        processes.append(start(*args, **options))  # type: ignore[call-overload]
+        processes.append(start(*args, **options))
         return processes[-1]
 
     monkeypatch.setattr(process.subprocess, "Popen", record_start)
@@ -64,7 +64,7 @@ def fake_server(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     start = subprocess.Popen
 
     def start_script(command: list[str], **options: object) -> object:
-        return start([command[0], "-c", script], **options)  # type: ignore[call-overload]
+        return start([command[0], "-c", script], **options)
 
     monkeypatch.setattr(process.subprocess, "Popen", start_script)
 

@@ -55,7 +55,7 @@ def test_all_runs_of_a_process_are_renewed_with_one_update(
     django_assert_num_queries: object,
 ) -> None:
     traces = [make_trace(now=NOW) for _ in range(20)]
-    with django_assert_num_queries(2):  # type: ignore[operator]
+    with django_assert_num_queries(2):
         renew_leases([trace.pk for trace in traces], now=LATER)
     assert {reload(trace).lease_until for trace in traces} == {LATER + LEASE}
 

@@ -1,6 +1,6 @@
 """Access to the chat's API and pages: from this machine, by the chat token or by a login.
 
-A login is a client of its own; requests without a login may name any client in `client_id`.
+Each login is one client; requests without a login may name any client in `client_id`.
 """
 
 from collections.abc import Callable

@@ -28,7 +28,7 @@ STOP_POLLING_STATUS = 286
 
 class MergingForm(forms.ModelForm):
     """A form that keeps changes saved by others since its page was opened. `before` is the row at
-    that time, None if nobody changed it; `changed_by` names who did. A field posted with its old
+    that time, None if it is unchanged; `changed_by` names who did. A field posted with its old
     value keeps the stored one."""
 
     before: Model | None = None

@@ -64,7 +64,7 @@ def is_missing(message: str) -> bool:
 
 
 def _field_message(column: str, message: str) -> str:
-    """Reword a document's message for a field, without document keys that nobody typed."""
+    """Reword a document's message for a field, without document keys: the form has none."""
     if column in EXTRAS:
         return message
     if message == "missing":

@@ -1,5 +1,5 @@
 """Groups and tags of scenarios: the first tag of a scenario is its group. The list is filtered and
-sorted by group, and many scenarios are moved to one or tagged at once."""
+sorted by group, and many scenarios are moved to one or tagged together."""
 
 import json
 from collections import Counter

@@ -1,2 +1,1 @@
-"""Conditions on requests: each is one class, from its key in a document to the words it is told
-in."""
+"""Conditions on requests: each is one class, from its key in a document to its phrase."""

@@ -51,7 +51,7 @@ Segments: TypeAlias = Annotated[
 
 
 class CallDocument(CamelDocument):
-    """A call of a tool, and what is said before it."""
+    """A call of a tool, and the text before it."""
 
     tool_name: fields.SomeText
     """The tool's name."""

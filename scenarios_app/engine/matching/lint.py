@@ -171,7 +171,7 @@ def _find_scenarios_without_steps(scenarios: Sequence[Scenario]) -> Iterator[Sus
 
 
 def _find_unwritten(entry: Entry) -> Iterator[Suspicion]:
-    """Yield a suspicion of the first text that nobody has written yet, such as "TODO"."""
+    """Yield a suspicion of the first text that is still to be written, such as "TODO"."""
     texts = (p.text.strip() for p in _scripted_parts(entry.step) if isinstance(p, TextPart))
     if text := next((text for text in texts if text.casefold() in UNWRITTEN_TEXTS), ""):
         message = f"it answers with a placeholder: “{text}”"

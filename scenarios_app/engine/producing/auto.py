@@ -193,7 +193,7 @@ def _refusing_schema(what: str, place: str) -> Iterator[None]:
 def cut_answer(
     choice: ScriptedChoice, *, max_tokens: int | None, stop: Sequence[str]
 ) -> ScriptedChoice:
-    """Return the choice cut at a stop sequence or after `max_tokens`, whichever comes first, with
+    """Return the choice cut at a stop sequence or after `max_tokens`, if that comes first, with
     the finish reason; unchanged if it reaches neither."""
     stopped = _cut_at_stop(choice, stop)
     return stopped if max_tokens is None else _cut_at_limit(stopped, max(0, max_tokens))

@@ -52,7 +52,7 @@ def _is_stream(recorded: RecordedAnswer) -> bool:
 
 
 def _recorded_frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
-    """Return the recorded chunks as frames, at their recorded times or all at once."""
+    """Return the recorded chunks as frames, at their recorded times or without waits."""
     return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
 
 

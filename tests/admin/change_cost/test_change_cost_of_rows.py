@@ -201,7 +201,7 @@ def test_added_fault_can_be_chosen_in_the_editor_and_in_bulk(root: Browser) -> N
     assert "down for maintenance (503)" in page
     failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
     assert save(root, scenario_row, **failing).status_code == 302
-    assert dict(StepsForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label  # type: ignore[attr-defined]
+    assert dict(StepsForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label
 
 
 class Columns(models.Model):

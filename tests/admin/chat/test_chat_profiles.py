@@ -42,7 +42,7 @@ def errors(response: Any) -> dict[str, list[str]]:
 
 
 def error_lines(response: HttpResponse) -> list[str]:
-    return [str(message) for message in response.context["messages"]]  # type: ignore[attr-defined]
+    return [str(message) for message in response.context["messages"]]
 
 
 def test_a_profile_is_added(editor: Client) -> None:

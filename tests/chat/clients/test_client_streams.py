@@ -96,8 +96,8 @@ MALFORMED_EVENTS: dict[str, list[Any]] = {
         chunk(tool_calls=1),
         chunk(tool_calls=[1]),
         call(0, name=1),
-        call({}, "a", name="look"),  # type: ignore[arg-type]
-        chunk(finish={}),  # type: ignore[arg-type]
+        call({}, "a", name="look"),
+        chunk(finish={}),
         chunk(reasoning=[]) | {"usage": 1},
     ],
 }

@@ -64,7 +64,7 @@ async def test_unreachable_layer_logs_one_line_and_other_errors_a_traceback(
     errors: list[Exception] = [ConnectionRefusedError("no"), RedisError("no"), ValueError("bug")]
     all_errors_raised = asyncio.Event()
 
-    class UnreachableLayer(InMemoryChannelLayer):  # type: ignore[misc]
+    class UnreachableLayer(InMemoryChannelLayer):
         async def new_channel(self, prefix: str = "") -> str:
             if errors:
                 raise errors.pop(0)

@@ -98,8 +98,8 @@ async def test_command_in_a_profile_is_not_run(tmp_path: Path) -> None:
     injected = {"command": ["touch", str(mark)]}
     async with open_toolbox({"demo": unreachable_server()}) as tools:
         for name in (injected, json.dumps(injected), f"touch {mark}", ["touch", str(mark)]):
-            assert await tools.available_tools([name]) == ()  # type: ignore[list-item]
-            outcome = await tools.call([name], "x", arguments="{}")  # type: ignore[list-item]
+            assert await tools.available_tools([name]) == ()
+            outcome = await tools.call([name], "x", arguments="{}")
             assert outcome.code == "NOT_FOUND"
     assert not mark.exists()
 

@@ -38,7 +38,7 @@ class Agent:
 
 def text_of(result: CallToolResult) -> str:
     """Return the first text of a result."""
-    return str(result.content[0].text)  # type: ignore[union-attr]
+    return str(result.content[0].text)
 
 
 @asynccontextmanager

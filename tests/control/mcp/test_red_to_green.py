@@ -41,7 +41,7 @@ async def go_from_red_to_green(agent: Agent, base_url: str) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_agent_over_http_reaches_a_green_verdict(server: RunningServer, mode: str) -> None:
-    async with http_agent(server.base_url, mode=mode) as agent:  # type: ignore[arg-type]
+    async with http_agent(server.base_url, mode=mode) as agent:
         await go_from_red_to_green(agent, server.base_url)
 
 
@@ -49,7 +49,7 @@ async def test_agent_over_http_reaches_a_green_verdict(server: RunningServer, mo
 async def test_agent_through_pipes_reaches_a_green_verdict(
     server: RunningServer, mode: str
 ) -> None:
-    async with pipe_agent("--url", server.base_url, mode=mode) as agent:  # type: ignore[arg-type]
+    async with pipe_agent("--url", server.base_url, mode=mode) as agent:
         await go_from_red_to_green(agent, server.base_url)
 
 
@@ -116,7 +116,7 @@ async def test_near_step_is_corrected_after_explain_names_the_condition(
         assert explanation["winner"] is None
         (condition,) = explanation["steps"][0]["conditions"]
         assert condition["field"] == mismatch["field"]
-        document["steps"][0]["match"]["messages"][0] = {"role": "user", "contains": "weather"}  # type: ignore[index]
+        document["steps"][0]["match"]["messages"][0] = {"role": "user", "contains": "weather"}
         await agent.call("change_scenario", name="weather", document=document)
         assert (await agent.call("explain", request=request["id"]))["winner"]["step"] == "1"
         assert (await agent.call("play", scenario="weather"))["passed"]

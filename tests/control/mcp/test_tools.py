@@ -24,9 +24,9 @@ WITHOUT_SESSION = {"read_request", "explain", "coverage", "drift"}
 def upstreams() -> Iterator[None]:
     """Configure an upstream; no test sends it a request."""
     pipeline = services().pipeline
-    pipeline.options.upstreams.update({"openai": "http://127.0.0.1:1"})  # type: ignore[attr-defined]
+    pipeline.options.upstreams.update({"openai": "http://127.0.0.1:1"})
     yield
-    pipeline.options.upstreams.pop("openai")  # type: ignore[attr-defined]
+    pipeline.options.upstreams.pop("openai")
     pipeline.recordings.clear()
     services().drifts.clear()
 

@@ -115,5 +115,5 @@ def test_json_schema_lists_keys_with_pydantic_names() -> None:
 
 
 def test_builder_sets_a_key_with_a_pydantic_name_by_its_keyword() -> None:
-    draft = scenario("a").expect(openai()).with_the_json("x").then().respond_with_text("hi")  # type: ignore[attr-defined]
+    draft = scenario("a").expect(openai()).with_the_json("x").then().respond_with_text("hi")
     assert draft.build()["steps"][0]["match"]["json"] == "x"

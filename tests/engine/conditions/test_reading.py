@@ -37,7 +37,7 @@ from tests.engine.match_builders import (
 
 
 def read_texts(subject: Subject, *messages: Message | str, **fields: object) -> list[str]:
-    return [text.plain for text in RequestReader(chat_request(*messages, **fields)).texts(subject)]  # type: ignore[arg-type]
+    return [text.plain for text in RequestReader(chat_request(*messages, **fields)).texts(subject)]
 
 
 CONVERSATION = (

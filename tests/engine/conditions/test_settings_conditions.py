@@ -134,7 +134,7 @@ def test_settings_are_dumped_as_they_were_loaded() -> None:
         "max_tokens": {"min": 1, "max": 2},
     }
     (document,) = load_documents(one_step_scenario(match=keys))
-    assert dump(document)["steps"][0]["match"] == keys  # type: ignore[index, call-overload]
+    assert dump(document)["steps"][0]["match"] == keys
 
 
 @pytest.mark.parametrize(

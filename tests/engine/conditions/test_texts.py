@@ -17,7 +17,7 @@ from tests.engine.match_strategies import CONDITIONS, TEXTS
 
 
 def holds(text: str, **condition: object) -> bool:
-    return TextCondition(**condition).test(text)  # type: ignore[arg-type]
+    return TextCondition(**condition).test(text)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_condition_without_named_groups_captures_nothing() -> None:
     ],
 )
 def test_description_lists_each_test(condition: dict[str, str], description: str) -> None:
-    assert TextCondition(**condition).describe() == description  # type: ignore[arg-type]
+    assert TextCondition(**condition).describe() == description
 
 
 def test_long_texts_are_shortened() -> None:

@@ -79,7 +79,7 @@ def test_r9_2_id_message_stands_at_both_ends_of_reasoning_and_text_and_does_not_
     }
     ((reasoning, text_part),) = choice_parts(block)
     for part, length in ((reasoning, reasoning_length), (text_part, text_length)):
-        content = part.text  # type: ignore[union-attr]
+        content = part.text
         assert content.startswith(f"{mark} ") and content.endswith(f" {mark}")
         between = content[len(mark) : -len(mark)]
         assert len(between.split()) == length
@@ -179,7 +179,7 @@ def test_chunks_join_to_their_parts_and_hold_3_to_10_words(
     answer = instructed_answer(block)
     for index, part in enumerate(answer.answer.choices[0].parts):
         chunks = chunk_texts(answer, 0, index)
-        assert "".join(chunks) == part.text  # type: ignore[union-attr]
+        assert "".join(chunks) == part.text
         assert all(3 <= size <= 10 for size in word_counts(chunks)[:-1])
     assert answer.answer.choices[1].chunks is None
 

@@ -108,10 +108,10 @@ def test_blocks_nested_in_strings_do_not_end_the_outer_one() -> None:
     )
     outer = block_of_message(tool_call=[{"name": "f", "args": {"prompt": inner}}])
     (parts,) = [choice.parts for choice in instructed_answer(outer).answer.choices]
-    assert json.loads(parts[0].arguments) == {"prompt": inner}  # type: ignore[union-attr]
+    assert json.loads(parts[0].arguments) == {"prompt": inner}
     inner_answer = build_block_answer(chat_request(inner))
     assert isinstance(inner_answer, InstructedAnswer)
-    assert inner_answer.answer.choices[0].parts[0].name == "g"  # type: ignore[union-attr]
+    assert inner_answer.answer.choices[0].parts[0].name == "g"
 
 
 TEXTS = st.text(st.sampled_from('<|>"\\{}a ') | st.characters(codec="utf-8"), max_size=30)

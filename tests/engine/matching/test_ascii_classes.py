@@ -101,7 +101,7 @@ def test_replaceable_class_comes_with_its_wider_class(
 def test_proposed_class_matches_other_scripts() -> None:
     def matched_text(pattern: str, text: str) -> str:
         match = compile_regex(pattern).search(text)
-        return "" if match is None else match[0]  # type: ignore[index]
+        return "" if match is None else match[0]
 
     assert matched_text(r"\w+$", "in Köln") == "ln"
     assert matched_text(WORD_CLASS + "+$", "in Köln") == "Köln"

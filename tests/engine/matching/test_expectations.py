@@ -27,7 +27,7 @@ from tests.engine.match_builders import (
 
 
 def violations(request: CanonicalRequest, **expect: object) -> tuple[str, ...]:
-    expected = step(expect=Expect(**expect))  # type: ignore[arg-type]
+    expected = step(expect=Expect(**expect))
     return violations_of(scenario("s", expected), expected, request)
 
 
@@ -219,7 +219,7 @@ def test_failed_assertion_lists_all_its_mismatches() -> None:
 def test_400_names_the_expected_and_received_value(
     expect: dict[str, object], request_: CanonicalRequest, violation: str
 ) -> None:
-    expected = step(key="k", expect=Expect(**expect))  # type: ignore[arg-type]
+    expected = step(key="k", expect=Expect(**expect))
     assert violated_message(scenario("s", expected), expected, request_) == (
         "expectation_violated: step “k” of scenario “s” answers this request, "
         f"but it is not as that expects. {violation}"

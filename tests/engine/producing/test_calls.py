@@ -63,6 +63,6 @@ def test_chunks_of_an_input_join_to_the_arguments_of_a_function() -> None:
     assert fitted_choice.chunks is not None
     assert [chunk.part for chunk in fitted_choice.chunks] == [0, 1, 0, 1]
     joined = "".join(chunk.text for chunk in fitted_choice.chunks if chunk.part == 1)
-    assert joined == fitted_choice.parts[1].arguments  # type: ignore[union-attr]
+    assert joined == fitted_choice.parts[1].arguments
     assert json.loads(joined) == {"input": 'say("ü")\n'}
     assert fit_calls(choice, (EXEC,), custom_tools=True).chunks == chunks

@@ -47,7 +47,7 @@ def test_part_without_templates_is_returned_unchanged(part: AnswerPart) -> None:
 
 def test_values_are_computed_once_and_only_for_a_template() -> None:
     computed: list[int] = []
-    filler = PlaceholderFiller(lambda: computed.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
+    filler = PlaceholderFiller(lambda: computed.append(1) or VALUES, 1000)
     filler.fill_part(TextPart("plain"))
     assert not computed
     filler.fill_part(TextPart("{{ n }} {{ n }}"))

@@ -121,7 +121,7 @@ def test_r3_1_reasoning_comes_before_the_text(message: str) -> None:
 def test_joined_chunks_are_the_exact_parts(message: str) -> None:
     answer = lorem_answer(message)
     for index, part in enumerate(only_choice(answer).parts):
-        assert "".join(chunk_texts(answer, index)) == part.text  # type: ignore[union-attr]
+        assert "".join(chunk_texts(answer, index)) == part.text
 
 
 @given(MESSAGES | MESSAGES_WITH_REASON)

@@ -36,7 +36,7 @@ RAW_ANSWER = RawAnswer(status=418, body=b"{{ city }}")
 
 def scripted_answer_of(*parts: AnswerPart | str, **options: object) -> ScriptedAnswer:
     choice = ScriptedChoice(tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
-    return ScriptedAnswer((choice,), **options)  # type: ignore[arg-type]
+    return ScriptedAnswer((choice,), **options)
 
 
 def request_of(text: str = "", *, stream: bool = False, n: int = 1) -> CanonicalRequest:
@@ -65,7 +65,7 @@ def produce_any(
 
 
 def produce_response(*args: Answer | None, **options: object) -> CanonicalResponse:
-    response = produce_any(*args, **options)  # type: ignore[arg-type]
+    response = produce_any(*args, **options)
     assert isinstance(response, CanonicalResponse)
     return response
 
@@ -257,7 +257,7 @@ def test_an_unscripted_answer_is_no_template() -> None:
     )
     assert isinstance(response, CanonicalResponse)
     assert call_ids(response) == ["agent-final-report"]
-    assert "{{ city }}" in response.choices[0].parts[1].arguments  # type: ignore[union-attr]
+    assert "{{ city }}" in response.choices[0].parts[1].arguments
     assert response.choices[0].finish_reason == "tool_calls"
     assert response.usage == Usage(64, 32)
     assert response.spoken == ""

@@ -110,7 +110,7 @@ VARIABLES = {
 
 
 def test_variables_are_strings_or_their_json() -> None:
-    values = placeholder_values(Scenario("s", variables=VARIABLES), chat_request(), {})  # type: ignore[arg-type]
+    values = placeholder_values(Scenario("s", variables=VARIABLES), chat_request(), {})
     assert {name: values[name] for name in values if not name.startswith("request.")} == {
         "city": "Paris",
         "days": "3",
@@ -161,7 +161,7 @@ def test_unknown_names_are_listed() -> None:
         "{{ match.other }} {{ request.model }} {{ request.last_user_text }} {{ request.turn }} "
         "{{ request.path }}"
     )
-    assert unknown_names(text, VARIABLES, groups=("place",)) == (  # type: ignore[arg-type]
+    assert unknown_names(text, VARIABLES, groups=("place",)) == (
         "user.nobody",
         "town",
         "match.other",

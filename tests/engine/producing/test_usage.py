@@ -22,12 +22,12 @@ NO_USAGE = ScriptedUsage()
 
 
 def request_of(*parts: object, tools: tuple[Tool, ...] = ()) -> CanonicalRequest:
-    messages = tuple(Message("user", (part,)) for part in parts)  # type: ignore[arg-type]
+    messages = tuple(Message("user", (part,)) for part in parts)
     return CanonicalRequest("openai", "/p", "/p", "m", messages=messages, tools=tools)
 
 
 def choices_of(*parts: object) -> tuple[Choice, ...]:
-    return (Choice(parts, "stop"),)  # type: ignore[arg-type]
+    return (Choice(parts, "stop"),)
 
 
 @pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2)])

@@ -106,7 +106,7 @@ def test_a_blocked_prompt(live: Live, gemini: GeminiClient) -> None:
 def test_choices_are_candidates(live: Live, gemini: GeminiClient) -> None:
     load(live, choices=[{"text": "Heads."}, {"text": "Tails.", "finish_reason": "length"}])
     response = gemini.create(**HELLO)
-    texts = [(c.index, c.content.parts[0].text) for c in response.candidates or () if c.content]  # type: ignore[index]
+    texts = [(c.index, c.content.parts[0].text) for c in response.candidates or () if c.content]
     assert texts == [(0, "Heads."), (1, "Tails.")]
     assert gemini.stream(**HELLO).finish_reasons == ["STOP", "MAX_TOKENS"]
 

@@ -146,8 +146,8 @@ EFFECTS: tuple[dict[str, Any], ...] = (
 
 def without_templates(harness: Harness) -> Harness:
     """Make the pipeline encode each answer anew and return its harness."""
-    harness.pipeline.templates.encode = (  # type: ignore[method-assign]
-        lambda exchange, decision, request, encode: encode(exchange, decision, request)
+    harness.pipeline.templates.encode = lambda exchange, decision, request, encode: encode(
+        exchange, decision, request
     )
     return harness
 

@@ -96,7 +96,7 @@ async def test_the_catch_all_answers_last_and_counts_as_unmatched(wire: WireName
     assert (entry.matched, entry.fallback, entry.outcome) == (True, True, "complete")
     near_misses = entry.near_misses
     assert isinstance(near_misses, list)
-    assert near_misses[0]["scenario"] == "weather"  # type: ignore[index, call-overload]
+    assert near_misses[0]["scenario"] == "weather"
     await harness.ask(sample_call(wire, "the weather?", stream=False))
     assert (harness.journal[1].scenario, harness.journal[1].fallback) == ("weather", False)
 

@@ -66,7 +66,7 @@ async def run_loop_server(
     finally:
         server.close()
         for connection in tuple(state.connections):
-            connection.transport.abort()  # type: ignore[union-attr]
+            connection.transport.abort()
         await asyncio.gather(*state.tasks, return_exceptions=True)
 
 

@@ -133,7 +133,7 @@ async def test_read_timeout_of_the_client_is_obeyed(stream: bool) -> None:
             answer = await client.chat.completions.create(
                 model="gpt-4o", messages=HELLO, stream=stream
             )
-            async for _ in answer:  # type: ignore[union-attr]
+            async for _ in answer:
                 pass
     assert await tasks_settle(before)
     assert [entry.outcome for entry in harness.journal] == ["client_gone"]
@@ -158,7 +158,7 @@ async def test_a_close_from_another_task_ends_the_stream_and_its_reader() -> Non
     response = await open_stream(harness)
     pieces = response.aiter_raw()
     await anext(pieces)
-    read_task = asyncio.create_task(anext(pieces))  # type: ignore[arg-type]
+    read_task = asyncio.create_task(anext(pieces))
     await asyncio.sleep(0)
     await response.aclose()
     with pytest.raises(httpx2.ReadError):

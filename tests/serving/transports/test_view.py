@@ -34,7 +34,7 @@ def harness(monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
 def body_of(response: Any) -> bytes:
     assert isinstance(response, HttpResponse | StreamingHttpResponse)
     if isinstance(response, StreamingHttpResponse):
-        return b"".join(response)  # type: ignore[arg-type]
+        return b"".join(response)
     return response.content
 
 

@@ -222,12 +222,12 @@ def test_beta_models_are_listed_and_retrieved(client: Anthropic) -> None:
 
 
 def test_tool_result_continues_the_conversation(client: Anthropic) -> None:
-    first = client.messages.create(model="m", max_tokens=9, messages=[CONVERSATION[0]])  # type: ignore[list-item]
+    first = client.messages.create(model="m", max_tokens=9, messages=[CONVERSATION[0]])
     second = client.messages.create(
         model="m",
         max_tokens=9,
         messages=[
-            CONVERSATION[0],  # type: ignore[list-item]
+            CONVERSATION[0],
             {"role": "assistant", "content": first.content},
             {
                 "role": "user",

@@ -29,7 +29,7 @@ from tests.wire.anthropic.anthropic_cases import (
 
 USE = ServerToolUsePart("srvtoolu_1", "web_search", '{"query":"quantum"}')
 HIT: Json = {"url": "https://a.example", "title": "A", "encrypted_content": "e", "page_age": "1 d"}
-SEARCH_RESULT = {"type": "web_search_result", **HIT}  # type: ignore[dict-item]
+SEARCH_RESULT = {"type": "web_search_result", **HIT}
 CITED = TextPart(
     "It is so.", (Citation("https://a.example", "A", "so"), Citation("https://b.example"))
 )

@@ -87,14 +87,12 @@ CONFIG = types.GenerateContentConfig(
     safety_settings=[
         types.SafetySetting(category="HARM_CATEGORY_HARASSMENT", threshold="BLOCK_NONE")
     ],
-    tools=TOOLS,  # type: ignore[arg-type]
-    tool_config=types.ToolConfig(
-        function_calling_config=types.FunctionCallingConfig(mode="ANY")  # type: ignore[arg-type]
-    ),
+    tools=TOOLS,
+    tool_config=types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="ANY")),
     labels={"team": "qa"},
     cached_content="cachedContents/1",
     response_modalities=["TEXT"],
-    media_resolution="MEDIA_RESOLUTION_LOW",  # type: ignore[arg-type]
+    media_resolution="MEDIA_RESOLUTION_LOW",
     thinking_config=types.ThinkingConfig(include_thoughts=True, thinking_budget=1024),
     automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
 )
@@ -146,7 +144,7 @@ def test_tuned_model_responds(client: genai.Client) -> None:
 
 def test_longer_contents_have_more_tokens(client: genai.Client) -> None:
     short = client.models.count_tokens(model="m", contents="Hello").total_tokens
-    longer = client.models.count_tokens(model="m", contents=CONVERSATION).total_tokens  # type: ignore[arg-type]
+    longer = client.models.count_tokens(model="m", contents=CONVERSATION).total_tokens
     assert short is not None and longer is not None
     assert 0 < short < longer
 

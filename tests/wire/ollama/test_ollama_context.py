@@ -14,7 +14,7 @@ TURNS = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
 
 @given(st.lists(TURNS, max_size=6))
 def test_context_decodes_to_the_same_conversation(turns: list[tuple[str, str]]) -> None:
-    messages = tuple(Message(role, (TextPart(text),)) for role, text in turns)  # type: ignore[arg-type]
+    messages = tuple(Message(role, (TextPart(text),)) for role, text in turns)
     numbers = encode_context(messages)
     assert all(0 <= number < 65_536 for number in numbers)
     assert decode_context(numbers) == messages
@@ -38,7 +38,7 @@ def test_oldest_messages_are_dropped_from_a_long_context() -> None:
 
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(0, 65_535), max_size=20))
 def test_any_numbers_are_decoded(numbers: list[int]) -> None:
-    assert isinstance(decode_context(numbers), tuple)  # type: ignore[arg-type]
+    assert isinstance(decode_context(numbers), tuple)
 
 
 def pack_text(text: str) -> list[int]:

@@ -151,7 +151,7 @@ def test_an_item_of_another_conversation_is_not_found(session: Session, method: 
 
 def test_example_item_is_in_every_conversation_but_not_listed(session: Session) -> None:
     item = session.compute_json("GET", f"{CONVERSATION}/items/msg_abc")
-    validate_type(type_=ConversationItem, value=item)  # type: ignore[arg-type]
+    validate_type(type_=ConversationItem, value=item)
     session.compute_json("DELETE", f"{CONVERSATION}/items/msg_abc")
     assert session.compute_json("GET", f"{CONVERSATION}/items/msg_abc") == item
     assert read_texts(session) == []

@@ -121,7 +121,7 @@ def test_every_answer_passes_strict_validation(
 ) -> None:
     validate_type(type_=Response, value=render(parse(**fields), response))
     for event in parse_events(stream(parse(**fields), response)):
-        validate_type(type_=ResponseStreamEvent, value=event)  # type: ignore[arg-type]
+        validate_type(type_=ResponseStreamEvent, value=event)
 
 
 @relaxed(max_examples=example_count(250))
@@ -134,7 +134,7 @@ def test_stream_adds_up_to_the_body(
     deltas: dict[str, str] = {}
     last: dict[str, Any] = {}
     for last in parse_events(stream(request, response, sizes)):
-        state.handle_event(validate_type(type_=ResponseStreamEvent, value=last))  # type: ignore[arg-type]
+        state.handle_event(validate_type(type_=ResponseStreamEvent, value=last))
         if last["type"].endswith(".delta"):
             deltas[last["item_id"]] = deltas.get(last["item_id"], "") + last["delta"]
     body = render(request, response)

@@ -286,7 +286,7 @@ def test_request_continues_a_recorded_response(stream: bool) -> None:
     request = session.read({"input": "Hello", "stream": stream})
     body_bytes = json.dumps(RECORDED).encode()
     event = b': a comment\n\ndata: {"response": ' + body_bytes + b"}\n\ndata: {broken\n\n"
-    for record in CREATE.archival.record_body(request, event if stream else body_bytes):  # type: ignore[union-attr]
+    for record in CREATE.archival.record_body(request, event if stream else body_bytes):
         assert record.data is not None
         session.records[record.name] = record.data
     body = {"input": "And?", "previous_response_id": "resp_recorded"}

@@ -52,7 +52,7 @@ def test_custom_call_streams_as_its_input() -> None:
 def test_recorded_custom_call_is_a_scripted_call(streamed: bool) -> None:
     request, response = responses_cases.parse(), answer((TextPart("So:"), CALL, FUNCTION))
     render = responses_cases.stream if streamed else responses_cases.CREATE.render
-    decoded = DECODER.decode(render(request, response))  # type: ignore[operator]
+    decoded = DECODER.decode(render(request, response))
     assert decoded is not None
     assert decoded.lost == ()
     produce = decoded.to_produce()
@@ -108,7 +108,7 @@ def test_recorded_custom_call_of_chat_is_a_scripted_call(streamed: bool) -> None
     if streamed:
         body = openai_cases.stream(request, response, [3])
     else:
-        body = openai_cases.CHAT.render(request, response)  # type: ignore[misc]
+        body = openai_cases.CHAT.render(request, response)
     assert openai_cases.CHAT.decoder is not None
     decoded = openai_cases.CHAT.decoder.decode(body)
     assert decoded is not None
