@@ -123,19 +123,24 @@ class FileWatcher:
         from watchfiles import watch
 
         folders, is_read = self._files.folders(), False
-        for changes in watch(
-            *folders,
-            watch_filter=lambda _, path: self._files.concerns(path),
-            rust_timeout=int(LOOK_SECONDS * 1000),
-            yield_on_timeout=True,
-            stop_event=self._stopping,
-            recursive=False,
-        ):
-            if changes or not is_read:
-                self.refresh()
-                is_read = True
-                if self._files.folders() != folders or folders & {path for _, path in changes}:
-                    return
+        try:
+            for changes in watch(
+                *folders,
+                watch_filter=lambda _, path: self._files.concerns(path),
+                rust_timeout=int(LOOK_SECONDS * 1000),
+                yield_on_timeout=True,
+                stop_event=self._stopping,
+                recursive=False,
+            ):
+                if changes or not is_read:
+                    self.refresh()
+                    is_read = True
+                    if self._files.folders() != folders or folders & {path for _, path in changes}:
+                        return
+        except FileNotFoundError:
+            # A folder may be removed between its listing and the start of the watch.
+            if all(map(os.path.isdir, folders)):
+                raise
 
     def _report_problems(self, problems: list[Problem]) -> None:
         """Print notes and new problems, and share the problems with other processes."""
@@ -147,10 +152,8 @@ class FileWatcher:
             os.pwrite(self._shared.fileno(), lines.encode(errors="replace") + b"\0", 0)
             for problem in problems[:MAX_PROBLEMS]:
                 _print_to_stderr(f"{problem} (its changes are not loaded)")
-            if len(problems) > MAX_PROBLEMS:
-                _print_to_stderr(
-                    f"and {len(problems) - MAX_PROBLEMS} more problems of scenario files"
-                )
+            if (more := len(problems) - MAX_PROBLEMS) > 0:
+                _print_to_stderr(f"and {more} more problems of scenario files")
             if not problems:
                 _print_to_stderr("all scenario files are valid again")
         self._problems = problems

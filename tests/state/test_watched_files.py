@@ -11,6 +11,7 @@ import pytest
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.files import FileWatcher
 from scenarios_app.engine.document import dump
+from scenarios_app.engine.document.files import ScenarioFiles
 from scenarios_app.models import Draft, Scenario, Step
 from scenarios_app.recording.files import read_all, scenario_files
 from scenarios_app.store import document_of
@@ -236,6 +237,18 @@ def test_file_that_never_settles_is_loaded_as_it_is(
     watched_folder.during_the_wait(lambda: write(tmp_path / "a.json", next(texts)))
     watched_folder.watcher.refresh()
     assert stored_answers() == {"a": ["9"]}
+
+
+def test_folder_that_is_removed_before_the_watch_starts_is_no_error(
+    watched_folder: WatchedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = tmp_path / "removed"
+    monkeypatch.setattr(ScenarioFiles, "folders", lambda _: {str(tmp_path), str(removed)})
+    watched_folder.watcher._watch()
+    removed.mkdir()
+    monkeypatch.setattr(watched_folder.watcher, "refresh", removed.joinpath("gone").read_bytes)
+    with pytest.raises(FileNotFoundError, match="gone"):
+        watched_folder.watcher._watch()
 
 
 def test_draft_of_a_removed_scenario_stays(watched_folder: WatchedFolder, tmp_path: Path) -> None:
