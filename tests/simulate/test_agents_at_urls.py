@@ -19,7 +19,11 @@ from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.simulate.agents import agent_at
 from tests.simulate.scripts import REFUND, TALK
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(240),
+    pytest.mark.usefixtures("forked_processes"),
+]
 KEY = "sk-test"
 
 

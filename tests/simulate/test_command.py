@@ -14,8 +14,14 @@ import pytest
 
 from tests.simulate.scripts import REFUND, USER
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(180),
+    pytest.mark.usefixtures("forked_processes"),
+]
 AGENT = Path(__file__).with_name("agent.py")
+# Started without the fork server, whose processes are no children of the command.
+HANGING_AGENT = f"{sys.executable} {AGENT} hangs child.txt"
 SECONDS = 150
 
 
@@ -125,8 +131,8 @@ def test_command_without_an_answer_fails_with_its_standard_error(
 
 
 def test_hanging_command_is_ended_with_its_children(tmp_path: Path) -> None:
-    command = agent("hangs", "child.txt")
-    result = simulate(tmp_path, write_scenario(tmp_path), "--agent", command, "--timeout", "5")
+    options = ["--agent", HANGING_AGENT, "--timeout", "5"]
+    result = simulate(tmp_path, write_scenario(tmp_path), *options)
     assert result.returncode == 1, result.stderr
     assert "no answer: no answer within 5 s (--timeout)" in result.stdout
     child = int((tmp_path / "child.txt").read_text())
@@ -149,7 +155,7 @@ def test_signal_ends_the_command_with_its_children(
     tmp_path: Path, number: int, code: int, message: str
 ) -> None:
     process = subprocess.Popen(
-        words(write_scenario(tmp_path), "--agent", agent("hangs", "child.txt")),
+        words(write_scenario(tmp_path), "--agent", HANGING_AGENT),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

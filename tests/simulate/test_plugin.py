@@ -10,7 +10,11 @@ import pytest
 
 from tests.simulate.scripts import REFUND, TALK
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(180),
+    pytest.mark.usefixtures("forked_processes"),
+]
 TESTS = '''
 import json
 

@@ -17,6 +17,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--skip-covered`, do not import modules that have no random tests."""
+    if not config.getoption("--skip-covered") or collection_path.suffix != ".py":
+        return None
+    is_pure = any(folder in collection_path.parents for folder in PURE)
+    return True if is_pure and b"hypothesis" not in collection_path.read_bytes() else None
+
+
 # Runs after Hypothesis's hook, which marks its tests.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -48,7 +48,7 @@ def wait_for_answer(server: ServerProcess, is_expected: Callable[[str], bool]) -
 def test_edited_added_and_removed_files_are_live(tmp_path: Path) -> None:
     folder = tmp_path / "scenarios"
     save_scenario(folder, "one")
-    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
+    with run_server(tmp_path, "--watch", warm=True, MOCKLLM_SCENARIOS="scenarios") as server:
         assert ask(server) == "one"
         save_scenario(folder, "two")
         wait_for_answer(server, lambda answer: answer == "two")
@@ -68,7 +68,7 @@ def test_edited_added_and_removed_files_are_live(tmp_path: Path) -> None:
 def test_broken_file_is_named_on_the_console_and_in_the_next_404(tmp_path: Path) -> None:
     folder = tmp_path / "scenarios"
     save_scenario(folder, "one")
-    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS="scenarios") as server:
+    with run_server(tmp_path, "--watch", warm=True, MOCKLLM_SCENARIOS="scenarios") as server:
         (folder / "s.json").write_text('{"name": "s",\n "steps": [\n  {"produce": {"txt": ""}}]}')
         place = "scenarios/s.json:3:16: steps[0].produce.txt: unknown key"
         server.wait_for_log(f"mockllm: {place}")
@@ -91,7 +91,7 @@ def test_target_of_a_link_and_a_named_file_are_watched(tmp_path: Path) -> None:
     (tmp_path / "scenarios" / "link.json").symlink_to(tmp_path / "elsewhere" / "s.json")
     save_scenario(tmp_path / "named", "named", name="z")
     paths = os.pathsep.join(["scenarios", "named/z.json"])
-    with run_server(tmp_path, "--watch", MOCKLLM_SCENARIOS=paths) as server:
+    with run_server(tmp_path, "--watch", warm=True, MOCKLLM_SCENARIOS=paths) as server:
         assert ask(server) == "one"
         save_scenario(tmp_path / "elsewhere", "two")
         wait_for_answer(server, lambda answer: answer == "two")

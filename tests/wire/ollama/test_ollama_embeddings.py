@@ -88,7 +88,7 @@ def test_total_length_of_texts_is_limited() -> None:
 
 
 def test_number_of_embedded_texts_is_limited() -> None:
-    assert len(embed(input=["x"] * MAX_INPUTS)["embeddings"]) == MAX_INPUTS
+    assert len(embed(input=["x"] * MAX_INPUTS, dimensions=1)["embeddings"]) == MAX_INPUTS
     with pytest.raises(WireError, match="at most 2048 texts"):
         embed(input=["x"] * (MAX_INPUTS + 1))
 

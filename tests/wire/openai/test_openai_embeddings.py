@@ -65,7 +65,7 @@ def test_response_has_an_id_only_in_dialects() -> None:
 
 
 def test_response_is_built_without_a_second_copy() -> None:
-    request = read({"model": SMALL, "input": [f"text {number}" for number in range(300)]})
+    request = read({"model": SMALL, "input": [f"text {number}" for number in range(100)]})
     compute_embeddings(request, CONTEXT)
     tracemalloc.start()
     try:
