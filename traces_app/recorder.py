@@ -39,8 +39,9 @@ class PendingRecords:
 class Recorder:
     """Writes the events of all runs of one event loop in batches.
 
-    A batch that cannot be written stays pending, and `on_run_lost` is called for each of its runs:
-    a run then ends, and stores its pending records with its end (`take_pending`).
+    If a batch cannot be written, its records stay pending and `on_run_lost` is called for each of
+    its runs. Such a run ends, and stores its pending records with its end (`take_pending`).
+    `on_run_lost` is also called for a run that no longer runs here; its records are dropped.
     """
 
     def __init__(self, on_run_lost: OnRunLost, *, batch_seconds: float = BATCH_SECONDS) -> None:

@@ -62,7 +62,8 @@ class PromptInputs:
         return self.limit * percent // 100
 
     def is_too_long(self, turns: Sequence[Turn]) -> bool:
-        """True if a prompt of these turns has more than TRIGGER_PERCENT of the limit."""
+        """True if a prompt of these turns has, by estimate, more tokens than TRIGGER_PERCENT of the
+        limit."""
         return self.estimate_tokens(turns) > self.tokens_of_limit(TRIGGER_PERCENT)
 
     def cut_results_to_fit(

@@ -31,19 +31,20 @@ class RunBudget:
     """Limits the bytes of text and the number of tool calls of a run, over all its model calls."""
 
     def __init__(self) -> None:
+        """The limits are the settings CHAT_RUN_TEXT_BYTES and CHAT_RUN_TOOL_CALLS."""
         self._max_bytes: int = settings.CHAT_RUN_TEXT_BYTES
-        self._max_calls: int = settings.CHAT_RUN_TOOL_CALLS
+        self._max_tool_calls: int = settings.CHAT_RUN_TOOL_CALLS
         self._text_bytes = 0
-        self._calls = 0
+        self._tool_calls = 0
 
     def charge(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
         """Count the event; return it with its text, or a call's arguments, cut to the remaining
         bytes. Raises ChatError for a tool call beyond the limit."""
         if isinstance(event, llm.CallStarted) and event.name != REPORT_TOOL:
-            self._calls += 1
-            if self._calls > self._max_calls:
+            self._tool_calls += 1
+            if self._tool_calls > self._max_tool_calls:
                 raise _limit_error(
-                    f"called more than {self._max_calls} tools", "CHAT_RUN_TOOL_CALLS"
+                    f"called more than {self._max_tool_calls} tools", "CHAT_RUN_TOOL_CALLS"
                 )
         left = max(self._max_bytes - self._text_bytes, 0)
         self._text_bytes += (size := _event_bytes(event))

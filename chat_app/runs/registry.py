@@ -66,7 +66,8 @@ class AnswerGate:
                 self._opening = self._loop.call_later(wait, self._open.set)
 
     async def wait_open(self) -> None:
-        """Wait until the gate is open, for at most MAX_HOLD_SECONDS."""
+        """Wait until no message is being stored and a burst of them has ended, so that clients
+        first learn that their runs have started; return after MAX_HOLD_SECONDS in any case."""
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_SECONDS):
                 await self._open.wait()

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from mockllm_site import __version__
 from mockllm_site.kit.api.locality import is_open
 from mockllm_site.pages import docs
-from scenarios_app.journal.coverage import coverage, traffic_since
+from scenarios_app.journal.coverage import count_requests_since, coverage
 from scenarios_app.models import Scenario
 from scenarios_app.wire.registry import wires_by_name
 from scenarios_app.wire.samples import SdkSetup
@@ -66,7 +66,7 @@ def home(request: HttpRequest) -> HttpResponse:
         step_coverage = coverage()
         context |= {
             "scenarios": Scenario.objects.filter(enabled=True).count(),
-            "traffic": traffic_since(today),
+            "traffic": count_requests_since(today),
             "coverage": step_coverage,
             "unserved": step_coverage.unserved[:MAX_UNUSED_SHOWN],
             "more": max(len(step_coverage.unserved) - MAX_UNUSED_SHOWN, 0),

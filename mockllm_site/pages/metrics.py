@@ -138,13 +138,15 @@ class ServingCollector(Collector):
     def _streams_and_sessions(self) -> Iterator[Metric]:
         streams, state = self._process.pipeline.streams, self._process.state
         yield GaugeMetricFamily(
-            "mockllm_streams_open", "Provider streams that are open.", streams.open
+            "mockllm_streams_open", "Provider streams that are open.", streams.taken
         )
         yield GaugeMetricFamily(
-            "mockllm_streams_max", "The most of them that may be open.", streams.most
+            "mockllm_streams_max", "Maximum of open provider streams.", streams.maximum
         )
         yield GaugeMetricFamily("mockllm_sessions", "Sessions that are kept.", state.session_count)
-        yield GaugeMetricFamily("mockllm_sessions_max", "The most of them that can be.", state.most)
+        yield GaugeMetricFamily(
+            "mockllm_sessions_max", "Maximum of kept sessions.", state.max_sessions
+        )
         yield CounterMetricFamily(
             "mockllm_sessions_forgotten",
             "Sessions that were forgotten because there were too many.",

@@ -115,10 +115,10 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, listen on the sockets, and call `ready`."""
-        most = self._max_connections
-        await super().startup(sockets=sockets if most is None else [])
-        if most is not None:
-            self._acceptors = [self._start_acceptor(bound, most) for bound in sockets or []]
+        max_open = self._max_connections
+        await super().startup(sockets=sockets if max_open is None else [])
+        if max_open is not None:
+            self._acceptors = [self._start_acceptor(bound, max_open) for bound in sockets or []]
         if self._stop.requested:
             self.should_exit = True
         else:
@@ -138,13 +138,13 @@ class Server(uvicorn.Server):
                 self.should_exit = True
         return await super().on_tick(counter)
 
-    def _start_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
-        """Return a started acceptor of at most `most` connections at a time."""
+    def _start_acceptor(self, bound: socket.socket, max_open: int) -> Acceptor:
+        """Return a started acceptor of at most `max_open` connections at a time."""
         acceptor = Acceptor(
             bound,
             partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
             open=self.server_state.connections,
-            max_open=most,
+            max_open=max_open,
             per_turn=1 if self._one_per_turn else limits.ACCEPTS_PER_TURN,
         )
         acceptor.start()

@@ -106,7 +106,7 @@ def ollama(*, path: str | None = None) -> Provider:
 
 @with_suggestions
 def provider(name: str, *, path: str | None = None) -> Provider:
-    """Match requests to a provider by name, such as `gemini`."""
+    """Match requests to a provider by name, such as `gemini`, optionally at this path."""
     return Provider(name, path)
 
 

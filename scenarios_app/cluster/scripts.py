@@ -54,11 +54,11 @@ local function leave()
   end
   drop_own(A)
 end
-local function use(S, A, most)
+local function use(S, A, max_sessions)
   local now = tick()
   if redis.call('ZADD', P .. 'sessions', now, S) == 1 then
     redis.call('HSET', P .. 's:' .. S, 'e', now, 'y', A)
-    if redis.call('ZCARD', P .. 'sessions') > tonumber(most) then leave() end
+    if redis.call('ZCARD', P .. 'sessions') > tonumber(max_sessions) then leave() end
   end
   return now
 end
@@ -73,7 +73,7 @@ local function news(S, epoch, known)
 end
 """
 
-# Arguments: session, alias, most; epoch and number of known consumed steps; known revision.
+# Arguments: session, alias, max_sessions; epoch and number of known consumed steps; known revision.
 ARRIVE: Final = """
 local S, A = ARGV[1], ARGV[2]
 local now = use(S, A, ARGV[3])
@@ -89,7 +89,7 @@ return {ordinal, e, from, entries, revision, documents, redis.call('GET', P .. '
   now, redis.call('ZCARD', P .. 'sessions'), redis.call('GET', P .. 'left') or '0'}
 """
 
-# Arguments: session, alias, most; known epoch and number; scenario, key and label per step.
+# Arguments: session, alias, max_sessions; known epoch and number; scenario, key and label per step.
 CONSUME: Final = """
 local S, taken = ARGV[1], 0
 use(S, ARGV[2], ARGV[3])
@@ -104,7 +104,7 @@ end
 return {taken, news(S, ARGV[4], ARGV[5])}
 """
 
-# Arguments: session, alias, most; scenario, step with provider, label; times.
+# Arguments: session, alias, max_sessions; scenario, step with provider, label; times.
 FAIL: Final = """
 local S = ARGV[1]
 use(S, ARGV[2], ARGV[3])
@@ -118,13 +118,13 @@ end
 return 1
 """
 
-# Arguments: session, alias, most; counter.
+# Arguments: session, alias, max_sessions; counter.
 COUNT: Final = """
 use(ARGV[1], ARGV[2], ARGV[3])
 return redis.call('HINCRBY', P .. 'k:' .. ARGV[1], ARGV[4], 1)
 """
 
-# Arguments: session, alias, most; violation, maximum number.
+# Arguments: session, alias, max_sessions; violation, maximum number.
 VIOLATE: Final = """
 use(ARGV[1], ARGV[2], ARGV[3])
 redis.call('RPUSH', P .. 'v:' .. ARGV[1], ARGV[4])
@@ -150,18 +150,18 @@ local function give_up(S, name)
 end
 """
 
-# Arguments: session, alias, most; name, data; maximum number and bytes of responses.
+# Arguments: session, alias, max_sessions; name, data; maximum number and bytes of responses.
 REMEMBER: Final = (
     _ANSWERS
     + """
-local S, name, most, bytes = ARGV[1], ARGV[4], tonumber(ARGV[6]), tonumber(ARGV[7])
+local S, name, max_responses, max_bytes = ARGV[1], ARGV[4], tonumber(ARGV[6]), tonumber(ARGV[7])
 local now = use(S, ARGV[2], ARGV[3])
 give_up(S, name)
 redis.call('HSET', P .. 'r:' .. S, name, ARGV[5])
 redis.call('ZADD', P .. 'q:' .. S, now, name)
 local held = redis.call('HINCRBY', P .. 's:' .. S, 'b', #ARGV[5])
 local count = redis.call('ZCARD', P .. 'q:' .. S)
-while count > 1 and (count > most or held > bytes) do
+while count > 1 and (count > max_responses or held > max_bytes) do
   give_up(S, redis.call('ZRANGE', P .. 'q:' .. S, 0, 0)[1])
   held = tonumber(redis.call('HGET', P .. 's:' .. S, 'b'))
   count = count - 1
@@ -191,7 +191,7 @@ end
 return names
 """
 
-# Arguments: most, whether own scenarios are deleted, then each session and its alias.
+# Arguments: max_sessions, whether own scenarios are deleted, then each session and its alias.
 RESET: Final = """
 for i = 3, #ARGV, 2 do
   local S, A = ARGV[i], ARGV[i + 1]
@@ -241,7 +241,7 @@ for _, S in ipairs(redis.call('SMEMBERS', P .. 'x:' .. N)) do
 end
 """
 
-# Arguments: session, alias, most; expected revision, documents (empty for none), channel.
+# Arguments: session, alias, max_sessions; expected revision, documents (empty for none), channel.
 KEEP: Final = """
 local S, A = ARGV[1], ARGV[2]
 if ARGV[5] ~= '' then use(S, A, ARGV[3]) end

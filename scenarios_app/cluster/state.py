@@ -55,13 +55,13 @@ _NONE: Final = _Own(0, MappingProxyType({}))
 
 
 class RedisState:
-    """A StateStore in Redis. At most `most` sessions are kept for all processes together;
+    """A StateStore in Redis. At most `max_sessions` sessions are kept for all processes together;
     `session_count` and `evicted_count` are as of the last request. While Redis is away, requests of
     sessions whose own scenarios this process has cached are still served; counting or consuming
     raises StateUnavailable."""
 
-    def __init__(self, connections: Connections, most: int = MAX_SESSIONS) -> None:
-        self.most = most
+    def __init__(self, connections: Connections, max_sessions: int = MAX_SESSIONS) -> None:
+        self.max_sessions = max_sessions
         self.session_count = self.evicted_count = 0
         self._connections = connections
         self._run = connections.run
@@ -77,7 +77,7 @@ class RedisState:
         cached_versions = consumed.epoch, len(consumed.steps), own.revision if own else 0
         try:
             reply = await self._run(
-                scripts.ARRIVE, name, _encode_text(key), self.most, *cached_versions
+                scripts.ARRIVE, name, _encode_text(key), self.max_sessions, *cached_versions
             )
         except StateUnavailable:
             if own is None:
@@ -151,7 +151,7 @@ class RedisState:
         arguments = [
             part for name in names for part in (_encode_text(name), _encode_text(alias(name)))
         ]
-        options = self.most, int(scenarios)
+        options = self.max_sessions, int(scenarios)
         for start in range(0, len(arguments), 2 * _AT_ONCE):
             await self._run(scripts.RESET, *options, *arguments[start : start + 2 * _AT_ONCE])
         if session is None:
@@ -205,7 +205,7 @@ class RedisState:
     async def _run_for_session(self, script: str, session: str, *values: Any) -> Any:
         """Run a script for a session, whose own scenarios are under its alias."""
         return await self._run(
-            script, _encode_text(session), _encode_text(alias(session)), self.most, *values
+            script, _encode_text(session), _encode_text(alias(session)), self.max_sessions, *values
         )
 
     def _add_consumed(

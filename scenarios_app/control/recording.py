@@ -255,8 +255,8 @@ class AllDriftView(ControlView):
 
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 400 or
-    409, and DocumentError for invalid cassettes."""
+    """Start the recording of a BeginBody, in place of the session's current one; return it as a
+    RecordingBody. Raises ControlError 400 or 409, and DocumentError for invalid cassettes."""
     cassettes = tuple(map(dump, read_documents({"scenarios": fields["cassettes"]})))
     session = find_scenario_session(fields["session"])
     mode, name, keys = (fields[key] for key in ("mode", "name", "keys"))

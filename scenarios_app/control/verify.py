@@ -89,11 +89,12 @@ class VerifyView(ControlView):
         flush_journal()
         result = count_matches(match, rows_of_session(session))
         count = fields.get("count", {"at_least": 1})
-        least = count.get("equals", count.get("at_least", 0))
-        most = count.get("equals", count.get("at_most"))
-        few = result.count < least
+        minimum = count.get("equals", count.get("at_least", 0))
+        maximum = count.get("equals", count.get("at_most"))
+        few = result.count < minimum
         journal = journal_completeness(session)
-        many = most is not None and result.count + len(result.unjudged) + journal["lost"] > most
+        possible_count = result.count + len(result.unjudged) + journal["lost"]
+        many = maximum is not None and possible_count > maximum
         body = {
             "passed": not few and not many,
             "count": result.count,

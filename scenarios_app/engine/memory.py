@@ -52,10 +52,10 @@ _NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 class MemoryState:
     """A StateStore that event loops in several threads can share: each operation holds the lock
-    from start to end and awaits nothing. It keeps the `most` sessions used last."""
+    from start to end and awaits nothing. It keeps the `max_sessions` sessions used last."""
 
-    def __init__(self, most: int = MAX_SESSIONS) -> None:
-        self.most = most
+    def __init__(self, max_sessions: int = MAX_SESSIONS) -> None:
+        self.max_sessions = max_sessions
         self.evicted_count = 0
         self._lock = Lock()
         # Least recently used first.
@@ -251,12 +251,12 @@ class MemoryState:
 
     def _state(self, session: str) -> _State:
         """Return the session's state and mark it as used now. If it is missing, create it and evict
-        the least recently used session if there are more than `most`."""
+        the least recently used session if there are more than `max_sessions`."""
         if (state := self._states.get(session)) is not None:
             self._states.move_to_end(session)
             return state
         state = self._states[session] = _State()
-        if len(self._states) > self.most:
+        if len(self._states) > self.max_sessions:
             name, _ = self._states.popitem(last=False)
             self.evicted_count += 1
             own = self._scenarios.get(key := alias(name)) if self._scenarios else None

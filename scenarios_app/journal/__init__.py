@@ -105,7 +105,7 @@ class Journal:
         self.failed = 0
         self.problem: str | None = None
         self.dropped_rows = DroppedRows()
-        self._most_bytes = waiting_bytes
+        self._max_waiting_bytes = waiting_bytes
         self._waiting_bytes = 0
         self._in_test: dict[Scope, list[Row]] = {}
         self._unread: deque[_Waiting] = deque()
@@ -128,8 +128,8 @@ class Journal:
     def record(self, entry: JournalEntry) -> None:
         """Queue an entry, its bodies cut to what the journal keeps. It is dropped and counted if
         memory has no room."""
-        most = setting("MOCKLLM_JOURNAL_BODY_BYTES")
-        self.record_all((_cut(entry, most) if entry.held_bytes > most else entry,))
+        max_bytes = setting("MOCKLLM_JOURNAL_BODY_BYTES")
+        self.record_all((_cut(entry, max_bytes) if entry.held_bytes > max_bytes else entry,))
 
     def record_all(self, records: Iterable[AnswerRecord]) -> None:
         """Queue records whose bodies are no longer than the journal keeps. Those without room in
@@ -137,10 +137,10 @@ class Journal:
         scope = running_scope()
         waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
         unread, is_large = self.unread, False
-        most_bytes = 2 * UNREAD_BYTES if unread else self._most_bytes
+        max_waiting_bytes = 2 * UNREAD_BYTES if unread else self._max_waiting_bytes
         with self._lock:
             for item in waiting:
-                if self._waiting_bytes + self._unread_bytes + item.size > most_bytes:
+                if self._waiting_bytes + self._unread_bytes + item.size > max_waiting_bytes:
                     self.dropped += 1
                     self.dropped_rows.add(item.record.session)
                 elif unread:
@@ -334,13 +334,13 @@ class Journal:
         """Delete the oldest rows beyond the limits of rows and bytes; an error is only logged."""
         if not self._untrimmed:
             return
-        most_bytes = setting("MOCKLLM_JOURNAL_BYTES")
-        step = most_bytes // TRIM_PART
+        max_waiting_bytes = setting("MOCKLLM_JOURNAL_BYTES")
+        step = max_waiting_bytes // TRIM_PART
         try:
             table.trim(setting("MOCKLLM_JOURNAL_ROWS"))
             self._untrimmed = 0
             if self._untrimmed_bytes > step:
-                table.trim_bytes(most_bytes - step)
+                table.trim_bytes(max_waiting_bytes - step)
                 self._untrimmed_bytes = 0
         except Error as error:
             log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
@@ -353,14 +353,14 @@ class Journal:
         log.exception("journal: %d of its rows could not be written", len(sessions))
 
 
-def _cut(entry: JournalEntry, most: int) -> JournalEntry:
-    """Return the entry with its bodies cut after `most` bytes; their full sizes are set."""
+def _cut(entry: JournalEntry, max_bytes: int) -> JournalEntry:
+    """Return the entry with its bodies cut after `max_bytes` bytes; their full sizes are set."""
     response = b"".join(entry.response_body)
     return replace(
         entry,
-        request_body=entry.request_body[:most],
+        request_body=entry.request_body[:max_bytes],
         request_bytes=size_of(entry.request_bytes, entry.request_body),
-        response_body=(response[:most],),
+        response_body=(response[:max_bytes],),
         response_bytes=len(response),
     )
 

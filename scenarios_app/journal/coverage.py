@@ -50,8 +50,9 @@ class Coverage:
         return round(100 * self.served / self.steps) if self.steps else 0
 
 
-def traffic_since(moment: datetime) -> Traffic:
-    """Count the requests since a moment, after a flush of the journal."""
+def count_requests_since(moment: datetime) -> Traffic:
+    """Return how many requests in the journal came since a moment, and how many of them had no
+    matching step; flush the journal first."""
     journal.flush()
     rows = ServedRequest.objects.filter(at__gte=moment).order_by()
     counted = rows.aggregate(all=Count("pk"), unmatched=Count("pk", filter=UNMATCHED_ROWS))

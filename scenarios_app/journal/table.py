@@ -69,17 +69,17 @@ def _insert(new_rows: Sequence[Row]) -> int | None:
     return sum(map(len, blocks.values()))
 
 
-def trim(most: int) -> None:
+def trim(max_rows: int) -> None:
     """Delete all but the newest rows; the counts of answered steps stay."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_LAST)
         last = cursor.fetchone()[0]
         if last is not None:
-            cursor.execute(_KEEP_ANSWERS, [last - most])
-            cursor.execute(_DELETE, [last - most])
+            cursor.execute(_KEEP_ANSWERS, [last - max_rows])
+            cursor.execute(_DELETE, [last - max_rows])
 
 
-def trim_bytes(most: int) -> None:
+def trim_bytes(max_bytes: int) -> None:
     """Delete blocks without rows, and the oldest rows if the blocks of all take more bytes."""
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -91,7 +91,7 @@ def trim_bytes(most: int) -> None:
         for row, parts in cursor.fetchall():
             blocks = {block for places in json.loads(parts).values() for block, _, _ in places}
             bytes_in_use += sum(sizes.get(block, 0) for block in blocks - in_use)
-            if bytes_in_use > most:
+            if bytes_in_use > max_bytes:
                 cursor.execute(_KEEP_ANSWERS, [row])
                 cursor.execute(_DELETE, [row])
                 break

@@ -93,9 +93,11 @@ def _rest_field(path: str, verbose: str, label: str) -> Any:
     return at(path, _json_field(verbose), label, rest=True)
 
 
-def _whole_number_field(verbose: str | None = None, *, least: int = 0, help_text: str = "") -> Any:
-    """Return an optional column for a number from `least` up."""
-    checks = [MinValueValidator(least)]
+def _whole_number_field(
+    verbose: str | None = None, *, minimum: int = 0, help_text: str = ""
+) -> Any:
+    """Return an optional column for a number from `minimum` up."""
+    checks = [MinValueValidator(minimum)]
     return models.PositiveIntegerField(
         verbose, null=True, blank=True, validators=checks, help_text=help_text
     )
@@ -107,9 +109,9 @@ def _status_field(verbose: str) -> Any:
     return models.PositiveSmallIntegerField(verbose, null=True, blank=True, validators=checks)
 
 
-def _number_field(*, most: float | None = None) -> Any:
-    """Return an optional column for a number from 0 to `most`."""
-    checks = [MinValueValidator(0.0), *([] if most is None else [MaxValueValidator(most)])]
+def _number_field(*, maximum: float | None = None) -> Any:
+    """Return an optional column for a number from 0 to `maximum`."""
+    checks = [MinValueValidator(0.0), *([] if maximum is None else [MaxValueValidator(maximum)])]
     return models.FloatField(null=True, blank=True, validators=checks)
 
 
@@ -152,7 +154,9 @@ class StepColumns(models.Model):
     name = at("name", _name_field(), "Step name")
     turn = at(
         "turn",
-        _whole_number_field(least=1, help_text="Which answer of the conversation; empty for any."),
+        _whole_number_field(
+            minimum=1, help_text="Which answer of the conversation; empty for any."
+        ),
     )
     consume = at(
         "consume",
@@ -193,7 +197,7 @@ class StepColumns(models.Model):
 
     failures_times = at(
         "failures.times",
-        _whole_number_field("attempts that fail", least=1),
+        _whole_number_field("attempts that fail", minimum=1),
         "Number of failing requests (per session)",
     )
     failures_kind = at("failures.fault.kind", _choice_field("fail with"), "Failure type")
@@ -236,8 +240,8 @@ class StepColumns(models.Model):
     first_ms = at("produce.pacing.first_ms", _whole_number_field("first chunk after (ms)"))
     words_per_second = at("produce.pacing.words_per_second", _number_field())
     chunk_ms = at("produce.pacing.chunk_ms", _whole_number_field("time between chunks (ms)"))
-    words_per_chunk = at("produce.pacing.words_per_chunk", _whole_number_field(least=1))
-    jitter = at("produce.pacing.jitter", _number_field(most=1.0))
+    words_per_chunk = at("produce.pacing.words_per_chunk", _whole_number_field(minimum=1))
+    jitter = at("produce.pacing.jitter", _number_field(maximum=1.0))
 
     fault_kind = at("produce.fault.kind", _choice_field("fault"), "Always fail with")
     fault_after_chunks = at(

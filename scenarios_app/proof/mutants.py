@@ -145,7 +145,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
 
 
 def _equivalent_cells(sweep: Sweep) -> list[Cell]:
-    """Return a cell for each kind of change that a step declares to be equivalent."""
+    """Return a cell for each step and kind of change that it declares to be equivalent."""
     cells = sorted((cell for cell in sweep.cells if cell.reason), key=_sort_key)
     return list({_mutant_key(cell)[:3]: cell for cell in cells}.values())
 

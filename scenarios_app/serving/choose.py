@@ -148,9 +148,9 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def _claim_first_free(
         self, candidates: Iterator[Candidate]
     ) -> tuple[Decision | None, Iterator[Candidate]]:
-        """Claim the first free one of up to CLAIM_BATCH plain candidates. Return its decision, or
-        None, and the candidates after these. The batch ends before a candidate that is not
-        plain."""
+        """Consume the first free one of up to CLAIM_BATCH plain candidates, with its side effects.
+        Return its decision, or None, and the candidates after these. The batch ends before a
+        candidate that is not plain."""
         plain: list[Candidate] = []
         while len(plain) < CLAIM_BATCH:
             candidate = await self.work(next, candidates, None)

@@ -119,9 +119,9 @@ class StateSnapshot:
 
 
 async def explain(
-    call: Call, *, catalog: Catalog, state: StateSnapshot, options: Options, most: int = STEPS
+    call: Call, *, catalog: Catalog, state: StateSnapshot, options: Options, max_steps: int = STEPS
 ) -> Explanation:
-    """Return the reply that a call would get now, and the conditions of up to `most` steps."""
+    """Return the reply that a call would get now, and the conditions of up to `max_steps` steps."""
     pipeline = Pipeline(catalog=catalog, state=state, options=options)
     exchange = pipeline.new_exchange(call)
     reply = await pipeline.reply_to(exchange)
@@ -130,8 +130,8 @@ async def explain(
     if request is not None:
         version, documents = state.own
         index, consumed = catalog.index_for(documents, version), state.consumed
-        explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
-        misses = near_misses(index, request, limit=most, served=consumed)
+        explained = islice(explained_steps(index, request, consumed, exchange=exchange), max_steps)
+        misses = near_misses(index, request, limit=max_steps, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
         steps = tuple(replace(one, near=places.get((one.scenario, one.key))) for one in explained)
     return Explanation(

@@ -33,7 +33,7 @@ from scenarios_app.serving.executor import (
     work_for,
 )
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.playback import Allowance, Answer, never
+from scenarios_app.serving.playback import Answer, ProcessLimit, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
 from scenarios_app.serving.recorder.miss_policy import (
     OURS_ALONE,
@@ -88,8 +88,8 @@ class Pipeline:
         unmatched_note: Callable[[], str] = str,
     ) -> None:
         self.options = options
-        self.streams = Allowance(options.max_streams)
-        self._held_bodies = Allowance(HELD_BODY_BYTES)
+        self.streams = ProcessLimit(options.max_streams)
+        self._held_bodies = ProcessLimit(HELD_BODY_BYTES)
         self.catalog = catalog
         self._state = state
         self.record = record
@@ -395,14 +395,14 @@ class Pipeline:
         Its body is kept for the journal; if large bodies of running answers already take too much
         memory, only the beginning of it.
         """
-        most = self.options.journal_body_bytes
-        size = min(len(exchange.call.body), most)
+        kept_bytes = self.options.journal_body_bytes
+        size = min(len(exchange.call.body), kept_bytes)
         if size > SMALL_BODY_BYTES:
             if self._held_bodies.take(size):
                 exchange.held_bytes = size
             else:
-                most = SMALL_BODY_BYTES
-        exchange.forget(beyond=most)
+                kept_bytes = SMALL_BODY_BYTES
+        exchange.forget(beyond=kept_bytes)
 
     def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
         """Log the first default answer of each session; later ones are only in the journal."""

@@ -1,4 +1,4 @@
-"""Sends a reply in time, and reports once how that ended. Counts the open streams."""
+"""Sends a reply in time, and reports once how that ended. Limits open streams and kept bytes."""
 
 import asyncio
 import math
@@ -36,28 +36,28 @@ def never() -> float:
     return math.inf
 
 
-class Allowance:
-    """Limits what the process holds, such as streams or bytes, across its event loops; never
-    waits."""
+class ProcessLimit:
+    """A number of streams or bytes that the process may hold, over all its event loops. `taken` of
+    `maximum` are held now. Nothing here waits."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.open = 0
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self.taken = 0
         # Reentrant: an answer that was never sent frees its stream when it is garbage-collected.
         self._lock = RLock()
 
     def take(self, count: int = 1) -> bool:
-        """Reserve `count` more; return False, and reserve none, if that exceeds the limit."""
+        """Take `count` more; return False, and take none, if that exceeds the limit."""
         with self._lock:
-            if self.open + count > self.most:
+            if self.taken + count > self.maximum:
                 return False
-            self.open += count
+            self.taken += count
             return True
 
     def free(self, count: int = 1) -> None:
-        """Give back `count` that were reserved."""
+        """Give back `count` that were taken."""
         with self._lock:
-            self.open -= count
+            self.taken -= count
 
 
 class Player:
@@ -281,8 +281,8 @@ class Answer:
         """Return a new player, which tells a transport when to send which piece. The transport
         reports each piece to `record_sent`, and the end to `finish` or `abort`."""
         options, now = self._owner.options, time.monotonic()
-        most, drain_at = options.max_stream_seconds, self._owner.drain_at
-        player = Player(self.reply, now, drain_at=drain_at, max_seconds=most)
+        max_seconds, drain_at = options.max_stream_seconds, self._owner.drain_at
+        player = Player(self.reply, now, drain_at=drain_at, max_seconds=max_seconds)
         self._player = player
         if self.reply.streaming and isinstance(self.reply.frames, LongFrames):
             self._copy = SentCopy(options.journal_body_bytes)
@@ -327,8 +327,8 @@ class Answer:
             return self._copy
         player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
-        most = self._owner.options.journal_body_bytes
-        beginning = SentPrefix(frames, self._size - len(tail), most, tail)
+        max_bytes = self._owner.options.journal_body_bytes
+        beginning = SentPrefix(frames, self._size - len(tail), max_bytes, tail)
         # Frames of one request are released; only their beginning is kept.
         return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
 

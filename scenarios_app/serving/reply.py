@@ -71,23 +71,23 @@ Frames: TypeAlias = tuple[Frame, ...] | RenderedFrames | LongFrames
 
 class SentPrefix(msgspec.Struct, frozen=True, gc=False):
     """The beginning of a sent body as the journal keeps it: `left` bytes of the frames, then the
-    `tail`. It stops at the first piece boundary after `most` bytes."""
+    `tail`. It stops at the first piece boundary after `max_bytes`."""
 
     frames: Frames
     left: int
-    most: int
+    max_bytes: int
     tail: bytes = b""
 
     def __iter__(self) -> Iterator[bytes]:
-        left, most = self.left, self.most
+        left, max_bytes = self.left, self.max_bytes
         for frame in self.frames:
-            if left <= 0 or most <= 0:
+            if left <= 0 or max_bytes <= 0:
                 break
             data = frame.data[:left]
             yield data
             left -= len(data)
-            most -= len(data)
-        if self.tail and most > 0:
+            max_bytes -= len(data)
+        if self.tail and max_bytes > 0:
             yield self.tail
 
 
@@ -95,8 +95,8 @@ class SentCopy:
     """Keeps a compressed copy of the beginning of a long stream while it is sent, for the journal.
     To encode it again would take as long as to send it."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
         self._compressor = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
         self._pieces: list[bytes] = []
 
@@ -106,7 +106,7 @@ class SentCopy:
         return _COMPRESSOR_BYTES + sum(map(len, self._pieces))
 
     def add(self, piece: bytes) -> None:
-        """Add a sent piece, unless `most` bytes are there."""
+        """Add a sent piece, unless `max_bytes` are there."""
         if self._left > 0:
             self._pieces.append(self._compressor.compress(piece))
             self._left -= len(piece)
@@ -159,7 +159,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Return whether the body is known to contain no secret."""
+        """True if the body is known to contain no secret, so that nothing needs redaction."""
         return isinstance(self.frames, RenderedFrames) and self.frames.plain
 
     @property
@@ -227,15 +227,15 @@ def stream_reply(
 
 
 def encode_frames(
-    wire: Wire, encoder: StreamEncoder, timed: Iterable[TimedEvent], *, most: int | None = None
+    wire: Wire, encoder: StreamEncoder, timed: Iterable[TimedEvent], *, max_bytes: int | None = None
 ) -> Iterator[Frame]:
-    """Yield the frames of a stream, each at most about `most` bytes if that is given. Events due at
-    the same time share a frame; a fault mark ends or breaks the stream."""
+    """Yield the frames of a stream, each of at most about `max_bytes` if that is given. Events due
+    at the same time share a frame; a fault mark ends or breaks the stream."""
     due, pieces, size, sent = 0.0, [encoder.opening()], 0, 0
     encode = encoder.event
     last = b""
     for at, event in timed:
-        if at != due or (most is not None and size > most):
+        if at != due or (max_bytes is not None and size > max_bytes):
             if data := b"".join(pieces):
                 sent += count_events(data)
                 yield Frame(due, data)

@@ -369,7 +369,9 @@ def _encode_reply(
                 draws=exchange.seed.draws(),
             )
             encoder = endpoint.encode(encoded_request, response)
-            return encode_frames(wire, encoder, timed, most=PIECE_BYTES if is_long_stream else None)
+            return encode_frames(
+                wire, encoder, timed, max_bytes=PIECE_BYTES if is_long_stream else None
+            )
 
         frames = LongFrames(make_frames) if is_long_stream else tuple(make_frames())
         cut = fault is not None and kind_of(fault).stream == "cut"

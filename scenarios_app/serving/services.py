@@ -46,7 +46,8 @@ MAX_DRIFTS = 10_000
 
 
 class Services:
-    """The pipeline with its state, journal and counters."""
+    """The process's pipeline with its state, cluster and counters. Starts, drains and stops them;
+    counts each answer and hands it to the journal, answers of the short path in batches."""
 
     def __init__(self) -> None:
         shared = redis_connections()
@@ -185,13 +186,13 @@ def _file_problems_note() -> str:
 def _build_state(shared: "Connections | None") -> "MemoryState | RedisState":
     """Return the store of session state: in Redis if there are shared connections, else in
     memory."""
-    most: int = setting("MOCKLLM_MAX_SESSIONS")
+    max_sessions: int = setting("MOCKLLM_MAX_SESSIONS")
     if shared is None:
-        return MemoryState(most)
+        return MemoryState(max_sessions)
     # Imported late, like the Redis client.
     from scenarios_app.cluster.state import RedisState
 
-    return RedisState(shared, most)
+    return RedisState(shared, max_sessions)
 
 
 @cache

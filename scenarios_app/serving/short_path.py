@@ -31,7 +31,7 @@ from scenarios_app.serving.exchange import (
     random_uid,
 )
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.playback import Allowance
+from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.serving.read import read
 from scenarios_app.serving.recorder.recordings import Recordings
 from scenarios_app.serving.reply import SentPrefix, SentReply
@@ -124,7 +124,7 @@ class ShortPath:
     state: MemoryState
     catalog: Catalog
     templates: TemplateCache
-    streams: Allowance
+    streams: ProcessLimit
     recordings: Recordings
     changes: AnswerChanges
     options: Options
@@ -178,7 +178,7 @@ class ShortPath:
             if archival.references(request, {}):
                 return None
             request = archival.resolve(request, {})
-        if request.computed or (request.stream and self.streams.open >= self.streams.most):
+        if request.computed or (request.stream and self.streams.taken >= self.streams.maximum):
             return None
         arrival = self.state.peek(head.session)
         index = self.catalog.index_for(arrival.documents, arrival.revision)

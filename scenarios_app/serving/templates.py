@@ -115,8 +115,8 @@ class _CacheEntry(NamedTuple):
 
 
 class TemplateCache:
-    """The response templates of one pipeline. A template is made at the second request, since many
-    steps answer one request only."""
+    """The response templates of one pipeline; beyond a number or size the oldest are removed. A
+    template is made at the second request, since many steps answer one request only."""
 
     def __init__(
         self, max_responses: int = MAX_RESPONSES, max_bytes: int = MAX_RESPONSES_BYTES

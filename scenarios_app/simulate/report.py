@@ -59,7 +59,8 @@ def json_report(conversations: Sequence[SimulatedConversation]) -> dict[str, Any
     }
 
 
-def _conversation_json(one: SimulatedConversation) -> dict[str, Any]:
+def _conversation_json(conversation: SimulatedConversation) -> dict[str, Any]:
+    simulation = conversation.simulation
     turns = [
         {
             "turn": turn.number,
@@ -68,20 +69,21 @@ def _conversation_json(one: SimulatedConversation) -> dict[str, Any]:
             "calls": [call_json(call) for call in turn.calls],
             "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in turn.checkpoints],
         }
-        for turn in one.simulation.turns
+        for turn in simulation.turns
     ]
     return {
-        "name": one.name,
-        "passed": one.passed,
+        "name": conversation.name,
+        "passed": conversation.passed,
         "turns": turns,
-        "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in one.simulation.checkpoints],
-        "model": one.model and _model_json(one.model),
-        "receipt": one.receipt,
+        "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in simulation.checkpoints],
+        "model": conversation.model and _model_json(conversation.model),
+        "receipt": conversation.receipt,
     }
 
 
-def _checkpoint_json(one: Checkpoint) -> dict[str, Any]:
-    return {"name": one.name, "expected": one.expected, "got": one.actual, "ok": one.ok}
+def _checkpoint_json(checkpoint: Checkpoint) -> dict[str, Any]:
+    name, expected, actual = checkpoint.name, checkpoint.expected, checkpoint.actual
+    return {"name": name, "expected": expected, "got": actual, "ok": checkpoint.ok}
 
 
 def _model_json(model: ModelSide) -> dict[str, Any]:

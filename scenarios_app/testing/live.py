@@ -121,7 +121,7 @@ async def _fetch_shape(out: Outgoing) -> Shape:
     """Send a request and return the shape of its response; raises ServerFailed if there is none."""
     try:
         async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
-            body = await read_whole(response, out, most=MAX_BODY_BYTES)
+            body = await read_whole(response, out, max_bytes=MAX_BODY_BYTES)
             media_type = response.headers.get("content-type", "")
             return response_shape(response.status_code, media_type, body)
     except UpstreamFailed as failed:

@@ -57,7 +57,8 @@ class RunningServer:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Return the journal of all sessions, in the order in which responses ended."""
+        """Return the journal of all sessions, without headers and bodies, in the order in which
+        responses ended."""
         return self._control.journal()
 
     def close(self) -> None:

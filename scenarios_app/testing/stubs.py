@@ -215,7 +215,7 @@ class Mockllm:
         self, mode: str, *, name: str, cassette: Mapping[str, Any] | None, keys: Mapping[str, str]
     ) -> None:
         """Start recording requests that no step answers; mode `none` only replays the cassette.
-        `keys` are sent upstream in place of `api_key`."""
+        `keys` are API keys by provider, sent upstream in place of `api_key`."""
         options = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
         cassettes = [] if cassette is None else [cassette]
         self._control.send("PUT", "recording", {**options, "cassettes": cassettes})

@@ -203,7 +203,7 @@ def _missing_providers(step: Step, providers: frozenset[str]) -> str:
 
 
 def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[tuple[str, Step]]:
-    """Yield every step that has to answer, with the name of its scenario."""
+    """Yield every step that has to answer (VerdictOptions), with the name of its scenario."""
     for name in sorted(session.scenarios):
         scenario = session.scenarios[name]
         required = name in session.own or _includes(options.scenarios, name)

@@ -93,11 +93,11 @@ def first_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
         yield f"… and {left:,} more"
 
 
-def _unmatched_lines(one: UnmatchedRequest) -> str:
-    """Return an unmatched request and its near misses as lines of one text."""
-    reason = unmatched_reason(one.fallback, one.url_error)
-    near = (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
-    return "\n".join((f"unmatched: {line(one.path)}: {reason} [{one.id}]", *near))
+def _unmatched_lines(request: UnmatchedRequest) -> str:
+    """Return an unmatched request and its near misses as lines of request text."""
+    reason = unmatched_reason(request.fallback, request.url_error)
+    near = (f"  near: {near_miss_text(miss)}" for miss in request.near_misses)
+    return "\n".join((f"unmatched: {line(request.path)}: {reason} [{request.id}]", *near))
 
 
 def unmatched_reason(fallback: bool, url_error: str) -> str:
@@ -107,9 +107,9 @@ def unmatched_reason(fallback: bool, url_error: str) -> str:
     return "no scenario matched (default answer)" if fallback else "no step answered"
 
 
-def _violation_line(one: Violation) -> str:
-    step = f"{one.scenario}, step {one.step}: " if one.scenario else ""
-    return f"violated: {line(step + one.text)} [{one.request or 'not kept'}]"
+def _violation_line(violation: Violation) -> str:
+    step = f"{violation.scenario}, step {violation.step}: " if violation.scenario else ""
+    return f"violated: {line(step + violation.text)} [{violation.request or 'not kept'}]"
 
 
 def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
@@ -223,18 +223,19 @@ def _xml_text(text: str) -> str:
     return _XML_INVALID.sub("�", text)
 
 
-def _format_unmatched(one: Mapping[str, Any]) -> str:
-    near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
-    reason = unmatched_reason(one["fallback"], one["url_error"])
-    return f"{line(one['path'])}: {reason} [{one['id']}]" + (f"; near: {near}" if near else "")
+def _format_unmatched(request: Mapping[str, Any]) -> str:
+    near = "; ".join(near_miss_text(miss) for miss in request["near_misses"])
+    reason = unmatched_reason(request["fallback"], request["url_error"])
+    text = f"{line(request['path'])}: {reason} [{request['id']}]"
+    return f"{text}; near: {near}" if near else text
 
 
-def _format_violation(one: Mapping[str, Any]) -> str:
-    return f"{line(one['text'])} [{one['request'] or 'not kept'}]"
+def _format_violation(violation: Mapping[str, Any]) -> str:
+    return f"{line(violation['text'])} [{violation['request'] or 'not kept'}]"
 
 
-def _format_unserved(one: Mapping[str, Any]) -> str:
-    return line(f"{one['scenario']}, step {one['step']}")
+def _format_unserved(step: Mapping[str, Any]) -> str:
+    return line(f"{step['scenario']}, step {step['step']}")
 
 
 def coverage_page(coverage: Mapping[str, Any]) -> str:

@@ -191,16 +191,16 @@ def _type_of(value: Json) -> str:
     return _KINDS.get(type(value), "an object")
 
 
-def more_values_than(most: int, data: bytes) -> bool:
-    """Return whether JSON surely has more values than `most`, by counting its separators outside
+def more_values_than(maximum: int, data: bytes) -> bool:
+    """Return whether JSON surely has more values than `maximum`, by counting its separators outside
     strings. If false, only decoding can tell. The result for invalid JSON is undefined."""
-    if max(count_separators(data)) <= most:
+    if max(count_separators(data)) <= maximum:
         return False
     commas = openings = 0
     for outside in _outside_strings(data):
         more_commas, more_openings = count_separators(outside)
         commas, openings = commas + more_commas, openings + more_openings
-        if max(commas, openings) > most:
+        if max(commas, openings) > maximum:
             return True
     return False
 
@@ -260,11 +260,11 @@ def body_decoder(
     return decode_within
 
 
-def _is_deeper(values: Iterable[Json], most: int) -> bool:
-    """Return whether any value is nested deeper than `most` levels."""
+def _is_deeper(values: Iterable[Json], maximum: int) -> bool:
+    """Return whether any value is nested deeper than `maximum` levels."""
     level = [value for value in values if isinstance(value, dict | list)]
-    while level and most > 0:
-        most -= 1
+    while level and maximum > 0:
+        maximum -= 1
         level = [
             child
             for value in level

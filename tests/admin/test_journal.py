@@ -9,7 +9,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.journal import journal
-from scenarios_app.journal.coverage import traffic_since
+from scenarios_app.journal.coverage import count_requests_since
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
 from tests.admin.pages import JOURNAL, SESSIONS, create_scenario, page_of
 from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
@@ -117,7 +117,7 @@ def test_default_answer_counts_as_unmatched(root: Client) -> None:
     )
     tiles = {name: figure for name, figure, *_ in root.get("/admin/").context["tiles"]}
     assert tiles["Unmatched requests"] == 2
-    assert traffic_since(NOON).unmatched == 2
+    assert count_requests_since(NOON).unmatched == 2
     (line,) = root.get(SESSIONS).context["lines"]
     assert (line.seen.requests, line.seen.unmatched) == (3, 2)
 

@@ -18,7 +18,7 @@ def state_of_other_process(state: RedisState) -> RedisState:
     """Return the same store as another process has it."""
     connections = Connections(state._connections._url)
     connections.prefix = state._connections.prefix
-    return RedisState(connections, state.most)
+    return RedisState(connections, state.max_sessions)
 
 
 def stored_keys(state: RedisState) -> list[bytes]:

@@ -43,7 +43,7 @@ class AlternatingState(RedisState):
     """Each operation is done by the other of two processes."""
 
     def __init__(self, state: RedisState) -> None:
-        super().__init__(state._connections, state.most)
+        super().__init__(state._connections, state.max_sessions)
         self._processes = [state_of_other_process(state), state_of_other_process(state)]
 
     def __getattribute__(self, name: str) -> object:

@@ -88,7 +88,7 @@ def test_requests_without_room_are_counted_as_lost(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control.post("scenarios", scenario("s", text_step("Hi.", consume=False)))
-    monkeypatch.setattr(journal, "_most_bytes", 0)
+    monkeypatch.setattr(journal, "_max_waiting_bytes", 0)
     chat()
     monkeypatch.undo()
     monkeypatch.setenv("MOCKLLM_LISTENING_ON", "127.0.0.1")
@@ -112,7 +112,7 @@ def test_lost_requests_of_a_full_journal_are_counted_by_session(
     monkeypatch.setattr(journal, "_store", lambda rows: store_released.wait(30) and store(rows))
     for i, name in enumerate(["a", "b", "whole", "b", "a", "c", "b"]):
         if i == 3:
-            monkeypatch.setattr(journal, "_most_bytes", journal.waiting_bytes)
+            monkeypatch.setattr(journal, "_max_waiting_bytes", journal.waiting_bytes)
         assert chat(headers={"X-MockLLM-Session": name}).status_code == 200
     store_released.set()
     for name, stored_count, lost_count in (("a", 1, 1), ("b", 1, 2), ("c", 0, 1), ("whole", 1, 0)):

@@ -54,8 +54,8 @@ def columns_table(model: str) -> str:
 
 def describe_column(field: Any) -> str:
     """Return the values that a column accepts, in words."""
-    least = _limit(field, MinValueValidator)
-    most = _limit(field, MaxValueValidator)
+    minimum = _limit(field, MinValueValidator)
+    maximum = _limit(field, MaxValueValidator)
     match field:
         case models.ForeignKey():
             return "list of its name alone"
@@ -65,11 +65,13 @@ def describe_column(field: Any) -> str:
         case models.BooleanField():
             return "true, false or null" if field.null else "true or false"
         case models.PositiveIntegerField() | models.PositiveSmallIntegerField():
-            return f"whole number from {max(least or 0, 0):g}" + (f" to {most:g}" if most else "")
+            return f"whole number from {max(minimum or 0, 0):g}" + (
+                f" to {maximum:g}" if maximum else ""
+            )
         case models.IntegerField():
             return "whole number"
         case models.FloatField():
-            return f"number from {least or 0:g}" + (f" to {most:g}" if most else "")
+            return f"number from {minimum or 0:g}" + (f" to {maximum:g}" if maximum else "")
         case NamesField() | LinesField():
             return "list of texts"
         case JsonField():

@@ -133,7 +133,7 @@ async def test_latest_violations_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_default_number_of_sessions_is_100000() -> None:
-    assert MemoryState().most == 100_000
+    assert MemoryState().max_sessions == 100_000
 
 
 @settings(max_examples=example_count(300))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.playback import Allowance
+from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat, claude, scenario, text_step
@@ -231,14 +231,14 @@ async def test_reply_without_a_cut_is_not_replaced() -> None:
 
 
 def test_open_streams_are_limited() -> None:
-    streams = Allowance(3)
+    streams = ProcessLimit(3)
     assert [streams.take() for _ in range(4)] == [True, True, True, False]
     streams.free()
-    assert (streams.open, streams.take(), streams.take()) == (2, True, False)
+    assert (streams.taken, streams.take(), streams.take()) == (2, True, False)
 
 
 def test_stream_is_freed_by_an_answer_that_is_collected_while_another_is_counted() -> None:
-    streams = Allowance(3)
+    streams = ProcessLimit(3)
 
     def free_within_a_count() -> None:
         with streams._lock:

@@ -254,7 +254,7 @@ async def test_a_computed_answer_is_explained_too() -> None:
 
 async def test_number_of_explained_steps_is_limited() -> None:
     harness = Harness(scenario("s", *[text_step(str(i)) for i in range(5)]))
-    assert len((await explain_call(harness, chat(), most=3)).steps) == 3
+    assert len((await explain_call(harness, chat(), max_steps=3)).steps) == 3
 
 
 async def test_a_sessions_own_scenarios_are_explained() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scenarios_app.journal.entry import held_bytes, row_of
 from scenarios_app.serving import pipeline as pipelines
 from scenarios_app.serving.pipeline import SMALL_BODY_BYTES
-from scenarios_app.serving.playback import Allowance
+from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.serving.reply import SentCopy
 from tests.serving.pipelines import Harness, chat, scenario, text_step
 
@@ -107,8 +107,8 @@ async def test_small_bodies_take_no_memory_of_the_large(monkeypatch: pytest.Monk
     assert harness.journal[0].request_body == call.body
 
 
-def test_allowance_takes_all_or_nothing() -> None:
-    allowance = Allowance(10)
-    assert [allowance.take(6), allowance.take(5), allowance.take(4)] == [True, False, True]
-    allowance.free(6)
-    assert allowance.open == 4
+def test_limit_takes_all_or_nothing() -> None:
+    limit = ProcessLimit(10)
+    assert [limit.take(6), limit.take(5), limit.take(4)] == [True, False, True]
+    limit.free(6)
+    assert limit.taken == 4

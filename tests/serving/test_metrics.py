@@ -12,7 +12,7 @@ from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.metrics import BOUNDS, Durations, Tally, labels_of
-from scenarios_app.serving.playback import Allowance
+from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat, claude, scenario, text_step
 from tests.state.entries import entry
@@ -25,7 +25,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self.streams = Allowance(5)
+        self.streams = ProcessLimit(5)
         self.journal = Journal(waiting_bytes=2 * ENTRY_BYTES)
         self.state = MemoryState(2)
         pipeline = SimpleNamespace(streams=self.streams)

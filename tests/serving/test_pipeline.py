@@ -261,7 +261,7 @@ async def test_beyond_the_stream_cap_the_answer_is_503_until_one_ends() -> None:
     assert (await harness.ask(chat()))[0] == 200
     _ = [piece async for piece in open_answer.pieces()]
     assert (await harness.ask(chat(stream=True)))[0] == 200
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0
     # The refused request has no number in the session.
     assert (await harness.state.read(key_session(KEY))).ordinal == 3
 
@@ -271,7 +271,7 @@ async def test_answer_that_is_never_played_is_journalled() -> None:
     answer = await harness.pipeline.answer(chat(stream=True))
     del answer
     assert [entry.outcome for entry in harness.journal] == ["client_gone"]
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0
 
 
 async def test_a_head_request_gets_no_body() -> None:

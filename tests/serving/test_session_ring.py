@@ -20,7 +20,7 @@ async def fetch_text(harness: Harness, session: str) -> str:
 
 async def test_stream_of_an_evicted_session_is_completed() -> None:
     harness = Harness(DOCUMENT)
-    harness.state.most = 1
+    harness.state.max_sessions = 1
     whole_answer = await harness.ask(session_call("a", stream=True))
     await harness.state.reset(None)
     answer = await harness.pipeline.answer(session_call("a", stream=True))
@@ -35,7 +35,7 @@ async def test_stream_of_an_evicted_session_is_completed() -> None:
 async def test_step_is_chosen_for_a_session_evicted_meanwhile() -> None:
     """The session is evicted between its arrival and the consumption of the step."""
     harness = Harness(DOCUMENT)
-    harness.state.most = 1
+    harness.state.max_sessions = 1
     state, consume = harness.state, harness.state.consume
 
     async def evict_then_consume(session: str, *args: object) -> bool:
@@ -51,7 +51,7 @@ async def test_step_is_chosen_for_a_session_evicted_meanwhile() -> None:
 
 async def test_stored_responses_of_an_evicted_session_are_unknown() -> None:
     harness = Harness(scenario("s", text_step("Hi.")))
-    harness.state.most = 1
+    harness.state.max_sessions = 1
     headers = {"authorization": "Bearer k", "x-mockllm-session": "a"}
     create_call = Call(
         "POST", "/v1/responses", {}, headers, b'{"model": "gpt-4o", "input": "Hello"}'

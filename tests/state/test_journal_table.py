@@ -148,7 +148,7 @@ def test_table_is_trimmed_in_steps_and_on_flush(
     settings.MOCKLLM_JOURNAL_ROWS = 40
     trims: list[int] = []
     trim = table.trim
-    monkeypatch.setattr(table, "trim", lambda most: (trims.append(most), trim(most)))
+    monkeypatch.setattr(table, "trim", lambda rows: (trims.append(rows), trim(rows)))
     for number in range(60):
         journal._store([journal_module._Waiting(entry(path=f"/{number}"), 1, ())])
     assert (trims, len(journal_paths())) == ([], 60)

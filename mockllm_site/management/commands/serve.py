@@ -31,13 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument(
             "--port",
-            type=partial(_number_between, least=0, most=MAX_PORT),
+            type=partial(_number_between, minimum=0, maximum=MAX_PORT),
             default=settings.MOCKLLM_PORT,
             help="port to listen on; 0 picks a free one (default: %(default)s)",
         )
         parser.add_argument(
             "--workers",
-            type=partial(_number_between, least=1, most=MAX_WORKERS),
+            type=partial(_number_between, minimum=1, maximum=MAX_WORKERS),
             default=1,
             metavar="N",
             help="processes that answer on the port; more than one need REDIS_URL (default: 1)",
@@ -155,8 +155,8 @@ def _check_and_load(
     chat.create_default_profile()
 
 
-def _number_between(text: str, *, least: int, most: int) -> int:
+def _number_between(text: str, *, minimum: int, maximum: int) -> int:
     """Return the parsed number; raise ArgumentTypeError if it is outside the limits."""
-    if not (text.isdecimal() and least <= int(text) <= most):
-        raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
+    if not (text.isdecimal() and minimum <= int(text) <= maximum):
+        raise ArgumentTypeError(f"expected a number from {minimum} to {maximum}, got {text!r}")
     return int(text)

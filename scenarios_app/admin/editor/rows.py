@@ -64,7 +64,7 @@ class CellView:
 
     @property
     def filled(self) -> bool:
-        """True if the field has a value; empty JSON counts as none."""
+        """True if the field has a value; empty JSON and a switch that is off count as none."""
         value = self.field.value()
         return value not in _EMPTY_VALUES and value not in ("{}", "[]")
 

@@ -105,7 +105,7 @@ class RecordedCondition(SubjectTextCondition):
         received = self._compared_form(reader)
         if received is None:
             return ()
-        return differences(self.recorded, received, most=_MAX_DIFFERENCES)
+        return differences(self.recorded, received, limit=_MAX_DIFFERENCES)
 
     def distance(self, reader: RequestReader) -> float:
         """Return 0.0 if the requests are equal, else how much they differ, at most 1.0."""
@@ -155,7 +155,8 @@ def last_text(body: Json) -> str:
 
 
 def _texts_from_end(message: Json) -> Iterator[str]:
-    """Yield the texts of a message in JSON, the last one first."""
+    """Yield a message's texts under `content`, `parts` and `output`, for the name of its step; the
+    last one of each key first."""
     for key in ("content", "parts", "output"):
         value = get_member(message, key)
         if isinstance(value, str):

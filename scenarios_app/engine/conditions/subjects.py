@@ -136,5 +136,5 @@ def _literal_distance(literal: str, there: frozenset[str], *, whole: bool) -> fl
     """Return the share of the literal's letter pairs that are missing in `there`; with `whole`,
     pairs that only `there` has count too."""
     wanted = letter_pairs(_fold_beginning(literal))
-    most = (len(wanted) + len(there)) / 2 if whole else len(wanted)
-    return 1.0 - len(wanted & there) / most
+    maximum = (len(wanted) + len(there)) / 2 if whole else len(wanted)
+    return 1.0 - len(wanted & there) / maximum

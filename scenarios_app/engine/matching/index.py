@@ -141,9 +141,9 @@ class Layer:
         return (self._matching[position] for position in positions)
 
     def near(self, reader: RequestReader, scenario: str | None = None) -> Iterator[Entry]:
-        """Yield the entries to compare for near misses, including those selected by id. If too
-        many: first those that match (already served), then those that share words with the request,
-        then the first ones."""
+        """Yield the entries to compare for near misses, at most MAX_COMPARED_STEPS, including those
+        selected by id. If there are more: first those that match (their steps were consumed), then
+        those that share words with the request, then the first ones."""
         positions: Sequence[int] = range(len(self._entries))
         if scenario is not None:
             by_id = self._by_id_positions.get(scenario, [])
@@ -204,11 +204,11 @@ def _has_plain_answer(scenario: Scenario, step: Step) -> bool:
 
 def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:
     """Return the steps of one scenario that come before a more particular one."""
-    blocking, most = [], Particularity.EMPTY
+    blocking, lowest = [], Particularity.EMPTY
     for entry in reversed(steps):
-        if entry.rank.particularity > most:
+        if entry.rank.particularity > lowest:
             blocking.append(entry)
-        most = min(most, entry.rank.particularity)
+        lowest = min(lowest, entry.rank.particularity)
     return blocking
 
 

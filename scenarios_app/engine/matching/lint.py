@@ -130,7 +130,7 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
                 message = (
                     f"{_name_earlier_step(above, entry)} always answers first: {RULE_TEXTS[reason]}"
                 )
-                yield _make_suspicion(entry, "shadowed", "match", message, by=above)
+                yield _make_suspicion(entry, "shadowed", "match", message, cause=above)
                 break
 
 
@@ -226,7 +226,7 @@ def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
             result = "its result" if len(names) == 1 else "their results"
             message = f"endless loop: it calls {_join_names(names)} again after {result}"
             later = (one for one in others if one is not entry and _awaited_tools(one) <= names)
-            warning = _make_suspicion(entry, "looping", "consume", message, by=next(later, None))
+            warning = _make_suspicion(entry, "looping", "consume", message, cause=next(later, None))
             yield replace(warning, tools=tuple(sorted(names)))
 
 
@@ -331,9 +331,10 @@ def _join_names(names: Collection[str]) -> str:
 
 
 def _make_suspicion(
-    entry: Entry, kind: SuspicionKind, place: str, message: str, *, by: Entry | None = None
+    entry: Entry, kind: SuspicionKind, place: str, message: str, *, cause: Entry | None = None
 ) -> Suspicion:
-    other = None if by is None else (by.scenario.name, by.rank.place + 1)
+    """Return a suspicion about a step; `cause` is the other step that it names."""
+    other = None if cause is None else (cause.scenario.name, cause.rank.place + 1)
     return Suspicion(kind, entry.scenario.name, entry.rank.place + 1, place, message, other)
 
 

@@ -253,7 +253,8 @@ class StepLookup:
 
 
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
-    """Return a match's needs as atoms, without needs of which an alternative has no atom."""
+    """Return a match's needs as atoms; a need with an alternative without atoms is left out, since
+    no lookup can rule it out."""
     needs = (need for condition in match.conditions for need in condition.needs)
     places = (
         SubjectAtoms(need.subject, tuple(map(_atoms_of_condition, need.conditions)))

@@ -60,9 +60,10 @@ class Decision(NamedTuple):
 
 
 def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
-    """Return the decision if a header or the first user message names a scenario of that kind,
-    whose step of this turn answers. A model named `test-llm…` always gets a decision. A missing
-    scenario is an error turn, a missing step a fallback step; the caller adds the violation."""
+    """Return the decision if a header or the first user message names a scenario with `select:
+    first_user_message`: its step of this turn, or a fallback step if there is none. If it names no
+    such scenario, return an error turn for a model `test-llm…`, else None. The caller adds the
+    violation."""
     name = requested_scenario(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":

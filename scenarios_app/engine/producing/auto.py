@@ -180,13 +180,13 @@ def _make_json(wanted: JsonFormat, key: str) -> str:
 
 
 @contextmanager
-def _refusing_schema(what: str, place: str) -> Iterator[None]:
-    """Raise _InvalidRequest of `place` if the body raises SchemaError; `what` names the schema."""
+def _refusing_schema(schema_name: str, place: str) -> Iterator[None]:
+    """Raise _InvalidRequest of `place`, with the schema's name, if the body raises SchemaError."""
     try:
         yield
     except SchemaError as error:
         context = ", ".join(map(repr, error.path)) + ("," if len(error.path) == 1 else "")
-        message = f"Invalid schema for {what}: In context=({context}), {error.message}"
+        message = f"Invalid schema for {schema_name}: In context=({context}), {error.message}"
         raise _InvalidRequest(message, place) from None
 
 

@@ -223,10 +223,11 @@ def _part_events(
 def _chunk_events(
     number: int, choice: Choice, chunks: Sequence[Chunk], words_per_chunk: int
 ) -> Iterator[StreamEvent]:
-    """Yield the events of a choice's scripted chunks, in the order of `chunks`.
+    """Yield the events of a choice's scripted chunks, one delta each, in the order of `chunks`.
 
     A part ends after its last chunk. An empty first chunk only opens its part. A part without
-    chunks comes before the next part that opens, or at the end.
+    chunks is split by `words_per_chunk`; it comes before the next later part that opens, or at the
+    end.
     """
     last = {chunk.part: i for i, chunk in enumerate(chunks)}
     silent = [index for index in range(len(choice.parts)) if index not in last]

@@ -146,18 +146,18 @@ class Difference:
 
 
 def differences(
-    recorded: ComparedRequest, received: ComparedRequest, *, most: int = MAX_DIFFERENCES
+    recorded: ComparedRequest, received: ComparedRequest, *, limit: int = MAX_DIFFERENCES
 ) -> tuple[Difference, ...]:
-    """Return at most `most` differences of two requests that have the same `exact`, with the values
+    """Return at most `limit` differences of two requests that have the same `exact`, with values
     after the rules. Different numbers of ids count only if nothing else differs."""
     if recorded.digest == received.digest:
         return ()
     one, other = recorded.compared_form, received.compared_form
     # An inserted call shifts the numbers of all later ids, which counts as one difference.
     difference_list = tuple(
-        islice(_find_differences(_without_id_numbers(one), _without_id_numbers(other), ()), most)
+        islice(_find_differences(_without_id_numbers(one), _without_id_numbers(other), ()), limit)
     )
-    return difference_list or tuple(islice(_find_differences(one, other, ()), most))
+    return difference_list or tuple(islice(_find_differences(one, other, ()), limit))
 
 
 def _find_differences(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:

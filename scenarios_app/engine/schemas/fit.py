@@ -176,10 +176,10 @@ class SchemaValidator:
             if len(set(map(canonical_json, value))) < len(value):
                 return False
         if "contains" in schema:
-            least, most = get_count(schema, "minContains"), get_count(schema, "maxContains")
-            least = 1 if least is None else least
+            minimum, maximum = get_count(schema, "minContains"), get_count(schema, "maxContains")
+            minimum = 1 if minimum is None else minimum
             contained = sum(self.is_valid(item, schema["contains"], depth) for item in value)
-            if contained < least or (most is not None and contained > most):
+            if contained < minimum or (maximum is not None and contained > maximum):
                 return False
         return all(self.is_valid(v, item_schema(i, schema), depth) for i, v in enumerate(value))
 

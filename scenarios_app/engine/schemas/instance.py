@@ -163,24 +163,24 @@ class _InstanceMaker:
         parts = branch.parts
         required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
         declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
-        least = max((get_count(p, "minProperties") or 0 for p in parts), default=0)
-        self.fit.budget.check(least)
+        minimum = max((get_count(p, "minProperties") or 0 for p in parts), default=0)
+        self.fit.budget.check(minimum)
         bounds = [n for p in parts if (n := get_count(p, "maxProperties")) is not None]
-        most = min(bounds, default=max(least, len(declared) + len(required)))
-        if len(required) > most:
+        maximum = min(bounds, default=max(minimum, len(declared) + len(required)))
+        if len(required) > maximum:
             return
         for attempt in range(_TRIES):
             chosen = set(required)
             for name in declared:
                 wanted = not lean and (attempt % 2 == 0 or self.rng.random() < 0.5)
-                if len(chosen) < most and (wanted or len(chosen) < least):
+                if len(chosen) < maximum and (wanted or len(chosen) < minimum):
                     chosen |= {name}
-            if len(added := self._with_dependents(parts, chosen)) <= most:
+            if len(added := self._with_dependents(parts, chosen)) <= maximum:
                 chosen = added
             ordered = [name for name in declared if name in chosen]
             names = dict.fromkeys((*ordered, *required, *sorted(chosen)))
-            instance = self._object(branch, location, names, least, set(required))
-            if instance is None or len(instance) < least:
+            instance = self._object(branch, location, names, minimum, set(required))
+            if instance is None or len(instance) < minimum:
                 return
             yield instance
 
@@ -201,11 +201,11 @@ class _InstanceMaker:
         branch: Branch,
         location: _Location,
         chosen: Mapping[str, None],
-        least: int,
+        minimum: int,
         required: set[str],
     ) -> dict[str, Json] | None:
         """Return an object of these properties, without optional ones that have no value, and of
-        others up to `least` if possible. Return None if a required property has no value."""
+        others up to `minimum` if possible. Return None if a required property has no value."""
         parts = [*branch.parts]
         for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
@@ -224,14 +224,14 @@ class _InstanceMaker:
         for name in chosen:
             if not add_property(name) and name in required:
                 return None
-        if len(instance) < least:
-            for name in islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES):
+        if len(instance) < minimum:
+            for name in islice(self._candidate_names(parts), minimum + _MAX_INVENTED_NAMES):
                 self.fit.budget.spend()
                 if name not in instance and all(
                     self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts
                 ):
                     add_property(name)
-                if len(instance) >= least:
+                if len(instance) >= minimum:
                     break
         return instance
 
@@ -254,33 +254,33 @@ class _InstanceMaker:
         """Yield at most 60 arrays of random sizes; if `lean`, of the smallest. Each attempt places
         the items for `contains` differently."""
         parts = branch.parts
-        least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
+        minimum = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
         inside = [self._required_items(p) for p in parts if "contains" in p]
-        least = max(least, *map(len, inside), 0)
-        self.fit.budget.check(least)
+        minimum = max(minimum, *map(len, inside), 0)
+        self.fit.budget.check(minimum)
         first = max((len(get_list(p, "prefixItems")) for p in parts), default=0)
         # Required items may differ from the first ones.
         wanted = first + sum(map(len, inside)) if inside else 0
-        most = min(bounds, default=max(least, wanted, first + _SPARE_ITEMS + 1))
-        if least > most:
+        maximum = min(bounds, default=max(minimum, wanted, first + _SPARE_ITEMS + 1))
+        if minimum > maximum:
             return
         unique = any(p.get("uniqueItems") is True for p in parts)
         for attempt in range(_TRIES):
             spare = 0 if lean else int(self.rng.random() * (_SPARE_ITEMS + 1))
-            size = min(most, max(least, wanted, 0 if lean else max(first, 1) + spare))
+            size = min(maximum, max(minimum, wanted, 0 if lean else max(first, 1) + spare))
             placed = _place_contained(inside, size, attempt)
             instance = self._array(branch, location, size, unique, placed)
-            if len(instance) >= least:
+            if len(instance) >= minimum:
                 yield instance
             elif attempt >= 2 * size or not inside:
                 return
 
     def _required_items(self, part: Mapping[str, Json]) -> list[Schema]:
         """Return the schema of `contains`, repeated `minContains` times, by default once."""
-        least = get_count(part, "minContains")
-        self.fit.budget.check(least or 0)
-        return [part["contains"]] * (1 if least is None else least)
+        minimum = get_count(part, "minContains")
+        self.fit.budget.check(minimum or 0)
+        return [part["contains"]] * (1 if minimum is None else minimum)
 
     def _array(
         self,

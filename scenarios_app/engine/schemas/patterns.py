@@ -88,14 +88,14 @@ def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
     return add_one_sequence
 
 
-def _repeat(item: _Item, least: int, most: int) -> _Item:
-    """Return the item that adds `item` a random number of times: from `least` to `most`, but at
-    most `grow` of the sample more than `least`."""
+def _repeat(item: _Item, minimum: int, maximum: int) -> _Item:
+    """Return the item that adds `item` a random number of times: from `minimum` to `maximum`, but
+    at most `grow` of the sample more than `minimum`."""
 
     def add_repetitions(sample: _SampleText) -> None:
         """Add the repetitions; raise SchemaError if the sample is too long."""
-        more = min(most - least, sample.grow)
-        for _ in range(least + int(sample.rng.random() * (more + 1))):
+        more = min(maximum - minimum, sample.grow)
+        for _ in range(minimum + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
             sample.append("")
             item(sample)
@@ -291,11 +291,11 @@ class _PatternParser:
         if not (match := _BOUNDS.match(self.pattern, self.at)):
             return None
         self.at = match.end()
-        least = int(match[1])
-        most = least if match[2] is None else int(match[3] or _UNBOUNDED)
-        if most < least:
+        minimum = int(match[1])
+        maximum = minimum if match[2] is None else int(match[3] or _UNBOUNDED)
+        if maximum < minimum:
             raise self.unsupported("it repeats more often than it may")
-        return least, most
+        return minimum, maximum
 
 
 def _other_characters(characters: str) -> str:

@@ -73,44 +73,46 @@ _SYMBOLS: Mapping[str, Sequence[str]] = {
 def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
     """Yield random strings for schemas, at least 40, mostly of the right length, pattern or format.
     Raises SchemaError for a `minLength` above 100,000 and for an unsupported pattern."""
-    least = max((get_count(p, "minLength") or 0 for p in parts), default=0)
-    most = min(
+    minimum = max((get_count(p, "minLength") or 0 for p in parts), default=0)
+    maximum = min(
         (n for p in parts if (n := get_count(p, "maxLength")) is not None), default=MAX_STRING_CHARS
     )
-    if least > MAX_STRING_CHARS:
+    if minimum > MAX_STRING_CHARS:
         raise SchemaError(f"'minLength' asks for more than {MAX_STRING_CHARS} characters.")
     patterns = [value for p in parts if (value := get_text(p, "pattern")) is not None]
     formats = [value for p in parts if (value := get_text(p, "format") or "") in _FORMATS]
     for attempt in range(_TRIES):
         if patterns:
-            yield from _draw_pattern_strings(patterns[attempt % len(patterns)], least, rng, attempt)
+            yield from _draw_pattern_strings(
+                patterns[attempt % len(patterns)], minimum, rng, attempt
+            )
         if formats:
-            yield from _draw_format_strings(formats[attempt % len(formats)], least, most, rng)
+            yield from _draw_format_strings(formats[attempt % len(formats)], minimum, maximum, rng)
         if not patterns:
-            yield _draw_words(least, most, rng)
+            yield _draw_words(minimum, maximum, rng)
 
 
-def _draw_pattern_strings(pattern: str, least: int, rng: Random, attempt: int) -> Iterator[str]:
-    """Yield texts made from a pattern, also padded to `least` characters; not all need to match
+def _draw_pattern_strings(pattern: str, minimum: int, rng: Random, attempt: int) -> Iterator[str]:
+    """Yield texts made from a pattern, also padded to `minimum` characters; not all need to match
     it. `attempt` varies the number of repetitions."""
-    grows = (3, 8, 0, 1, least, 2 * least, 20)
+    grows = (3, 8, 0, 1, minimum, 2 * minimum, 20)
     drawn = make_sample(pattern, rng, grows[attempt % len(grows)])
     yield drawn
-    if (missing := least - len(drawn)) > 0:
+    if (missing := minimum - len(drawn)) > 0:
         # A pattern without anchors allows text around it.
         yield drawn + "a" * missing
         yield "a" * missing + drawn
 
 
-def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Iterator[str]:
+def _draw_format_strings(name: str, minimum: int, maximum: int, rng: Random) -> Iterator[str]:
     """Yield a text for each template of a format, such as `date`, whose length is in the bounds."""
     for form in _FORMATS[name]:
         # Missing characters are added before the word.
         before, word, after = form.partition("%w")
         halves = _fill_format(before, rng), _fill_format(word + after, rng)
-        missing = max(0, least - len("".join(halves))) if word else 0
+        missing = max(0, minimum - len("".join(halves))) if word else 0
         drawn = ("a" * missing).join(halves)
-        if least <= len(drawn) <= most:
+        if minimum <= len(drawn) <= maximum:
             yield drawn
 
 
@@ -120,14 +122,15 @@ def _fill_format(form: str, rng: Random) -> str:
     return start + "".join(pick(_SYMBOLS[piece[0]], rng) + piece[1:] for piece in rest)
 
 
-def _draw_words(least: int, most: int, rng: Random) -> str:
-    """Return two to five random words, more for `least` characters, cut to `most` characters."""
+def _draw_words(minimum: int, maximum: int, rng: Random) -> str:
+    """Return two to five random words, or more if `minimum` characters need more; cut to `maximum`
+    characters."""
     words: list[str] = []
     size, wanted = -1, 2 + int(rng.random() * 4)
-    while len(words) < wanted or size < least:
+    while len(words) < wanted or size < minimum:
         words.append(pick(WORDS, rng))
         size += 1 + len(words[-1])
-    drawn = " ".join(words)[:most]
+    drawn = " ".join(words)[:maximum]
     # Many clients would drop a space at the end.
     return drawn[:-1] + "a" if drawn.endswith(" ") else drawn
 

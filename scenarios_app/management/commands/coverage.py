@@ -73,14 +73,14 @@ class Command(BaseCommand):
             label = "faults survived" if faults else "steps covered"
             write_file(options["badge"], percent_badge(label, report["percent"]))
         text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
-        least, text = options["fail_under"], text or report["text"]
+        minimum, text = options["fail_under"], text or report["text"]
         if options["github"]:
             write_step_results(coverage_summary(report), f"coverage={report['percent']:g}")
-            annotations = coverage_annotations(report, fail_under=least)
+            annotations = coverage_annotations(report, fail_under=minimum)
             text = "\n".join(filter(None, [literal_lines(text), annotations]))
         self.stdout.write(text)
-        if report["percent"] < least:
-            self.stderr.write(f"mockllm: {report['percent']:g} % is under {least:g} %")
+        if report["percent"] < minimum:
+            self.stderr.write(f"mockllm: {report['percent']:g} % is under {minimum:g} %")
             sys.exit(1)
 
     def _store_results(self, options: dict[str, Any]) -> None:

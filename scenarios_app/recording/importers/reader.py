@@ -21,7 +21,7 @@ class FileValue:
         return FileValue(self.object().get(key), self.source, (*self.loc, key))
 
     def maybe(self, key: str) -> "FileValue":
-        """Return the member of an object; missing for any other value."""
+        """Return the member of an object, or a missing value if this is no object."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return FileValue(value, self.source, (*self.loc, key))
 

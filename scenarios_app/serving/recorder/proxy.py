@@ -39,12 +39,12 @@ _FRAMING: Final = frozenset({"content-encoding", "content-length"})
 
 
 class Tape:
-    """Records one response, at most `most` bytes of it. Times count from the construction, when the
+    """Records one response, at most `max_bytes` of it. Times count from the construction, when the
     request was sent."""
 
-    def __init__(self, out: Outgoing, *, most: int) -> None:
+    def __init__(self, out: Outgoing, *, max_bytes: int) -> None:
         self._out = out
-        self._most = most
+        self._max_bytes = max_bytes
         self._began = time.monotonic()
         self._status = 0
         self._headers: Headers = ()
@@ -56,11 +56,11 @@ class Tape:
         """The reason why nothing of the response can be kept, else empty."""
 
     def record_head(self, status: int, headers: Headers, *, encoding: str) -> None:
-        """Record the response's head."""
+        """Record the response's head, and set how its body is decoded, or `problem`."""
         self._status = status
         self._headers = tuple(header for header in headers if header[0] not in _FRAMING)
         try:
-            self._reader = make_body_reader(encoding, max_bytes=self._most)
+            self._reader = make_body_reader(encoding, max_bytes=self._max_bytes)
         except UnreadableBody as error:
             self.problem = str(error)
 
@@ -73,7 +73,9 @@ class Tape:
         except BodyTooLong as more:
             decoded, self._reader = more.beginning, None
             self.cut = True
-            self.add_note(f"the answer is longer than the {self._most:,} bytes that are recorded")
+            self.add_note(
+                f"the answer is longer than the {self._max_bytes:,} bytes that are recorded"
+            )
         except UnreadableBody as error:
             decoded, self._reader = b"", None
             self.problem = str(error)
@@ -116,7 +118,7 @@ class ProxiedResponse(Answer):
         self._own_exchange = exchange
         self._out = out
         self._recording = recording
-        self._tape = Tape(out, most=exchange.options.record_bytes)
+        self._tape = Tape(out, max_bytes=exchange.options.record_bytes)
         self._kept: Interaction | None = None
 
     @property

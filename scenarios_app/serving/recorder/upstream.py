@@ -194,7 +194,7 @@ def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
     return UpstreamFailed(error)
 
 
-async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> bytes:
+async def read_whole(response: httpx2.Response, out: Outgoing, *, max_bytes: int) -> bytes:
     """Return the whole body of a response; raises UpstreamFailed if it is cut, unreadable or too
     long."""
     import httpx2
@@ -202,7 +202,7 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
     encoding = response.headers.get("content-encoding", "")
     pieces: list[bytes] = []
     try:
-        reader = make_body_reader(encoding, max_bytes=most)
+        reader = make_body_reader(encoding, max_bytes=max_bytes)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         async for piece in response.stream:
             pieces.append(reader.read(piece))
@@ -214,7 +214,9 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
     except UnreadableBody as error:
         raise upstream_error(out, 502, f"gives an answer that cannot be read: {error}") from None
     except BodyTooLong:
-        raise upstream_error(out, 502, f"gives an answer of more than {most:,} bytes") from None
+        raise upstream_error(
+            out, 502, f"gives an answer of more than {max_bytes:,} bytes"
+        ) from None
     return b"".join(pieces)
 
 

@@ -36,9 +36,9 @@ class ProviderApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pipeline = await self._pipeline()
-        most = pipeline.options.max_body_bytes
-        announced = announced_length(scope, unknown=most)
-        if announced > min(SMALL_BODY, most):
+        max_bytes = pipeline.options.max_body_bytes
+        announced = announced_length(scope, unknown=max_bytes)
+        if announced > min(SMALL_BODY, max_bytes):
             answer = await _answer_to_large(pipeline, scope, receive, announced=announced)
         else:
             answer = await _answer_to(pipeline, scope, receive)
@@ -88,16 +88,16 @@ async def _answer_to_large(
         return pipeline.refuse(head, ErrorAnswer(503, busy, retry_after_ms=1000))
 
 
-async def read_body(receive: Receive, most: int) -> bytes | None:
-    """Return the body of a request, or None if its client disconnected. A body larger than `most`
-    is read only until that is certain.
+async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
+    """Return the body of a request, or None if its client disconnected. A body larger than
+    `max_bytes` is read only until that is certain.
 
     The server discards the unread rest: closing the connection would reach a client that is still
     sending as a reset.
     """
     # BytesIO grows in place; joining pieces would take twice the memory.
     read = BytesIO()
-    while read.tell() <= most:
+    while read.tell() <= max_bytes:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None

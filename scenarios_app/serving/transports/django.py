@@ -34,9 +34,9 @@ CLOSE_SECONDS = 30.0
 async def provider(request: HttpRequest) -> HttpResponseBase:
     """Answer any method and path below a provider's prefix."""
     pipeline = await running_pipeline()
-    most = pipeline.options.max_body_bytes
-    body = request.read(most + 1)
-    if len(body) > most:
+    max_bytes = pipeline.options.max_body_bytes
+    body = request.read(max_bytes + 1)
+    if len(body) > max_bytes:
         answer = pipeline.refuse_body(_call_of_request(request, b""))
     else:
         answer = await pipeline.answer(_call_of_request(request, body))

@@ -247,8 +247,10 @@ class UvicornProtocol(HttpToolsProtocol):
         """Cache a plain head whose bytes belong to one request: one line per header after the
         first, each ended properly."""
         # The limit must hold for the longest content length.
-        most = min(MAX_HEAD_BYTES, plain.pipeline.options.max_header_bytes) - MAX_LENGTH_DIGITS
-        if raw is None or len(raw) > most or not is_plain_head(plain.head, plain.call):
+        max_head_bytes = (
+            min(MAX_HEAD_BYTES, plain.pipeline.options.max_header_bytes) - MAX_LENGTH_DIGITS
+        )
+        if raw is None or len(raw) > max_head_bytes or not is_plain_head(plain.head, plain.call):
             return
         declared = CONTENT_LENGTH.search(raw)
         if declared and raw.startswith(b"POST ") and _count_lines(raw) == len(self.headers):

@@ -60,8 +60,8 @@ class WebSocketProtocol(asyncio.Protocol):
         self._closing_since: float | None = None
 
     def open(self, pipeline: Pipeline, call: Call, head: RequestHead, *, rest: bytes) -> None:
-        """Send the 101 that completes the handshake, and handle the bytes that came after the
-        request."""
+        """Take over the connection: send the 101 that completes the handshake, and handle `rest`,
+        the bytes that came after the request."""
         self._session = SocketSession(pipeline, call, head, self)
         self._server_state.connections.add(self)  # type: ignore[arg-type]
         ours = [b"%b: %b\r\n" % header for header in self._server_state.default_headers]

@@ -168,14 +168,14 @@ def _embedding_request(
 def _read_dimensions(request: Node, model: str) -> int:
     """Return the length of a vector, by default the model's longest; raise the 400 if out of
     range."""
-    most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
+    maximum = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")
     if wanted is None:
-        return most
-    if 1 <= wanted <= most:
+        return maximum
+    if 1 <= wanted <= maximum:
         return wanted
     place = request.get("outputDimensionality").place
-    message = f"{place}: {model} has 1 to {most} dimensions, but {wanted} were asked for."
+    message = f"{place}: {model} has 1 to {maximum} dimensions, but {wanted} were asked for."
     raise WireError(400, message, param=place)
 
 

@@ -41,10 +41,10 @@ class RunningUsage:
     """The usage in a stream's chunks before the last, as JSON. `detailed` models count output only
     in the last chunk. `uncounted` is the usage before any output."""
 
-    __slots__ = ("_after", "_before", "_counts", "_fixed", "_most", "uncounted")
+    __slots__ = ("_after", "_before", "_counts", "_fixed", "_max_tokens", "uncounted")
 
     def __init__(self, usage: Usage, style: GeminiStyle) -> None:
-        self._most, self._counts = candidate_tokens(usage), not style.detailed
+        self._max_tokens, self._counts = candidate_tokens(usage), not style.detailed
         self._fixed = usage.input_tokens + usage.reasoning_tokens
         before = b'{"promptTokenCount":%d' % usage.input_tokens
         rest = encode_json({**_prompt_details(usage), **_thoughts_and_tier(usage)})
@@ -56,7 +56,7 @@ class RunningUsage:
         """Return the usage after this many output tokens, at most the total."""
         if not self._counts:
             return self.uncounted
-        counted = self._most if tokens > self._most else tokens
+        counted = self._max_tokens if tokens > self._max_tokens else tokens
         total = self._fixed + counted
         return b'%b%d,"totalTokenCount":%d%b' % (self._before, counted, total, self._after)
 

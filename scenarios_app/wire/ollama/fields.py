@@ -67,7 +67,8 @@ def read_settings(body: Node) -> ModelSettings:
 
 
 def has_thinking(body: Node) -> bool:
-    """Return whether thinking is on, by a boolean or a level; raise the 400 for another type."""
+    """Return whether thinking is on, by a boolean or a level (off if empty or `none`); raise the
+    400 for another type."""
     node = body.get("think")
     match node.value:
         case None:

@@ -47,8 +47,8 @@ def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> by
     if not texts:
         return encode_json({"model": request.model, "embeddings": []})
     own: OllamaEmbeddingFields = request.own
-    wanted, most = own.dimensions, dimensions_of(request.model)
-    size = wanted if wanted is not None and 0 < wanted < most else most
+    wanted, maximum = own.dimensions, dimensions_of(request.model)
+    size = wanted if wanted is not None and 0 < wanted < maximum else maximum
     tokens = sum(count_tokens(len(text)) for text in texts)
     answer = {
         "model": request.model,

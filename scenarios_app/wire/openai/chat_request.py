@@ -200,8 +200,8 @@ OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
 
 
 def dialect_of_model(model: str) -> Dialect:
-    """Return the dialect that a model names before its first slash, or OpenAI's if it names
-    none."""
+    """Return the dialect that a model names before its first slash, as in `groq/llama-3`, or
+    OpenAI's if that is no dialect."""
     return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 

@@ -86,24 +86,24 @@ def read_stop(node: Node) -> tuple[str, ...]:
             raise node.wrong("a string or an array")
 
 
-def read_in_range(node: Node, least: int, most: int, unit: str = "") -> int:
+def read_in_range(node: Node, minimum: int, maximum: int, unit: str = "") -> int:
     """Return a whole number; raise the 400 with the range and its unit if it is outside."""
     number = node.integer()
-    if least <= number <= most:
+    if minimum <= number <= maximum:
         return number
     raise WireError(
         400,
-        f"Invalid '{node.place}': expected {least} to {most}{unit}, but got {number}.",
+        f"Invalid '{node.place}': expected {minimum} to {maximum}{unit}, but got {number}.",
         param=node.place,
-        code="integer_below_min_value" if number < least else "integer_above_max_value",
+        code="integer_below_min_value" if number < minimum else "integer_above_max_value",
     )
 
 
-def read_top_logprobs(body: Node, most: int = 20, key: str = "top_logprobs") -> int:
+def read_top_logprobs(body: Node, maximum: int = 20, key: str = "top_logprobs") -> int:
     """Return the requested number of alternatives per token, 0 if it is missing; raise the 400
-    unless it is from 0 to `most`."""
+    unless it is from 0 to `maximum`."""
     node = body.maybe(key)
-    return read_in_range(node, 0, most) if node else 0
+    return read_in_range(node, 0, maximum) if node else 0
 
 
 def read_choice_count(node: Node) -> int:
@@ -202,13 +202,13 @@ class ListPage(msgspec.Struct, frozen=True):
     descending: bool
 
 
-def read_page(call: Call, default: int = 20, most: int = 100) -> ListPage:
+def read_page(call: Call, default: int = 20, maximum: int = 100) -> ListPage:
     """Return the page that the query asks for, of `default` items and descending if it names no
-    limit and order. Raises the 400 for another order, or a limit that is not from 0 to `most`."""
+    limit and order. Raises the 400 for another order, or a limit not from 0 to `maximum`."""
     query = Node(dict(call.query))
     limit = read_integer(query, "limit", default=default)
-    if limit > most:
-        raise query.get("limit").wrong(f"a number from 0 to {most}")
+    if limit > maximum:
+        raise query.get("limit").wrong(f"a number from 0 to {maximum}")
     order = query.maybe("order")
     if order and order.text() not in ("asc", "desc"):
         raise unsupported(order, "'asc' and 'desc'")

@@ -151,7 +151,7 @@ FILES = ResourceKind(
     decode=decode_file,
     writes=lambda file: (file_write(file),),
     read_fields=lambda call: FileFields(purpose=call.query.get("purpose", "")),
-    read_page=lambda call: read_page(call, default=_MAX_PAGE_FILES, most=_MAX_PAGE_FILES),
+    read_page=lambda call: read_page(call, default=_MAX_PAGE_FILES, maximum=_MAX_PAGE_FILES),
     to_json=_to_json,
     render_page=_render_page,
     not_found=lambda name: WireError(

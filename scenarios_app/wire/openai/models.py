@@ -217,13 +217,13 @@ def _read_inputs(node: Node) -> Iterator[str | list[int]]:
 def _read_dimensions(body: Node, model: str) -> int:
     """Return the requested number of dimensions, or the model's default; raise the 400 for a number
     outside the model's range."""
-    most = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
+    maximum = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
     node = body.maybe("dimensions")
     if node is None:
         return _LARGE_DIMENSIONS if model == _LARGE else _SMALL_DIMENSIONS
-    if 1 <= node.integer() <= most:
+    if 1 <= node.integer() <= maximum:
         return node.integer()
-    raise _invalid_value(node, f"expected 1 to {most} for this model, but got {node.integer()}")
+    raise _invalid_value(node, f"expected 1 to {maximum} for this model, but got {node.integer()}")
 
 
 def _embedding_json(tokens_or_text: str | list[int], dimensions: int, *, as_base64: bool) -> Json:

@@ -99,7 +99,7 @@ def test_differences_of_method_and_query_are_reported() -> None:
 def test_number_of_differences_is_limited() -> None:
     recorded, received = post_request({str(n): n for n in range(50)}), post_request({})
     assert len(differences(recorded, received)) == 20
-    assert len(differences(recorded, received, most=3)) == 3
+    assert len(differences(recorded, received, limit=3)) == 3
 
 
 def test_change_in_a_long_list_is_one_difference() -> None:

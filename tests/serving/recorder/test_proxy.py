@@ -88,7 +88,7 @@ async def test_stream_events_are_forwarded_as_they_arrive() -> None:
     assert interaction.response.body == EVENTS[0] and not interaction.response.cut
     assert "client left" in interaction.notes[0]
     assert harness.journal[0].outcome == "client_gone"
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0
 
 
 async def test_each_recorded_chunk_has_its_time() -> None:
@@ -290,7 +290,7 @@ async def test_compressed_body_that_ends_too_soon_is_not_read_as_whole() -> None
         )
         async with open_response(outgoing, seconds=20) as response:
             with pytest.raises(UpstreamFailed, match="cannot be read: its compressed body is cut"):
-                await read_whole(response, outgoing, most=1_000)
+                await read_whole(response, outgoing, max_bytes=1_000)
 
 
 async def test_request_that_mockllm_would_refuse_is_forwarded() -> None:

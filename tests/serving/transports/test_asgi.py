@@ -105,7 +105,7 @@ async def test_a_client_that_leaves_ends_the_answer_and_no_task_stays(
     (entry,) = harness.journal
     assert (entry.outcome, entry.scenario) == ("client_gone", "s")
     assert bool(client.sent) is got_head
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0
 
 
 async def test_cancelled_request_leaves_no_task() -> None:

@@ -40,12 +40,12 @@ async def test_an_open_stream_takes_no_task_and_ends_with_its_client() -> None:
             writer.write(encode_call(chat(stream=True)))
             assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
         assert len(asyncio.all_tasks()) == tasks
-        assert harness.pipeline.streams.open == 5
+        assert harness.pipeline.streams.taken == 5
         for _, writer in connections:
             writer.close()
         await wait_for_entries(harness, 5)
         assert {entry.outcome for entry in harness.journal} == {"client_gone"}
-        assert harness.pipeline.streams.open == 0
+        assert harness.pipeline.streams.taken == 0
         assert not server.connections
 
 

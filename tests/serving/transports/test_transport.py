@@ -198,7 +198,7 @@ async def test_collected_response_ends_its_stream() -> None:
     gc.collect()
     assert await tasks_settle(before)
     assert [entry.outcome for entry in harness.journal] == ["client_gone"]
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0
 
 
 @pytest.fixture

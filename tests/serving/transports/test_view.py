@@ -174,4 +174,4 @@ async def test_client_that_leaves_ends_its_answer_immediately(
     finally:
         gc.enable()
     assert [entry.outcome for entry in harness.journal] == ["client_gone"]
-    assert harness.pipeline.streams.open == 0
+    assert harness.pipeline.streams.taken == 0

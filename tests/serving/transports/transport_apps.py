@@ -28,7 +28,7 @@ def with_journal_path(app: App) -> App:
             "requests": sum([(await state.read(s)).ordinal for s in await state.sessions()]),
             "outcomes": {entry.model: entry.outcome for entry in _harness.journal},
             "tasks": len(asyncio.all_tasks()),
-            "streams": _harness.pipeline.streams.open,
+            "streams": _harness.pipeline.streams.taken,
         }
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": json.dumps(status).encode()})

@@ -27,7 +27,8 @@ def openrouter_error(error: ErrorAnswer) -> Json:
 
 
 def vllm_error(error: ErrorAnswer) -> Json:
-    """Return an envelope; by default the status's name is its type, and its number the code."""
+    """Return vLLM's envelope; by default its type is the status's name, such as
+    `BadRequestError`, and its code the status."""
     try:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
     except ValueError:

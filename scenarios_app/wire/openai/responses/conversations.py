@@ -192,7 +192,8 @@ def _current_info(request: CanonicalRequest, context: ComputeContext) -> Convers
 
 
 def _find_item(own: ConversationFields) -> Node:
-    """Return the item that a path names; raise the 404 if it is missing."""
+    """Return the item that a path names, from the conversation or the example of OpenAI's API
+    description; raise the 404 if it is neither."""
     for item in (*own.before, Node(EXAMPLE_ITEM)):
         if item.get("id").value == own.item_id:
             return item

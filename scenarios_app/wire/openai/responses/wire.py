@@ -238,7 +238,7 @@ _ENDPOINTS = (
 
 
 class OpenAIResponses(OpenAIWire):
-    """OpenAI's Responses API."""
+    """OpenAI's Responses API, with its conversations, token counts and compaction."""
 
     name = "responses"
     title = "OpenAI Responses"
