@@ -40,7 +40,7 @@ $(RUNTIME) $(STAMP): pyproject.toml constraints.txt
 run: $(RUNTIME)
 	$(PY) manage.py serve $(if $(filter command%,$(origin HOST)),--host '$(HOST)') $(if $(PORT),--port '$(PORT)')
 
-# The suite in five minutes, or the tests in TESTS. The tests in .ci/slow start many processes or
+# The suite in five to ten minutes, or the tests in TESTS. The tests in .ci/slow start many processes or
 # browsers, or try every page and operation; `make test-all` and CI run them too.
 SLOW = $(shell cat .ci/slow)
 
