@@ -86,7 +86,7 @@ def wait_until(is_reached: Callable[[], bool]) -> bool:
 
 def assert_nothing_stays(live: Live, tasks: int) -> None:
     assert wait_until(lambda: live.server.tasks() <= tasks), f"{live.server.tasks()} tasks"
-    assert services().pipeline.streams.open == 0
+    assert services().pipeline.streams.taken == 0
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
