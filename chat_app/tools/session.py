@@ -44,7 +44,7 @@ class SessionForgotten(SessionEnded):
 
 class Connection(Protocol):
     """An open connection to a server; its methods raise SessionEnded if the server is gone. `watch`
-    returns once changes of the tools are no longer reported."""
+    waits for changes of the tools, and returns only once they are no longer reported."""
 
     async def tools(self) -> tuple[Tool, ...]: ...
 

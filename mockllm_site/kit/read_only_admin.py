@@ -162,5 +162,5 @@ class TagFilter(admin.SimpleListFilter):
 
 
 def tags_html(tags: Iterable[str]) -> str:
-    """Return tags as HTML badges."""
+    """Return tags, or marks such as `archived`, as HTML badges."""
     return format_html_join(" ", '<span class="sc-tag">{}</span>', ((tag,) for tag in tags))

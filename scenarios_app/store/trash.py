@@ -102,7 +102,7 @@ def _oldest_kept() -> datetime:
 
 
 def _deletions() -> "QuerySet[Any]":
-    """Return the last history record of each deleted scenario."""
+    """Return the last history record of each deleted scenario, however old."""
     stored = Scenario.objects.filter(pk=OuterRef("id"))
     later = Scenario.history.filter(id=OuterRef("id"), history_id__gt=OuterRef("history_id"))
     records: QuerySet[Any] = Scenario.history.filter(history_type="-")

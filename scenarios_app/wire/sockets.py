@@ -56,7 +56,8 @@ class ServerMessage(msgspec.Struct, frozen=True):
 
 
 class SocketLink(msgspec.Struct, frozen=True):
-    """The turn of a call over a WebSocket, and the client's connection to the recorded provider."""
+    """The data of a call over a WebSocket besides its HTTP form: the client's request (`turn`), and
+    our connection to the recorded provider (`upstream`)."""
 
     turn: Turn
     upstream: Any = None

@@ -41,7 +41,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/catalog": 728,
     "scenarios_app/cluster": 920,
     "scenarios_app/control": 3_746,
-    "scenarios_app/engine": 13_458,
+    "scenarios_app/engine": 13_459,
     "scenarios_app/journal": 1_346,
     "scenarios_app/models": 995,
     "scenarios_app/play": 962,
@@ -53,7 +53,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_773,
     "scenarios_app/proof": 1_815,
     "scenarios_app/verdict": 2_812,
-    "scenarios_app/wire": 13_323,
+    "scenarios_app/wire": 13_324,
     "traces_app": 2_018,
 }
 

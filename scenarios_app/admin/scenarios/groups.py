@@ -14,9 +14,10 @@ from django.db.models.functions import Cast, Concat, Left, Lower, Replace, StrIn
 from django.db.models.lookups import Exact
 from django.http import HttpRequest
 from django.utils.functional import cached_property
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 
 from mockllm_site.kit.fields import NamesFormField
+from mockllm_site.kit.read_only_admin import tags_html
 from scenarios_app.admin.scenarios.actions import BulkChange, BulkForm, set_column
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario
@@ -109,9 +110,8 @@ def tag_chips(tags: Sequence[str]) -> str:
     """Return a scenario's group and its other tags as HTML."""
     if not tags:
         return ""
-    others = format_html_join("", ' <span class="sc-tag">{}</span>', ((tag,) for tag in tags[1:]))
-    group = '<span class="sc-tag sc-tag-group" title="Group">{}</span>{}'
-    return format_html(group, tags[0], others)
+    group = '<span class="sc-tag sc-tag-group" title="Group">{}</span> {}'
+    return format_html(group, tags[0], tags_html(tags[1:]))
 
 
 def tags_in_group(tags: Sequence[str], group: str) -> list[str]:

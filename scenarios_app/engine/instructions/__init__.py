@@ -163,6 +163,7 @@ def _skip_space(text: str, start: int) -> int:
 
 
 def _reject_constant(constant: str) -> float:
+    """Raise ValueError for NaN and Infinity, so that the text is no instruction block."""
     raise ValueError(constant)
 
 
