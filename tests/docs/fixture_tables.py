@@ -56,6 +56,7 @@ def describe_column(field: Any) -> str:
     """Return the values that a column accepts, in words."""
     minimum = _limit(field, MinValueValidator)
     maximum = _limit(field, MaxValueValidator)
+    upper = f" to {maximum:g}" if maximum else ""
     match field:
         case models.ForeignKey():
             return "list of its name alone"
@@ -65,13 +66,11 @@ def describe_column(field: Any) -> str:
         case models.BooleanField():
             return "true, false or null" if field.null else "true or false"
         case models.PositiveIntegerField() | models.PositiveSmallIntegerField():
-            return f"whole number from {max(minimum or 0, 0):g}" + (
-                f" to {maximum:g}" if maximum else ""
-            )
+            return f"whole number from {max(minimum or 0, 0):g}{upper}"
         case models.IntegerField():
             return "whole number"
         case models.FloatField():
-            return f"number from {minimum or 0:g}" + (f" to {maximum:g}" if maximum else "")
+            return f"number from {minimum or 0:g}{upper}"
         case NamesField() | LinesField():
             return "list of texts"
         case JsonField():

@@ -24,7 +24,7 @@ def is_valid(value: Any, schema: Any) -> bool:
     return Draft202012Validator(schema, registry=Registry()).is_valid(value)
 
 
-@settings(max_examples=example_count(10_000, share=30))
+@settings(max_examples=example_count(10_000))
 @given(satisfiable_schemas(), st.text(max_size=3))
 def test_satisfiable_schema_gets_a_valid_value(schema: Any, key: str) -> None:
     value = make_instance(schema, key)
@@ -35,7 +35,7 @@ def test_satisfiable_schema_gets_a_valid_value(schema: Any, key: str) -> None:
 UNDECIDED_ERRORS = (RecursionError, ZeroDivisionError, UnknownType)
 
 
-@settings(max_examples=example_count(10_000, share=30))
+@settings(max_examples=example_count(10_000))
 @given(ANY_SCHEMA)
 def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None:
     try:
