@@ -45,7 +45,7 @@ def parse_text(_: str, value: str) -> str:
 
 
 def parse_token(_: str, value: str) -> str:
-    """Return a bearer token unchanged; `read_settings` checks its length in prod."""
+    """Return a bearer token unchanged; in prod, settings with this parser need a minimum length."""
     return value
 
 

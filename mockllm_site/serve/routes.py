@@ -27,7 +27,7 @@ def with_routes(app: App) -> App:
 
 
 async def page_sockets(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the WebSockets of Django's pages; a light server refuses them."""
+    """Pass a page's WebSocket to the routes of `serve/sockets.py`; a light server refuses it."""
     if settings.MOCKLLM_LIGHT:
         await receive()
         await send({"type": "websocket.close"})

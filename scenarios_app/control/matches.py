@@ -122,7 +122,7 @@ class _RowMatcher:
         return True
 
     def _may_be_masked(self, row: ServedRequest, reader: RequestReader) -> bool:
-        """Return True if every failed condition may fail only because its value is masked."""
+        """Return True if the body has masked values that every failed condition may be due to."""
         return bool(_MASKED.search(row.request_body)) and all(
             condition.may_be_masked
             for condition in self.certain.conditions
