@@ -44,21 +44,23 @@ def main() -> None:
     limit_kept_memory()
     # Imported modules stay, so collecting garbage here would only take a sixth of the start.
     gc.disable()
+    light = is_light(arguments)
+    # A plain install knows all commands, and refuses one once its arguments are right.
+    lacks_server = not env.has_server()
     try:
-        env.configure(light=is_light(arguments))
-    except SystemExit as error:
+        light = light or env.is_light_site()
+        env.configure(light=light or lacks_server)
+    except SystemExit:
         if not wants_help(arguments):
             raise
-        if not env.has_server():
-            print(error, file=sys.stderr)
-        # Help must also work with a wrong setting or without the extra `server`.
+        # Help must also work with a wrong setting.
         env.use_default_settings()
-        env.configure(light=not env.has_server())
+        env.configure(light=lacks_server)
     # Imported late: Django's commands read the settings when they are imported.
     from mockllm_site.command_line import CommandLine
 
     try:
-        CommandLine(["mockllm", *arguments]).execute()
+        CommandLine(["mockllm", *arguments], lacks_server=lacks_server and not light).execute()
     except KeyboardInterrupt:
         # The exit code that shells use for Ctrl-C.
         sys.exit(130)

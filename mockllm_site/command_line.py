@@ -25,14 +25,27 @@ from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+from mockllm_site.kit.parsers import exit_with_usage
 from mockllm_site.kit.setting_kinds import MISSING_PACKAGE
 from mockllm_site.serve import database
 
 # Our commands whose models are missing in a light server.
 FULL_SERVER_COMMANDS = frozenset({"chat", "export_traces", "prune", "trace_scenario"})
+# Our command that works on each kind of site, with the commands that the site has.
+ANYWHERE = "completion"
+NOT_LIGHT = "not with MOCKLLM_LIGHT"
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 FIRST_COMMAND = "serve"
+DJANGO_COMMANDS = (
+    "Also {} commands of Django, such as migrate, createsuperuser, loaddata and dumpdata: "
+    "`mockllm help --commands` lists all names."
+)
 LINE_CHARS = 79
+# Options of every command of Django's, which help leaves out of ours.
+DJANGO_OPTIONS = {
+    *("--settings", "--pythonpath", "--no-color", "--force-color", "--verbosity"),
+    *("--version", "--traceback"),
+}
 # Commands of Django and its apps that cannot work here, with the reason.
 UNUSABLE = {
     "collectstatic": "nothing to collect: the server sends static files from its packages",
@@ -42,7 +55,12 @@ UNUSABLE = {
 
 
 class CommandLine(ManagementUtility):
-    """Runs the command that its arguments name; the first argument is the program's name."""
+    """Runs the command that its arguments name; the first argument is the program's name. With
+    `lacks_server`, commands are only parsed, and then refused: the extra `server` is missing."""
+
+    def __init__(self, argv: list[str], *, lacks_server: bool = False) -> None:
+        super().__init__(argv)
+        self._lacks_server = lacks_server
 
     def main_help_text(self, commands_only: bool = False) -> str:
         """Return the overview of all commands; with `commands_only`, their names alone."""
@@ -56,21 +74,27 @@ class CommandLine(ManagementUtility):
             near = [] if option else get_close_matches(subcommand, commands, n=1)
             suggestion = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
-        if settings.MOCKLLM_LIGHT and subcommand in FULL_SERVER_COMMANDS:
-            sys.exit(f"mockllm: {subcommand}: {_light_hint()}")
+        if not is_available(subcommand) and self._lacks_server:
+            _refuse()
+        if not is_available(subcommand):
+            sys.exit(f"mockllm: {subcommand}: {NOT_LIGHT}")
         if subcommand in UNUSABLE:
             sys.exit(f"mockllm: {subcommand}: {UNUSABLE[subcommand]}")
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
-        # Our commands skip Django's checks, which test the code; `check` runs them.
-        ours = _is_ours(commands[subcommand])
+        ours = is_ours(commands[subcommand])
+        refused = self._lacks_server and subcommand != ANYWHERE
+        execute = _refuse if refused else partial(_execute, command, command.execute)
         vars(command).update(
             # From Django 6.1 on, checks open every database by default, which would leave an empty
             # file if a command then fails; `migrate` chooses its databases itself.
             check=_skip_checks if ours else partial(command.check, databases=()),
             create_parser=partial(_create_parser, command.create_parser),
-            execute=partial(_execute, command, command.execute),
+            execute=execute,
+            suppressed_base_arguments=DJANGO_OPTIONS if ours else set(),
+            # So that help leaves out `--skip-checks` as well.
+            requires_system_checks=[] if ours else command.requires_system_checks,
             get_version=lambda: f"mockllm {__version__}",
         )
         return command
@@ -80,7 +104,7 @@ def overview() -> str:
     """Return the help text: our commands with a summary each, and the names of Django's."""
     apps = get_commands()
     ours = sorted(
-        (name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST_COMMAND, n)
+        (name for name in apps if is_ours(apps[name])), key=lambda n: (n != FIRST_COMMAND, n)
     )
     others = sorted(set(apps) - set(ours) - set(UNUSABLE))
     lines = [f"  {name:<17} {_summary_of(name, apps[name])}" for name in ours]
@@ -93,22 +117,22 @@ def overview() -> str:
             "Commands:",
             *lines,
             "",
-            "Django's:",
-            fill(", ".join(others), LINE_CHARS, initial_indent="  ", subsequent_indent="  "),
+            fill(DJANGO_COMMANDS.format(len(others)), LINE_CHARS),
         ]
     )
 
 
 def _summary_of(name: str, app: str | BaseCommand) -> str:
     """Return a command's summary, or the reason why a light server does not have it."""
-    if settings.MOCKLLM_LIGHT and name in FULL_SERVER_COMMANDS:
-        return f"{_light_hint().capitalize()}."
+    if not is_available(name):
+        hint = NOT_LIGHT if env.has_server() else MISSING_PACKAGE.format("server")
+        return f"{hint.capitalize()}."
     return summary(load_command_class(str(app), name))
 
 
-def _light_hint() -> str:
-    """Return why a command is missing: the extra `server` is, else MOCKLLM_LIGHT is set."""
-    return "not with MOCKLLM_LIGHT" if env.has_server() else MISSING_PACKAGE.format("server")
+def is_available(name: str) -> bool:
+    """Return False for a command whose models a light server does not have."""
+    return not (settings.MOCKLLM_LIGHT and name in FULL_SERVER_COMMANDS)
 
 
 def summary(command: BaseCommand) -> str:
@@ -116,7 +140,7 @@ def summary(command: BaseCommand) -> str:
     return command.help.partition(". ")[0].rstrip(".") + "."
 
 
-def _is_ours(app: str | BaseCommand) -> bool:
+def is_ours(app: str | BaseCommand) -> bool:
     """Return True if the app that has a command is a package of this project."""
     return isinstance(app, str) and app.startswith(PACKAGES)
 
@@ -125,16 +149,17 @@ def _skip_checks(**_: Any) -> None:
     """Do nothing, in place of Django's system checks."""
 
 
+def _refuse(*_: Any, **options: Any) -> NoReturn:
+    """Exit because the extra `server` is missing; `serve` has a light form without it."""
+    serves = "workers" in options
+    sys.exit(f"mockllm: {env.MISSING_SERVER}" + (f", or {env.LIGHT_INSTEAD}" if serves else ""))
+
+
 def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
     """Return the command's parser, whose errors are one line."""
     parser = create(*args, **options)
-    vars(parser).update(error=partial(_exit_with_usage, parser))
+    vars(parser).update(error=partial(exit_with_usage, parser))
     return parser
-
-
-def _exit_with_usage(parser: ArgumentParser, message: str) -> NoReturn:
-    """Exit with code 2 and one line: the message and a hint at `--help`."""
-    parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 
 def _execute(

@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
+from mockllm_site.kit.parsers import OneLineParser
 from mockllm_site.serve.healthcheck import READY_FILE
 from scenarios_app.testing.variables import API_KEY, sdk_variables, unset_variables
 
@@ -36,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm env` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm env", description=HELP)
+    parser = OneLineParser(prog="mockllm env", description=HELP)
     add_arguments(parser)
     return print_variables(parser.parse_args(arguments))
 

@@ -30,6 +30,8 @@ SERVER_PACKAGES = (
     *("axes", "channels", "daphne", "drf_spectacular", "markdown_it", "prometheus_client", "rich"),
     *("unfold", "whitenoise"),
 )
+MISSING_SERVER = "the extra `server` is missing: pip install 'mockllm-server[server]'"
+LIGHT_INSTEAD = "serve providers and the control API alone with `mockllm serve --light`"
 # The minimums of Django's `check --deploy`.
 MIN_KEY_CHARS, MIN_DISTINCT_KEY_CHARS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
@@ -70,6 +72,14 @@ def configure(*, light: bool = False) -> None:
     warn_of_unknown_settings()
 
 
+def is_light_site() -> bool:
+    """Return True if the variables ask for a light server; raise SystemExit for a wrong value."""
+    try:
+        return setting_kinds.parse_flag(LIGHT, _variable_text(LIGHT) or SETTINGS[LIGHT].default)
+    except SettingError as error:
+        raise SystemExit(f"mockllm: {error}") from None
+
+
 def has_server() -> bool:
     """Return True if the packages of the extra `server` are installed."""
     return all(find_spec(name) for name in SERVER_PACKAGES)
@@ -78,10 +88,7 @@ def has_server() -> bool:
 def require_server() -> None:
     """Raise SettingError unless the packages of the chat, the admin and the pages are installed."""
     if not has_server():
-        raise SettingError(
-            "the extra `server` is missing: pip install 'mockllm-server[server]', or serve "
-            "providers and the control API alone with `mockllm serve --light`"
-        )
+        raise SettingError(f"{MISSING_SERVER}, or {LIGHT_INSTEAD}")
 
 
 @cache

@@ -10,6 +10,8 @@ from typing import Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
+from mockllm_site.kit.parsers import OneLineParser
+
 READY_FILE: Final = "MOCKLLM_READY_FILE"
 HELP: Final = (
     "Asks a server whether it is ready. The exit code is 0 if it is, else 1. "
@@ -29,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm healthcheck` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm healthcheck", description=HELP)
+    parser = OneLineParser(prog="mockllm healthcheck", description=HELP)
     add_arguments(parser)
     return healthcheck(parser.parse_args(arguments))
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment
 from scenarios_app.proof.plan import BadCell, Cell
 from scenarios_app.proof.sweep import INTERRUPTED, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.run import CannotRun, add_source_options, refuse, split_command
+from scenarios_app.testing.run import CannotRun, add_source_options, parse_before_command, refuse
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 # Fields of SweepOptions that have options of the same names.
@@ -77,13 +78,9 @@ def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
 
 def main(experiment: Experiment, arguments: Sequence[str]) -> int:
     """Run a sweep with these arguments; return its exit code."""
-    parser = ArgumentParser(prog=f"mockllm {experiment.name}", description=experiment.help)
+    parser = OneLineParser(prog=f"mockllm {experiment.name}", description=experiment.help)
     add_arguments(experiment, parser)
-    own, command = split_command(arguments)
-    options, unknown = parser.parse_known_args(own)
-    if unknown:
-        text = f"unknown: {' '.join(unknown)}; the command comes after --"
-        return refuse(experiment.name, text, code=NOT_SWEPT)
+    options, command = parse_before_command(parser, arguments)
     return run(experiment, options, command)
 
 

@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from threading import Lock
 from typing import Any, BinaryIO, Final
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.testing.control import TOKEN_VARIABLE, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
@@ -43,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm control-mcp` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm control-mcp", description=HELP)
+    parser = OneLineParser(prog="mockllm control-mcp", description=HELP)
     add_arguments(parser)
     return control_mcp(parser.parse_args(arguments))
 

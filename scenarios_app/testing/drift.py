@@ -10,6 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import ServerFailed
@@ -17,7 +18,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import controlled_server
 from scenarios_app.testing.record import PATHS_SETTING, UPSTREAMS_SETTING, upstream_settings
 from scenarios_app.testing.report import write_file
-from scenarios_app.testing.run import CannotRun, refuse, run_command, split_command
+from scenarios_app.testing.run import CannotRun, parse_before_command, refuse, run_command
 from scenarios_app.testing.variables import real_keys
 from scenarios_app.verdict.reports import Case, junit
 
@@ -54,10 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm drift` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm drift", description=HELP)
+    parser = OneLineParser(prog="mockllm drift", description=HELP)
     add_arguments(parser)
-    own, command = split_command(arguments)
-    return drift(parser.parse_args(own), command)
+    return drift(*parse_before_command(parser, arguments))
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:

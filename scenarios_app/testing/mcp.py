@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_paths
 from scenarios_app.recording.tools import RecordedTools
@@ -32,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm mcp` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm mcp", description=HELP)
+    parser = OneLineParser(prog="mockllm mcp", description=HELP)
     add_arguments(parser)
     return run_mcp(parser.parse_args(arguments))
 

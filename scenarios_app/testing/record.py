@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.recording.upstreams import (
     UpstreamError,
     check_base_url,
@@ -67,7 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm record` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm record", description=HELP)
+    parser = OneLineParser(prog="mockllm record", description=HELP)
     add_arguments(parser)
     return record(parser.parse_args(arguments))
 

@@ -13,6 +13,7 @@ from functools import partial
 from types import FrameType
 from typing import IO, Any
 
+from mockllm_site.kit.parsers import UNKNOWN, OneLineParser
 from scenarios_app.testing.agents import UNSET_VARIABLES, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
@@ -71,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm run` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm run", description=HELP)
+    parser = OneLineParser(prog="mockllm run", description=HELP)
     add_arguments(parser)
     return run(parser.parse_args(arguments))
 
@@ -97,6 +98,19 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
+
+
+def parse_before_command(
+    parser: ArgumentParser, arguments: Sequence[str]
+) -> tuple[Namespace, list[str]]:
+    """Return the options before `--` and the command after it; exit for any other words."""
+    own, command = split_command(arguments)
+    options, unknown = parser.parse_known_args(own)
+    if any(word.startswith("-") for word in unknown):
+        parser.error(UNKNOWN + " ".join(unknown))
+    if unknown:
+        parser.error(f"unexpected: {' '.join(unknown)}; the command comes after --")
+    return options, command
 
 
 def strip_separator(command: Sequence[str]) -> Sequence[str]:

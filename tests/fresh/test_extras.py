@@ -170,12 +170,43 @@ def test_plain_install_names_the_missing_extra_in_one_line(
     assert line.startswith("mockllm: the extra `server` is missing: pip install 'mockllm-server[")
 
 
-def test_plain_install_has_help_and_the_commands_about_scenarios(
+@pytest.mark.parametrize(
+    ("command", "code", "line"),
+    [
+        (["serv"], 1, "mockllm: no command 'serv', did you mean serve? `mockllm help` lists them"),
+        (["runn"], 1, "mockllm: no command 'runn', did you mean run? `mockllm help` lists them"),
+        (["serve", "--prot", "1"], 2, "mockllm serve: no option --prot, did you mean --port? "),
+        (["serve", "--port", "x"], 2, "mockllm serve: argument --port: expected a number from 0 "),
+        (["run", "--scenaro", "x"], 2, "mockllm run: no option --scenaro, did you mean --scenario"),
+        (["migrate", "--foo"], 2, "mockllm migrate: no option --foo; `mockllm migrate --help`"),
+    ],
+)
+def test_plain_install_names_typing_mistakes_in_one_line(
+    base: Path, tmp_path: Path, command: list[str], code: int, line: str
+) -> None:
+    process = run("-m", "mockllm_site", *command, cwd=tmp_path, python=str(base))
+    assert (process.returncode, process.stdout) == (code, "")
+    (printed,) = process.stderr.splitlines()
+    assert printed.startswith(line)
+
+
+def test_plain_install_prints_help_of_each_command_that_it_has(base: Path, tmp_path: Path) -> None:
+    printed = run("-m", "mockllm_site", "help", cwd=tmp_path, python=str(base)).stdout
+    rows = printed.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    commands = [row.split()[0] for row in rows if "Needs one more package" not in row]
+    assert {"serve", "run", "verdict", "torture", "control-mcp"} <= set(commands)
+    for command in commands:
+        process = run("-m", "mockllm_site", "help", command, cwd=tmp_path, python=str(base))
+        assert (process.returncode, process.stderr) == (0, ""), command
+        assert process.stdout.startswith(f"usage: mockllm {command} ")
+
+
+def test_plain_install_checks_scenarios_and_names_the_extra_of_the_chat(
     base: Path, tmp_path: Path
 ) -> None:
     process = run("-m", "mockllm_site", "help", cwd=tmp_path, python=str(base))
     assert process.returncode == 0, process.stderr
-    assert "mockllm-server[server]" in process.stderr
+    assert process.stderr == ""
     assert (
         "  chat              Needs one more package: pip install 'mockllm-server[" in process.stdout
     )

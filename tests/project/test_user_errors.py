@@ -25,6 +25,10 @@ PORT = (
     r"mockllm serve: argument --port: expected a number from 0 to 65535, got '{}'; "
     r"`mockllm serve --help` says more"
 )
+OPTION = (
+    r"mockllm serve: no option --wrokers, did you mean --workers\? "
+    r"`mockllm serve --help` says more"
+)
 NEED_TABLES = {
     "load_scenarios": ["load_scenarios", "../document.json"],
     "export_scenarios": ["export_scenarios"],
@@ -130,7 +134,7 @@ def lines(directory: Path, busy: int) -> Iterator[tuple[str, CommandLine, str, i
     busy_port_message = rf"mockllm: cannot listen on 127\.0\.0\.1:{busy}: Address already in use"
     yield "a busy port", CommandLine(["serve", "--port", str(busy)], new), busy_port_message, 1
     unknown = CommandLine(["serve", "--wrokers", "2"], new)
-    yield "an option", unknown, r"mockllm serve: unrecognized arguments: --wrokers 2; .+", 2
+    yield "an option", unknown, OPTION, 2
     nothing = r"mockllm load_scenarios: the following arguments are required: PATH; .+"
     yield "an argument", CommandLine(["load_scenarios"], new), nothing, 2
     command = r"mockllm: no command 'srve', did you mean serve\? `mockllm help` lists them"

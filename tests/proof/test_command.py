@@ -83,7 +83,8 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
         (["--jobs", "0", "--", "true"], "expected a number from 1 up, got '0'"),
         (["--seconds", "0", "--", "true"], "expected a number from 1 up, got '0'"),
         ([], "no command: give one after --"),
-        (["python", "agent.py"], "unknown: python agent.py; the command comes after --"),
+        (["python", "agent.py"], "unexpected: python agent.py; the command comes after --"),
+        (["--scenaro", "x", "--", "true"], "no option --scenaro, did you mean --scenario?"),
         (["--", "no-such-command-here"], "no-such-command-here: no such command"),
     ],
 )

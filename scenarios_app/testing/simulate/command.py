@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 
+from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.engine.document import DocumentError, dump, load_documents
 from scenarios_app.simulate.conversation import Agent, SimulatedConversation, scripts_of, simulate
 from scenarios_app.simulate.report import json_report, junit_cases, text_report
@@ -67,7 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `mockllm simulate` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm simulate", description=HELP)
+    parser = OneLineParser(prog="mockllm simulate", description=HELP)
     add_arguments(parser)
     # Ends the agent's command too, which is in a separate process group.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
