@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import partial
 from textwrap import fill
 from typing import Any, NoReturn
@@ -25,6 +24,7 @@ from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+from mockllm_site.kit.keywords import did_you_mean
 from mockllm_site.kit.parsers import exit_with_usage
 from mockllm_site.kit.setting_kinds import MISSING_PACKAGE
 from mockllm_site.serve import database
@@ -70,9 +70,8 @@ class CommandLine(ManagementUtility):
         """Return a command that reports errors in one line; exit for an unknown or unusable one."""
         commands = get_commands()
         if subcommand not in commands:
-            option = subcommand.startswith("-")
-            near = [] if option else get_close_matches(subcommand, commands, n=1)
-            suggestion = f", did you mean {near[0]}?" if near else ";"
+            near = "" if subcommand.startswith("-") else did_you_mean(subcommand, commands)
+            suggestion = f", {near}" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
         if not is_available(subcommand) and self._lacks_server:
             _refuse()

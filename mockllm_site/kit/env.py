@@ -75,7 +75,7 @@ def configure(*, light: bool = False) -> None:
 def is_light_site() -> bool:
     """Return True if the variables ask for a light server; raise SystemExit for a wrong value."""
     try:
-        return setting_kinds.parse_flag(LIGHT, _variable_text(LIGHT) or SETTINGS[LIGHT].default)
+        return setting_kinds.parse_flag(LIGHT, _variable_text(LIGHT) or "false")
     except SettingError as error:
         raise SystemExit(f"mockllm: {error}") from None
 

@@ -1,6 +1,6 @@
-"""Suggests the right keyword in the TypeError of a call with a misspelt one."""
+"""Suggests the right name for a misspelt one, also in the TypeError of a call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, isfunction, signature
@@ -9,6 +9,12 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C", bound=type[Any])
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `did you mean NAME?` for the nearest of the names, or "" if none is near."""
+    near = get_close_matches(name, sorted(names), n=1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
@@ -26,9 +32,7 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
         __tracebackhide__ = True
         for keyword in keywords:
             if keyword not in names:
-                near = get_close_matches(keyword, names, n=1)
-                valid_names = ", ".join(names) or "none"
-                hint = f"did you mean {near[0]}?" if near else f"it takes {valid_names}"
+                hint = did_you_mean(keyword, names) or f"it takes {', '.join(names) or 'none'}"
                 raise TypeError(f"{function.__name__}() has no keyword {keyword!r}, {hint}")
         return function(*args, **keywords)
 

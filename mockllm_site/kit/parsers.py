@@ -3,8 +3,9 @@
 import re
 from argparse import ArgumentParser
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import NoReturn
+
+from mockllm_site.kit.keywords import did_you_mean
 
 UNKNOWN = "unrecognized arguments: "
 USAGE_ERROR = 2
@@ -31,5 +32,4 @@ def name_option(message: str, format_help: Callable[[], str]) -> str:
     if not message.startswith(UNKNOWN) or not option:
         return message
     options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", format_help()))
-    near = get_close_matches(option, sorted(options), n=1)
-    return f"no option {option}" + (f", did you mean {near[0]}?" if near else "")
+    return ", ".join(filter(None, (f"no option {option}", did_you_mean(option, options))))

@@ -8,11 +8,25 @@ from urllib.parse import quote
 import httpx2
 
 TIMEOUT_SECONDS = 30.0
+BAD_REQUEST = 400
 TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
 
 
 class ServerFailed(Exception):
     """The server did not start, is gone, or rejected a call; the message gives the reason."""
+
+    # The public module, which tracebacks of tests show.
+    __module__ = "mockllm"
+
+
+class CallRejected(ServerFailed):
+    """The server rejected what a call sent, such as a scenario; `reason` is its message alone."""
+
+    __module__ = "mockllm"
+
+    def __init__(self, reason: str, *, place: str = "") -> None:
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self.reason = reason
 
 
 # `__tracebackhide__` keeps these frames out of the tracebacks of tests.
@@ -33,13 +47,16 @@ class Control:
 
     def read_json(self, response: httpx2.Response) -> Any:
         """Return a response's JSON, or None for an empty body. Raises ServerFailed for an error, a
-        redirect, and a body that is no JSON."""
+        redirect, and a body that is no JSON; CallRejected for status 400."""
         __tracebackhide__ = True
         if response.is_success:
             with suppress(ValueError):
                 return response.json() if response.content else None
         message, request = self._error_message(response), response.request
-        raise ServerFailed(f"{request.method} {request.url.path}: {message}")
+        place = f"{request.method} {request.url.path}"
+        if response.status_code == BAD_REQUEST:
+            raise CallRejected(message, place=place)
+        raise ServerFailed(f"{place}: {message}")
 
     def send_request(
         self,

@@ -5,6 +5,7 @@ test wants the server.
 """
 
 import os
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -49,6 +50,12 @@ GUARD_FLAGS: dict[str, dict[str, Any]] = {
 }
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
+SCOPE_MISMATCH = re.compile(r"ScopeMismatch: .* function scoped fixture mockllm\b")
+SCOPE_HINT = (
+    "mockllm: each test has its session, so only fixtures of scope function can use `mockllm`; "
+    "wider ones can use `mockllm_server`, which has the address of the server"
+)
+
 _JUDGE_KEY: pytest.StashKey["TestJudge"] = pytest.StashKey()
 _POOL_KEY: pytest.StashKey["ServerPool"] = pytest.StashKey()
 
@@ -87,8 +94,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     mode = _cassette_mode(config)
     if mode not in MODES:
-        modes = ", ".join(MODES)
-        raise pytest.UsageError(f"--mockllm-record: expected one of {modes}, got {mode!r}")
+        from mockllm_site.kit.keywords import did_you_mean
+
+        hint = did_you_mean(mode, MODES) or f"expected one of {', '.join(MODES)}"
+        raise pytest.UsageError(f"--mockllm-record: no mode {mode!r}, {hint}")
     file = config.getoption("--mockllm-report")
     if file is not None and not hasattr(config, "workerinput"):
         from scenarios_app.testing.report import Report
@@ -164,6 +173,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the verdict to the report of the teardown."""
     report = yield
+    if call.when == "setup" and SCOPE_MISMATCH.search(str(report.longrepr)):
+        report.longrepr = f"{report.longrepr}\n{SCOPE_HINT}"
     if call.when == "teardown" and (judge := item.stash.get(_JUDGE_KEY, None)):
         del item.stash[_JUDGE_KEY]
         # pytest-xdist transfers attributes of reports that are JSON.
@@ -313,8 +324,8 @@ class TestJudge:
     def _failure_text(self, *, has_passed: bool) -> str:
         """Return the reasons that fail the test, or ""; end its cassette and set `verdict`."""
         lines = [
-            f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
-            for name in self.session.empty_stub_names()
+            f"{call} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
+            for call in self.session.empty_stubs()
         ]
         recording = self.cassette.end() if self.cassette else {}
         # While recording, steps of the old cassette need not answer.
@@ -323,7 +334,10 @@ class TestJudge:
         verdict = self.session.verdict(allow_unserved=unserved, scenarios=self.shared_names)
         self.verdict = verdict | recording
         if not verdict["passed"]:
-            lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
+            lines += self.cassette.drift_lines if self.cassette else ()
+            # pytest's summary shows the first line, so the headline with the session comes last.
+            head, *reasons = verdict["text"].splitlines()
+            lines += [*reasons, head]
         stopped = self.guard.stopped_requests if self.guard else []
         reported = [one for one in stopped if has_passed or not one.is_shown]
         texts = [one.text for one in reported if lines or not one.is_of_daemon]
@@ -368,8 +382,12 @@ def _read_markers(item: pytest.Item) -> dict[str, Any]:
         arguments = {**dict(zip(MARKER_ARGUMENTS, marker.args, strict=False)), **marker.kwargs}
         unknown = [name for name in arguments if name not in MARKER_ARGUMENTS]
         if unknown or len(marker.args) > 1:
+            from mockllm_site.kit.keywords import did_you_mean
+
             wrong = repr(unknown[0]) if unknown else f"{len(marker.args)} values without a name"
+            near = did_you_mean(unknown[0], MARKER_ARGUMENTS) if unknown else ""
             text = f"the marker takes {', '.join(MARKER_ARGUMENTS)}, not {wrong}"
+            text = f"the marker has no argument {wrong}, {near}" if near else text
             pytest.fail(f"mockllm: {text}", pytrace=False)
         scenario = arguments.pop("scenario", [])
         scenarios = scenario if isinstance(scenario, list | tuple) else [scenario]

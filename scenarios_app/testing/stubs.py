@@ -6,6 +6,7 @@ mockllm.on("joke").fail("overloaded", times=2).reply("Knock, knock.")
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import Any, Self
 
 from mockllm_site.kit.keywords import suggest_keywords
 from scenarios_app.engine.state import key_session
-from scenarios_app.testing.control import Control, scenario_path
+from scenarios_app.testing.control import CallRejected, Control, scenario_path
 
 # Conditions in the name of a step are cut after this.
 MAX_NAME_CHARS = 60
+# Steps that a stub writes have no place in the test.
+_STEP_PLACE = re.compile(r"\bsteps\[\d+\]\.")
 
 
 @suggest_keywords
@@ -27,6 +30,7 @@ class Stub:
 
     _mockllm: "Mockllm"
     name: str
+    _call: str
     _match: Mapping[str, Any]
     _turn: int | None
     _once: bool
@@ -84,7 +88,10 @@ class Stub:
         steps = [self._build_step(produce, consume=True) for produce in self._failures]
         if self._answer:
             steps.append(self._build_step(self._answer, consume=self._once))
-        self._mockllm._load_scenario({"name": self.name, "steps": steps})
+        try:
+            self._mockllm._load_scenario({"name": self.name, "steps": steps})
+        except CallRejected as error:
+            raise CallRejected(_STEP_PLACE.sub("", error.reason), place=self._call) from None
         return self
 
     def _build_step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
@@ -124,14 +131,11 @@ class Mockllm:
         matching stubs the first one responds."""
         match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
         keys = {"tool_result": tool_result, "model": model, "provider": provider, "tools": tools}
-        named = {key: value for key, value in (keys | {"turn": turn}).items() if value is not None}
-        arguments = [] if text is None else [repr(text)]
-        arguments += [f"{key}={value!r}" for key, value in named.items()]
+        call = _format_call("on", text, **keys, turn=turn)
         number = f"{len(self._stubs) + 1:02}"
         # The names of equal steps decide, so number 100 has to follow 99 in their order.
         number = "~" * (len(number) - 2) + number
-        name = f"{number} on({', '.join(arguments)[:MAX_NAME_CHARS]})"
-        self._stubs.append(Stub(self, name, match, turn, once))
+        self._stubs.append(Stub(self, f"{number} {call}", call, match, turn, once))
         return self._stubs[-1]
 
     def scenario(self, *documents: Mapping[str, Any] | Any) -> None:
@@ -209,7 +213,9 @@ class Mockllm:
         body = {"session": self.session, "match": match, "count": count}
         verified = self._control.send("POST", "verify", body)
         if not verified["passed"]:
-            raise AssertionError("\n".join(_mismatch_lines(count, verified)))
+            keys = {"model": model, "provider": provider, "tools": tools}
+            call = _format_call("verify", text, tool_result=tool_result, **keys)
+            raise AssertionError("\n".join(_mismatch_lines(call, count, verified)))
 
     def record(
         self, mode: str, *, name: str, cassette: Mapping[str, Any] | None, keys: Mapping[str, str]
@@ -224,9 +230,9 @@ class Mockllm:
         """Stop recording; return the result of DELETE `/control/recording`."""
         return self._control.send("DELETE", "recording", session=self.session)
 
-    def empty_stub_names(self) -> list[str]:
-        """Return the names of stubs without a response or failure."""
-        return [stub.name for stub in self._stubs if stub.is_empty]
+    def empty_stubs(self) -> list[str]:
+        """Return the calls of `on` without a response or failure."""
+        return [stub._call for stub in self._stubs if stub.is_empty]
 
     def stub_names(self) -> list[str]:
         """Return the names of this test's stubs, which are those of their scenarios."""
@@ -263,8 +269,11 @@ class Mockllm:
     def _load_scenario(self, document: Mapping[str, Any]) -> None:
         """Load a scenario for this session in place of one of its name."""
         __tracebackhide__ = True
-        name = document.get("name") or "unnamed"
-        self._control.send("PUT", scenario_path(str(name)), document, session=self.session)
+        name = str(document.get("name") or "unnamed")
+        try:
+            self._control.send("PUT", scenario_path(name), document, session=self.session)
+        except CallRejected as error:
+            raise CallRejected(error.reason, place=name) from None
 
 
 def build_match(
@@ -287,13 +296,24 @@ def build_match(
     return {key: value for key, value in match.items() if value}
 
 
-def _mismatch_lines(count: Mapping[str, int], verified: Mapping[str, Any]) -> Iterable[str]:
+def _format_call(method: str, text: str | None, **keys: Any) -> str:
+    """Return a call of `on` or `verify` as it was written, cut to MAX_NAME_CHARS inside."""
+    arguments = [] if text is None else [repr(text)]
+    arguments += [f"{key}={value!r}" for key, value in keys.items() if value is not None]
+    return f"{method}({', '.join(arguments)[:MAX_NAME_CHARS]})"
+
+
+def _mismatch_lines(
+    call: str, count: Mapping[str, int], verified: Mapping[str, Any]
+) -> Iterable[str]:
     """Yield the expected and the found number, and why the nearest requests do not match."""
     ((operator, number),) = count.items()
-    expected = f"{operator.replace('_', ' ').replace('equals', 'exactly')} {number}"
-    yield f"expected {expected} such requests, there were {verified['count']}"
+    adverb = operator.replace("_", " ").replace("equals", "exactly")
+    noun = "request" if number == 1 else "requests"
+    yield f"{call}: expected {adverb} {number} {noun}, got {verified['count']}"
     for near in verified["nearest"]:
+        place = f"  nearest: {near['path']}"
         for one in near["mismatches"]:
-            yield f"  {near['path']}: {one['field']} wants {one['expected']}, got {one['actual']}"
+            yield f"{place}: {one['field']}: expected {one['expected']}, got {one['actual']}"
     for one in verified["unjudged"]:
         yield f"  {one['id']}: cannot be judged: {one['reason']}"

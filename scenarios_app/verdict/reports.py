@@ -69,7 +69,7 @@ def near_miss_text(miss: Any) -> str:
     if not mismatch:
         return line(step)
     expected, actual = mismatch.get("expected"), mismatch.get("actual")
-    return line(f"{step}: {mismatch.get('field')} wants {expected}, got {actual}")
+    return line(f"{step}: {mismatch.get('field')}: expected {expected}, got {actual}")
 
 
 def _trouble_lines(verdict: Verdict) -> Iterator[str]:

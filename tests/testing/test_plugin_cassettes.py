@@ -207,7 +207,9 @@ def test_invalid_cassette_is_an_error_of_one_line(
     result.stdout.fnmatch_lines(["mockllm: *file/below.json: cannot be read: *"])
     result = run("--mockllm-record=sometimes", test_one=cassette_test())
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mockllm-record: expected one of none, once, new, all*"])
+    result.stderr.fnmatch_lines(["*--mockllm-record: *expected one of none, once, new, all*"])
+    result = run("--mockllm-record=onec", test_one=cassette_test())
+    result.stderr.fnmatch_lines(["*--mockllm-record: no mode 'onec', did you mean once*"])
 
 
 def test_unreachable_upstream_fails_the_test_and_writes_no_cassette(

@@ -94,15 +94,16 @@ def test_error_is_reported_at_its_test(
     out.fnmatch_lines_random(
         [
             "never served: 01 on('never'), step 1",
-            "mockllm: 01 on('never') has no answer: add .reply(…), .tool_call(…) or .fail(…)",
-            "mockllm: FAILED: session *, 1 request, 1 unmatched",
-            "*latncy_ms: unknown key, did you mean *latency_ms*",
+            "mockllm: on('never') has no answer: add .reply(…), .tool_call(…) or .fail(…)",
+            "mockllm: unmatched: /v1/chat/completions: no step answered *",
+            "FAILED: session *, 1 request, 1 unmatched",
+            "E *mockllm.CallRejected: on('never'): produce.latncy_ms: unknown key, did you mean "
+            "*latency_ms*",
             "E       AssertionError: assert 'this' == 'that'",
             "mockllm: the marker names 'nothing.json': there is no such file beside test_wrong.py, "
             "and no such scenario on the server (it has none)",
             "*broken.json:1:*: steps[[]0].prodce: unknown key, did you mean *produce*",
-            "mockllm: the marker takes scenario, strict, allow_unserved, cassette, guard, "
-            "not 'scenrio'",
+            "mockllm: the marker has no argument 'scenrio', did you mean scenario[?]",
             "mockllm: the marker takes *, not 2 values without a name",
         ]
     )
@@ -113,6 +114,26 @@ def test_error_is_reported_at_its_test(
     # The traceback has the line of the test and no line of the plugin.
     out.fnmatch_lines(['>       mockllm.on("never").reply("x", latncy_ms=3)'])
     out.no_fnmatch_line("*def send(*")
+
+
+WIDE_FIXTURE = """
+import pytest
+
+
+@pytest.fixture(scope="module")
+def shared_session(mockllm):
+    return mockllm
+
+
+def test_shared(shared_session):
+    pass
+"""
+
+
+def test_wider_fixture_is_told_which_fixture_it_can_use(run: Run) -> None:
+    result = run(test_wide=WIDE_FIXTURE)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["ScopeMismatch: *", "mockllm: each test *`mockllm_server`*"])
 
 
 DYING = """
@@ -252,4 +273,4 @@ def test_unserved(mockllm):
 def test_shared_scenario_with_a_comma_in_its_name_is_judged(run: Run) -> None:
     result = run(test_shared=SHARED)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["never served: hello, world, step 1"])
+    result.stdout.fnmatch_lines(["mockllm: never served: hello, world, step 1"])

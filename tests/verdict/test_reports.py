@@ -67,7 +67,8 @@ def test_each_reason_is_the_failure_of_its_case() -> None:
     assert suite.get("failures") == "4"
     text = {case.get("name"): case.findtext("failure") for case in suite}
     assert text["every request found its step"] == (
-        "plain: no step answered [id-1]; near: plain, step 1: match.model wants plain, got plain"
+        "plain: no step answered [id-1]; "
+        "near: plain, step 1: match.model: expected plain, got plain"
     )
     assert text["every expectation held"] == "plain [not kept]"
     assert text["every step was served"] == "plain, step last"

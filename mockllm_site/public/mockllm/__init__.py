@@ -24,11 +24,12 @@ if TYPE_CHECKING:
         scenario,
     )
     from scenarios_app.engine.document import DocumentError
-    from scenarios_app.testing.control import ServerFailed
+    from scenarios_app.testing.control import CallRejected, ServerFailed
     from scenarios_app.testing.server import RunningServer, running_server
     from scenarios_app.testing.stubs import Mockllm
 
 __all__ = [
+    "CallRejected",
     "DocumentError",
     "MockTransport",
     "Mockllm",
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CallRejected": "scenarios_app.testing.control",
     "DocumentError": "scenarios_app.engine.document",
     "MockTransport": "mockllm_site.serve.in_process",
     "Mockllm": "scenarios_app.testing.stubs",

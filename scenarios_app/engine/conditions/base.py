@@ -1,7 +1,7 @@
 """The base class of all conditions on a request, and the base of those that test a text of it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -12,6 +12,7 @@ from scenarios_app.engine.conditions.texts import TextCondition, quote
 _SECRET_TAIL_CHARS = 4
 _MAX_LISTED_TEXTS = 3
 MAX_COMPARED_TEXTS = 20
+CASE_HINT = " (differs only in case; `ignore_case` allows it)"
 
 SuspicionKind: TypeAlias = Literal[
     "shadowed",
@@ -197,7 +198,9 @@ class SubjectTextCondition(Condition):
             return texts[0].plain
         if self.is_masked:
             return quote("…" + texts[0].plain[-_SECRET_TAIL_CHARS:])
-        return quote_last(text.plain for text in texts)
+        plain = [text.plain for text in texts]
+        hint = "" if self.holds(reader) else case_hint(self.alternatives, plain)
+        return quote_last(plain) + hint
 
     def distance(self, reader: RequestReader) -> float:
         texts = reader.texts(self.subject)[-MAX_COMPARED_TEXTS:]
@@ -218,6 +221,12 @@ class SubjectTextCondition(Condition):
             and self.subject == wide.subject
             and all(any(n.implies(w) for w in wide.alternatives) for n in self.alternatives)
         )
+
+
+def case_hint(conditions: Iterable[TextCondition], texts: Sequence[str]) -> str:
+    """Return CASE_HINT if one of the last texts differs only in case from a condition, or ""."""
+    pairs = ((condition, text) for condition in conditions for text in texts[-MAX_COMPARED_TEXTS:])
+    return CASE_HINT if any(one.differs_only_in_case(text) for one, text in pairs) else ""
 
 
 def quote_last(texts: Iterable[str]) -> str:

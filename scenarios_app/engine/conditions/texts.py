@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -114,6 +114,12 @@ class TextCondition:
             and (self.start is None or subject.startswith(self.start))
             and (self.search is None or self.search.search(text) is not None)
         )
+
+    def differs_only_in_case(self, text: str) -> bool:
+        """Return True if all given fields would hold with `ignore_case`, and do not without."""
+        if self.ignore_case or self.test(text):
+            return False
+        return replace(self, ignore_case=True).test(text)
 
     @property
     def group_names(self) -> tuple[str, ...]:

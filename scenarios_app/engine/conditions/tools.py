@@ -13,6 +13,7 @@ from scenarios_app.engine.conditions.base import (
     Condition,
     Need,
     SubjectTextCondition,
+    case_hint,
     quote_last,
 )
 from scenarios_app.engine.conditions.phrases import (
@@ -284,7 +285,10 @@ class ToolResultCondition(Condition):
         return self._find_result(reader) is not None
 
     def actual(self, reader: RequestReader) -> str:
-        return quote_last(map(_describe_result, reader.request.tool_results)) or "no tool results"
+        results = reader.request.tool_results
+        contents = [result.content for result in results]
+        hint = "" if self.holds(reader) else case_hint((self.text,), contents)
+        return quote_last(map(_describe_result, results)) + hint or "no tool results"
 
     def distance(self, reader: RequestReader) -> float:
         results = reader.request.tool_results[-MAX_COMPARED_TEXTS:]

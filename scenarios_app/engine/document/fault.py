@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.engine.shapes import Document, KeyProblem, fields, refuse
+from scenarios_app.engine.shapes import Document, KeyProblem, choice_problem, fields, refuse
 
 STATUSES_WITHOUT_BODY = (204, 304)
 
@@ -15,7 +15,8 @@ STATUSES_WITHOUT_BODY = (204, 304)
 def _check_kind(kind: Any) -> Any:
     """Return the kind; raises ValidationError if it is not registered."""
     if not isinstance(kind, str) or kind not in FAULT_KINDS:
-        refuse([((), f"expected one of {', '.join(FAULT_KINDS)}")])
+        problem = choice_problem(kind, FAULT_KINDS)
+        refuse([((), problem or f"expected one of {', '.join(FAULT_KINDS)}")])
     return kind
 
 

@@ -106,6 +106,7 @@ def quote_json(value: object) -> str:
 KeyProblem: TypeAlias = tuple[Loc, str]
 """A problem: its location relative to the model, and the message."""
 
+_MAX_SUGGESTED_CHARS = 100
 _ERROR_TYPE = "document"
 _STRUCTURE_TEXTS = {
     "missing": "missing",
@@ -165,17 +166,28 @@ def key_problems_of(error: ValidationError) -> list[KeyProblem]:
     return [(item["loc"], item["msg"]) for item in error.errors(include_url=False)]
 
 
-def expected(description: str) -> WrapValidator:
-    """Return a validator that replaces all errors of a leaf value by `expected DESCRIPTION`."""
+def expected(description: str, choices: Iterable[str] = ()) -> WrapValidator:
+    """Return a validator that replaces all errors of a leaf value by `expected DESCRIPTION`, or
+    suggests the one of `choices` that resembles the value."""
 
     def validate(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         """Return the valid value; raises ValidationError with the description."""
         try:
             return handler(value)
         except ValidationError:
-            refuse([((), f"expected {description}")])
+            refuse([((), choice_problem(value, choices) or f"expected {description}")])
 
     return WrapValidator(validate)
+
+
+def choice_problem(value: Any, choices: Iterable[str]) -> str:
+    """Return the message for an unknown value that resembles one of the choices, otherwise ""."""
+    if not isinstance(value, str) or len(value) > _MAX_SUGGESTED_CHARS:
+        return ""
+    matches = difflib.get_close_matches(value.lower().replace("-", "_"), [*choices], n=1)
+    return (
+        f"{quote_json(value)} is unknown, did you mean {quote_json(matches[0])}?" if matches else ""
+    )
 
 
 def parse_from_string(model: type[Document], key: str) -> BeforeValidator:

@@ -74,7 +74,7 @@ def _to_int(value: Any) -> Any:
 def one_of(literal: Any) -> WrapValidator:
     """Return a validator for the values of a `Literal`, which its error lists."""
     *others, last = get_args(literal)
-    return expected(f"{', '.join(others)} or {last}" if others else last)
+    return expected(f"{', '.join(others)} or {last}" if others else last, (*others, last))
 
 
 Text: TypeAlias = Annotated[str, expected("a string")]

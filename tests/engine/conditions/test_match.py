@@ -127,6 +127,13 @@ def test_request_that_meets_its_condition_matches(match: Match, request_: Canoni
             '"' + ("hello " * 50)[:79] + '…"',
         ),
         (
+            user_text_match(contains="refund"),
+            chat_request("I want a Refund"),
+            "match.messages[0]",
+            'last user message contains "refund"',
+            '"I want a Refund" (differs only in case; `ignore_case` allows it)',
+        ),
+        (
             message_match("tool", contains="sunny"),
             chat_request("hello"),
             "match.messages[0]",
@@ -178,6 +185,13 @@ def test_request_that_meets_its_condition_matches(match: Match, request_: Canoni
             "match.tool_results[0]",
             'tool result that contains "rain", of tool "a", for call "1", an error',
             '"call_1 get_weather: sunny in Paris"',
+        ),
+        (
+            tool_result_match(TextCondition(contains="Sunny")),
+            chat_request(*CONVERSATION),
+            "match.tool_results[0]",
+            'tool result that contains "Sunny"',
+            '"call_1 get_weather: sunny in Paris" (differs only in case; `ignore_case` allows it)',
         ),
         (
             tool_result_match(is_error=False),

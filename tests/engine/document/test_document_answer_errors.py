@@ -62,7 +62,7 @@ PRODUCE: list[tuple[Any, str]] = [
     ({"tool_calls": [{"arguments": {}}]}, ".tool_calls[0].name: missing"),
     (
         {"finish_reason": "tool-calls", "text": "a"},
-        ".finish_reason: expected stop, length, tool_calls, content_filter or stop_sequence",
+        '.finish_reason: "tool-calls" is unknown, did you mean "tool_calls"?',
     ),
     (
         {"stop_sequence": "END", "text": "a"},
@@ -195,6 +195,7 @@ def test_invalid_chunks_are_rejected_with_their_path(chunks: list[Any], line: st
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({}, ".kind: missing"),
     ({"kind": "boom"}, f".kind: expected one of {KINDS}"),
+    ({"kind": "rate-limit"}, '.kind: "rate-limit" is unknown, did you mean "rate_limit"?'),
     ({"kind": "http"}, ".status: missing"),
     ({"kind": "http", "status": 204}, ".status: an error has a body, and 204 and 304 have none"),
     (
