@@ -16,6 +16,7 @@ from scenarios_app.proof.sweep import INTERRUPTED, CannotSweep, SweepOptions, sw
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_source_options, parse_before_command, refuse
+from scenarios_app.verdict.colours import print_report
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 # Fields of SweepOptions that have options of the same names.
@@ -118,7 +119,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         only = ["--only", cells[0].name]
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
-    print(experiment.text(result, fail_on, repeat_command))
+    print_report(experiment.text(result, fail_on, repeat_command), sys.stdout)
     if errors := experiment.write_reports(result, vars(namespace), fail_on, repeat_command):
         reason = "\n".join(f"{file}: {error}" for file, error in errors.items())
         return refuse(experiment.name, reason, code=NOT_SWEPT)

@@ -24,6 +24,7 @@ from scenarios_app.testing.variables import (
     recording_variables,
     unset_variables,
 )
+from scenarios_app.verdict.colours import print_report
 
 HELP = (
     "Runs a command with SDKs and agents at a separate server. Prints the verdict. "
@@ -229,5 +230,5 @@ def print_verdict(control: Control, *, strict: bool = False, required: Sequence[
     names = json.dumps(required) if required else None
     verdict = control.send("GET", "verdict", strict="true" if strict else None, scenarios=names)
     sys.stdout.flush()
-    print(f"mockllm: {verdict['text']}", file=sys.stderr)
+    print_report(f"mockllm: {verdict['text']}", sys.stderr)
     return verdict["passed"]

@@ -15,6 +15,7 @@ from scenarios_app.management import (
     write_file,
     write_step_results,
 )
+from scenarios_app.verdict.colours import colour_report, has_colours
 from scenarios_app.verdict.github import literal_lines, verdict_annotations
 from scenarios_app.verdict.reports import SUITE, job_summary, junit, verdict_cases
 
@@ -72,7 +73,9 @@ class Command(BaseCommand):
             )
             write_file(file, job_summary(verdict), append=True)
         text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
-        text = text or verdict["text"]
+        if text is None:
+            coloured = has_colours(sys.stdout) and not options["no_color"]
+            text = colour_report(verdict["text"]) if coloured else verdict["text"]
         if options["github"]:
             write_step_results(job_summary(verdict), f"passed={str(verdict['passed']).lower()}")
             text = "\n".join(filter(None, [literal_lines(text), verdict_annotations(verdict)]))
