@@ -5,7 +5,7 @@ from django.urls import include, path
 from chat_app import pages as chat_pages
 from chat_app.api.urls import NotFoundView as NothingBelowApi
 from mockllm_site.light_urls import light_patterns
-from mockllm_site.pages import docs, home, metrics
+from mockllm_site.pages import docs, docs_search, home, metrics
 from scenarios_app.journal.live import journal_page
 from traces_app import pages as trace_pages
 
@@ -13,6 +13,7 @@ urlpatterns = [
     path("", home.home),
     path("metrics", metrics.metrics),
     path("docs/", docs.documentation_page),
+    path("docs/search/", docs_search.search_page),
     path("docs/<path:name>/", docs.documentation_page),
     path("docs/<path:name>", docs.docs_file),
     path("chat/", chat_pages.chat_page),

@@ -127,7 +127,7 @@ def render_page(name: str) -> DocsPage:
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             text = tokens[place + 1]
-            anchor = _unique_anchor(anchor_of(text.content), anchors)
+            anchor = unique_anchor(anchor_of(text.content), anchors)
             token.attrSet("id", anchor)
             headings.append((token.tag, Heading(anchor, _plain_text(text))))
         elif token.type in ("th_open", "td_open"):
@@ -150,7 +150,7 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _unique_anchor(anchor: str, last_numbers: dict[str, int]) -> str:
+def unique_anchor(anchor: str, last_numbers: dict[str, int]) -> str:
     """Return the anchor, with a number if the page has it already; update the last numbers."""
     number = last_numbers[anchor] = last_numbers.get(anchor, -1) + 1
     return f"{anchor}-{number}" if number else anchor

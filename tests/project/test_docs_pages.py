@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from mockllm_site import paths
-from mockllm_site.pages import docs
+from mockllm_site.pages import docs, docs_search
 from mockllm_site.pages.home import help_link
 from tests.project.access import make_client
 
@@ -139,3 +139,42 @@ def test_each_page_of_the_admin_has_the_help_link() -> None:
 
 def test_help_of_a_page_without_a_request_is_the_list_of_pages() -> None:
     assert help_link({}) == docs.ROOT
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("cassette", "/docs/recording/"),
+        ("MOCKLLM_WORDS_PER_SECOND", "/docs/reference/settings/"),
+        ("parallel tests", "/docs/how-to/parallel-tests/"),
+        ("Retry-After", "/docs/"),
+    ],
+)
+def test_search_finds_the_page_that_answers(client: Client, query: str, first: str) -> None:
+    html = client.get("/docs/search/", {"q": query}).content.decode()
+    (best, *_) = re.findall(r'<h2><a href="([^"]+)"', html)
+    assert best.startswith(first)
+    assert f'value="{query}"' in html
+
+
+def test_every_search_result_leads_to_its_section() -> None:
+    for section in docs_search.all_sections():
+        assert is_valid_target(section.url, section.page), section.url
+
+
+@pytest.mark.parametrize("query", ["<script>alert(1)</script>", "zzzunknown", "", "a" * 5_000])
+def test_search_without_result_says_so_and_escapes(client: Client, query: str) -> None:
+    response = client.get("/docs/search/", {"q": query})
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "<script>alert" not in html
+    expected = "No page has all these words" if query else "Write one or more words"
+    assert expected in html
+
+
+def test_excerpt_marks_the_words_and_escapes_the_text() -> None:
+    section = docs_search.Section("p", "P", "H", "h", "Use <b> & the header X-Token " * 20)
+    excerpt = section.excerpt(["header"])
+    assert (
+        "<mark>header</mark>" in excerpt and "&lt;b&gt; &amp;" in excerpt and "<b>" not in excerpt
+    )
