@@ -9,9 +9,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # Imported late: the tables of the control API need Django's settings.
-from tests.docs import llms, repository, site, tables  # noqa: E402
+from tests.docs import llms, repository, site, tables, terminal  # noqa: E402
 
 tables.main()
 repository.main()
+terminal.main()
 site.main()
 llms.write(site.BUILD_FOLDER)
