@@ -1,4 +1,4 @@
-"""Tables of the control API's routes and fields, from its OpenAPI document."""
+"""Tables of the control API's routes and queries, from its OpenAPI document."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -64,16 +64,6 @@ def query_table(of: str) -> str:
         if parameter["in"] == "query"
     ]
     return table(("query", "holds", "meaning"), rows)
-
-
-def fields_table(of: str) -> str:
-    """Return the table of the fields of a request or response body."""
-    properties = openapi_document()["components"]["schemas"][of]["properties"]
-    rows = [
-        (f"`{name}`", _describe_schema(field), _meaning(field["description"]))
-        for name, field in properties.items()
-    ]
-    return table(("field", "holds", "meaning"), rows)
 
 
 def errors_table() -> str:

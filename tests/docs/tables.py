@@ -11,7 +11,6 @@ from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import (
     errors_table,
-    fields_table,
     query_table,
     routes_table,
     tools_table,
@@ -39,7 +38,6 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "commands": commands_list,
     "errors": errors_table,
     "faults": faults_table,
-    "fields": fields_table,
     "functions": functions_table,
     "keys": keys_table,
     "kinds": kinds_table,
