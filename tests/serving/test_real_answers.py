@@ -1,5 +1,5 @@
 """The wires accept real requests and answer them with the keys, types and events of real answers,
-except for the differences in the table of docs/wires.md."""
+except for the differences in the table of docs/differences.md."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.serving.real_answers import (
     to_script,
 )
 
-TABLE = read_difference_table((Path(__file__).parents[2] / "docs" / "wires.md").read_text())
+TABLE = read_difference_table((Path(__file__).parents[2] / "docs" / "differences.md").read_text())
 KEYS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "x-goog-api-key": "k"}
 OURS = own_rows()
 RECORDED = recorded_rows()

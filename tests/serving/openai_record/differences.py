@@ -1,5 +1,5 @@
 """The known differences of OpenAI's wires from recorded answers: the rows of the table in
-docs/wires.md."""
+docs/differences.md."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -19,7 +19,7 @@ from tests.serving.openai_record.record import (
 SAMPLES = samples()
 # Written by hand in the clients' tests, although named like recordings.
 INVENTED_IDS = {"resp_1234"}
-DOCS = ROOT / "docs" / "wires.md"
+DOCS = ROOT / "docs" / "differences.md"
 
 needs_recordings = pytest.mark.skipif(
     not SHARED.is_dir(), reason=f"the record of real answers is not at ../{SHARED.name}"
