@@ -50,7 +50,8 @@ class PairStreamView(AsyncChatView):
                 ),
                 seed=data["seed"],
             )
-            return event_stream(
+            return await event_stream(
+                request._request,
                 pair.events(),
                 conversation_id=pair.accepted.conversation_id,
                 resources=resources.pop_all(),

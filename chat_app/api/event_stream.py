@@ -10,11 +10,13 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from chat_app.runs.metrics import STREAMS_OPEN
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.lost_streams import close_if_lost, close_soon
+from mockllm_site.kit.whole_stream import can_stream, read_to_end
 from traces_app.log import LoggedEvent
 
 HEARTBEAT: Final = b": still here\n\n"
@@ -138,21 +140,28 @@ class _StreamBody:
             close_soon(self._pieces, self._loop)
 
 
-def event_stream(
+async def event_stream(
+    request: HttpRequest,
     events: AsyncGenerator[LoggedEvent, None],
     *,
     conversation_id: UUID,
     resources: ExitStack,
     trace_id: UUID | None = None,
-) -> StreamingHttpResponse:
+) -> HttpResponseBase:
     """Return the response that streams `events`; `resources` are closed at its end. `trace_id` is
     None for the events of several runs."""
     pieces = encode_stream(
         events, heartbeat_seconds=HEARTBEAT_SECONDS, max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS
     )
-    body = _StreamBody(pieces, resources)
-    close_if_lost(body)
-    response = StreamingHttpResponse(body, content_type="text/event-stream")
+    response: HttpResponseBase
+    if can_stream(request):
+        body = _StreamBody(pieces, resources)
+        close_if_lost(body)
+        response = StreamingHttpResponse(body)
+    else:
+        with resources:
+            response = await read_to_end(pieces)
+    response.headers["Content-Type"] = "text/event-stream"
     # Proxies must not buffer or change the stream.
     response.headers["Cache-Control"] = "no-cache, no-transform"
     response.headers["X-Accel-Buffering"] = "no"

@@ -70,7 +70,8 @@ class SendView(AsyncChatView):
                 client_id=data["client_id"],
                 client_message_id=data["client_message_id"],
             )
-            return event_stream(
+            return await event_stream(
+                request._request,
                 handle.logged_events(),
                 conversation_id=handle.conversation_id,
                 trace_id=handle.id,
@@ -104,7 +105,8 @@ class StreamView(AsyncChatView):
                 resources.enter_context(stream_slot())
                 if await in_database(partial(terminal_number, trace.pk)) == after:
                     return Response(status=204)
-                return event_stream(
+                return await event_stream(
+                    request._request,
                     follow(trace.pk, after=after),
                     conversation_id=trace.conversation_id,
                     trace_id=trace.pk,

@@ -204,9 +204,53 @@ def test_api_is_closed_without_a_known_address(
     # Without Django's test environment, the test client's host name is unknown.
     settings.ALLOWED_HOSTS = ["localhost"]
     monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
-    request = RequestFactory().get("/control/requests", headers={"host": "localhost"})
+    request = RequestFactory(REMOTE_ADDR="").get("/control/requests", headers={"host": "localhost"})
     assert not is_open(request)
     assert not is_on_loopback({})
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_ours"),
+    [
+        ({}, True),
+        ({"REMOTE_ADDR": "::1", "SERVER_NAME": "::1"}, True),
+        # The name of a bound address may be any name of the machine.
+        ({"SERVER_NAME": "build-7.example"}, True),
+        ({"SERVER_NAME": "0.0.0.0"}, False),
+        ({"SERVER_NAME": "192.168.1.5"}, False),
+        # Some servers take this name from the Host header.
+        ({"REMOTE_ADDR": "192.168.1.6"}, False),
+        ({"REMOTE_ADDR": "192.168.1.6", "HTTP_X_FORWARDED_FOR": "127.0.0.1"}, False),
+        # A Unix socket, whose client may be a proxy.
+        ({"REMOTE_ADDR": ""}, False),
+        # Middleware of a proxy may have written the address.
+        ({"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, False),
+        ({"HTTP_HOST": "evil.example"}, False),
+    ],
+)
+@pytest.mark.parametrize("mode", ["dev", "test", "prod"])
+def test_client_address_decides_under_wsgi(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    environ: dict[str, str],
+    is_ours: bool,
+    mode: str,
+) -> None:
+    monkeypatch.delenv(ADDRESS_VARIABLE, raising=False)
+    settings.ALLOWED_HOSTS, settings.MOCKLLM_ENV = ["*"], mode
+    defaults = {"REMOTE_ADDR": "127.0.0.1", "SERVER_NAME": "localhost", "HTTP_HOST": "localhost:8"}
+    request = RequestFactory().get("/control/requests", **{**defaults, **environ})
+    assert is_open(request) is (is_ours and mode != "prod")
+
+
+@pytest.mark.parametrize(("address", "is_ours"), [("127.0.0.1", True), ("0.0.0.0", False)])
+def test_bound_address_decides_under_wsgi(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, address: str, is_ours: bool
+) -> None:
+    monkeypatch.setenv(ADDRESS_VARIABLE, address)
+    settings.ALLOWED_HOSTS = ["*"]
+    request = RequestFactory(SERVER_NAME="localhost").get("/", headers={"host": "localhost"})
+    assert is_open(request) is is_ours
 
 
 def test_a_request_without_a_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def is_local(request: HttpRequest) -> bool:
     if was_forwarded(request.META):
         return False
     by_test_client = ADDRESS_VARIABLE not in os.environ and is_test_client(request)
-    if not by_test_client and not is_on_loopback(getattr(request, "scope", None)):
+    if not by_test_client and not _was_sent_to_loopback(request):
         return False
     host = request.META.get("HTTP_HOST", TEST_CLIENT if is_test_client(request) else "")
     return is_loopback_host(host) or (host == TEST_CLIENT and is_test_client(request))
@@ -84,6 +84,20 @@ def is_foreign_origin(origin: str | None, host: str) -> bool:
     if scheme in ("http", "https") and origin_host == host.lower():
         return not host
     return not any(fnmatchcase(origin.lower(), own) for own in settings.CSRF_TRUSTED_ORIGINS)
+
+
+def _was_sent_to_loopback(request: HttpRequest) -> bool:
+    """Return True if only this machine reaches the socket of a request's server; under WSGI, if
+    this machine opened the connection and the server does not say that it listens elsewhere."""
+    scope = getattr(request, "scope", None)
+    if scope is not None or ADDRESS_VARIABLE in os.environ:
+        return is_on_loopback(scope)
+    # WSGI does not tell the address that a connection was made to. SERVER_NAME is the bound address
+    # or some name: of the machine, of a configuration, even that of the Host header. So no name
+    # opens anything, and an address can only close.
+    server, peer = request.META.get("SERVER_NAME", ""), request.META.get("REMOTE_ADDR", "")
+    is_bound_elsewhere = parse_ip_address(server) is not None and not is_loopback(server)
+    return is_loopback(peer) and not is_bound_elsewhere
 
 
 def is_on_loopback(scope: Mapping[str, Any] | None) -> bool:

@@ -12,6 +12,10 @@ from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, Entry, Index
 from scenarios_app.engine.scenario import Scenario, Step
 
 UNMATCHED = "no_scenario_matched"
+_ADD_SCENARIO = (
+    "Add a scenario, or load the fixture test_mode, which answers every request "
+    '(a Django test: fixtures = ["test_mode"]; a server: --fixture test_mode)'
+)
 MAX_NEAR_MISSES = 3
 _ALREADY_SERVED = Mismatch("consume", "not yet served in this session", "served")
 
@@ -84,7 +88,7 @@ def _is_used_up(entry: Entry, served: Container[tuple[str, str]]) -> bool:
 def unmatched_message(near: Sequence[NearMiss]) -> str:
     """Return the text of the 404: the nearest steps, each with its first failed condition."""
     if not near:
-        return f"{UNMATCHED}: there is no step that this request could match"
+        return f"{UNMATCHED}: there is no step that this request could match. {_ADD_SCENARIO}"
     return f"{UNMATCHED}: no step matches this request. Nearest: " + "; ".join(
         f"scenario “{miss.scenario.name}”, step “{miss.step.label}” "
         f"({_describe_mismatch(miss.mismatches[0])})"

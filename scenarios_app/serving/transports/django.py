@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from mockllm_site.kit.lost_streams import close_if_lost, close_soon
+from mockllm_site.kit.whole_stream import can_stream, read_to_end
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
@@ -40,11 +41,13 @@ async def provider(request: HttpRequest) -> HttpResponseBase:
         answer = pipeline.refuse_body(_call_of_request(request, b""))
     else:
         answer = await pipeline.answer(_call_of_request(request, body))
-    scope = getattr(request, "scope", None)
-    close: Close | None = (scope or {}).get("extensions", {}).get(EXTENSION)
+    if not can_stream(request):
+        answer.replace_cut_with_error()
+        return _with_status_and_headers(await read_to_end(answer.pieces()), answer.reply)
+    close: Close | None = getattr(request, "scope", {}).get("extensions", {}).get(EXTENSION)
     if close is None:
         answer.replace_cut_with_error()
-    return await _build_response(answer, close, live=scope is not None)
+    return await _build_response(answer, close)
 
 
 def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
@@ -55,20 +58,15 @@ def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
     return _with_status_and_headers(response, answer.reply)
 
 
-async def _build_response(answer: Answer, close: Close | None, *, live: bool) -> HttpResponseBase:
-    """Return the response with an answer's pieces: whole if the answer is immediate or the request
-    not `live`, as under WSGI; else a stream. `close` cuts an answer without any piece."""
+async def _build_response(answer: Answer, close: Close | None) -> HttpResponseBase:
+    """Return the response with an answer's pieces: whole if the answer is immediate, else a stream.
+    `close` cuts an answer without any piece."""
     pieces = answer.pieces()
     try:
         first = await anext(pieces, None)
         if first is None:
             await _cut(close)
             return HttpResponse(status=500)
-        if not live:
-            # A synchronous server cannot wait for single pieces.
-            return _with_status_and_headers(
-                HttpResponse(first + b"".join([piece async for piece in pieces])), answer.reply
-            )
         if answer.is_immediate and not answer.reply.streaming:
             await pieces.aclose()
             return _with_status_and_headers(HttpResponse(first), answer.reply)
