@@ -4,7 +4,17 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
+from mockllm_site.kit.signals import services_starting
+from mockllm_site.kit.testcase import run_through
 from mockllm_site.serve import database
+
+
+def prepare_test_mode(**_: object) -> None:
+    """Prepare test mode in a thread, since an event loop may be running in this one."""
+    # Imported late: most commands start no services.
+    from mockllm_site.serve import first_start
+
+    run_through(None, first_start.prepare_test_mode)
 
 
 class SiteConfig(AppConfig):
@@ -17,3 +27,4 @@ class SiteConfig(AppConfig):
 
         connection_created.connect(database.keep_in_memory_database)
         post_migrate.connect(roles.create_roles)
+        services_starting.connect(prepare_test_mode)

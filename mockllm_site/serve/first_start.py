@@ -3,6 +3,7 @@
 import secrets
 import sys
 from collections.abc import Sequence
+from threading import Lock
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.db import transaction
 
 from mockllm_site import paths
 from mockllm_site.serve import chat
+from mockllm_site.serve.database import prepare_in_memory
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.files import LOADED, FileWatcher
 from scenarios_app.cluster import redis_connections
@@ -30,6 +32,8 @@ TEST_MODE = "test_mode"
 AUTO = "auto"
 # Added to the error for a chat fixture in a light server.
 NEEDS_CHAT = " A light server has no chat: use `serve` without --light, or `light=False`."
+
+_preparing = Lock()
 
 
 class CannotLoad(Exception):
@@ -98,6 +102,13 @@ def load_test_mode() -> None:
     """In test mode load the scenario that answers every request with lorem ipsum."""
     if settings.MOCKLLM_ENV == "test":
         load_fixtures([TEST_MODE])
+
+
+def prepare_test_mode() -> None:
+    """Create the tables of an in-memory database, if it has none, and load test mode's scenario."""
+    with _preparing:
+        if prepare_in_memory():
+            load_test_mode()
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:

@@ -3,7 +3,8 @@
     client = openai.OpenAI(api_key="k", http_client=httpx2.Client(transport=SyncMockTransport()))
 
 The first transport prepares test mode: settings, an in-memory database and the scenario that
-answers everything. Where Django is set up already, its settings and its database are used.
+answers everything. Where Django is set up already, its settings and its database are used; an
+in-memory one without tables gets them.
 """
 
 import os
@@ -17,15 +18,14 @@ from django.conf import settings as django_settings
 from mockllm_site.kit import env
 
 # Settings must be configured before the apps' models are imported.
-_django_is_ours = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
-if _django_is_ours:
+if not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ:
     os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
     env.variables()[env.LIGHT] = "true"
 if not apps.ready:
     django.setup()
 
+from mockllm_site.kit.signals import services_starting  # noqa: E402
 from mockllm_site.kit.testcase import run_through, running_connection  # noqa: E402
-from mockllm_site.serve.database import prepare_in_memory  # noqa: E402
 from scenarios_app.engine.document import load_documents  # noqa: E402
 from scenarios_app.serving import sync_transport, transport  # noqa: E402
 from scenarios_app.serving.services import running_pipeline  # noqa: E402
@@ -40,7 +40,7 @@ class MockTransport(transport.MockTransport):
     builders or paths) for all transports; they replace those of the same name."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _prepare(scenarios)
+        _load(scenarios)
         super().__init__(running_pipeline)
 
 
@@ -48,22 +48,18 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
     """Answers an `httpx2.Client` in process, as `MockTransport` does."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _prepare(scenarios)
+        _load(scenarios)
         super().__init__(running_pipeline)
 
 
-def _prepare(scenarios: Source | Iterable[Source]) -> None:
-    """Store the scenarios; first prepare test mode, unless the program has set up Django itself."""
+def _load(scenarios: Source | Iterable[Source]) -> None:
+    """Store the scenarios, if there are any; outside of tests first prepare test mode."""
     documents = to_documents(scenarios)
-
-    def prepare_and_load() -> None:
-        if _django_is_ours and prepare_in_memory():
-            from mockllm_site.serve.first_start import load_test_mode
-
-            load_test_mode()
-        if documents:
-            load(load_documents({"scenarios": documents}))
-
+    if not documents:
+        return
+    connection = running_connection()
     # In a thread: a transport may be created inside an event loop, where Django refuses queries.
     with _lock:
-        run_through(running_connection(), prepare_and_load)
+        if connection is None:
+            services_starting.send(sender=MockTransport)
+        run_through(connection, lambda: load(load_documents({"scenarios": documents})))

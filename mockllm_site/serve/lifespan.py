@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from mockllm_site.kit.database_thread import close_connection
-from mockllm_site.serve import chat, database, database_threads, lease
+from mockllm_site.serve import chat, database_threads, lease
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.lease import LeaseRefused
 from scenarios_app.serving.services import services
@@ -89,8 +89,7 @@ def _metrics_text() -> str:
 
 def _prepare() -> None:
     """Create an in-memory database and take the lease; `serve` has done both already."""
-    if database.prepare_in_memory():
-        starting.load_test_mode()
+    starting.prepare_test_mode()
     lease.acquire()
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from mockllm_site.kit.signals import services_starting
 from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
@@ -216,6 +217,7 @@ async def running_pipeline() -> Pipeline:
     here = services()
     if not here.started and running_connection() is None:
         try:
+            services_starting.send(sender=Services)
             await here.start()
         except Exception:
             # The pipeline then answers with the error, in the envelope of the path.

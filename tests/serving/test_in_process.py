@@ -1,9 +1,11 @@
-"""The public transports answer in a plain process that does not set up Django."""
+"""The public transports answer in a plain process, which may have set up Django in test mode."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SYNC = """
 import httpx2, openai
@@ -27,6 +29,12 @@ async def main():
     print(answer.content[0].text)
 
 asyncio.run(main())
+"""
+SET_UP = """
+import os
+os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
+import django
+django.setup()
 """
 SCENARIO = {
     "name": "hello",
@@ -69,3 +77,14 @@ def test_client_without_a_scenario_is_answered_by_test_mode(tmp_path: Path) -> N
     # Lorem of 29 words, then the message itself (requirement 000).
     assert len(text.split()) == 29 + 1 and text.endswith("Hello")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("module", ["mockllm", "scenarios_app.serving.sync_transport"])
+def test_client_after_djangos_setup_is_answered_by_test_mode(tmp_path: Path, module: str) -> None:
+    program = SET_UP + SYNC.replace("SCENARIO", "").replace("from mockllm", f"from {module}")
+    assert run_program(program, tmp_path, text="Hello").endswith("Hello")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scenario_is_stored_after_djangos_setup(tmp_path: Path) -> None:
+    assert run_program(SET_UP + SYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
