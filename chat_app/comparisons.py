@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -19,13 +19,15 @@ from chat_app.errors import CONFLICT, ChatError
 from chat_app.loop import run_on_loop
 from chat_app.models import ABComparison, Preference
 from chat_app.ranking import ProfileRank, Vote, rank_profiles
-from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
 from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
 from traces_app.leases import end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
+
+T = TypeVar("T")
 
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
@@ -79,8 +81,8 @@ class StoredPair:
         return LoggedEvent(number, "done", payload, timezone.now())
 
 
-def assign_branches(first: Profile, second: Profile, *, seed: int) -> dict[str, Profile]:
-    """Return the profiles by branch; only the seed decides which of them is `a`."""
+def assign_branches(first: T, second: T, *, seed: int) -> dict[str, T]:
+    """Return the two by branch; only the seed decides which of them is `a`."""
     drawn = [first, second]
     random.Random(seed).shuffle(drawn)
     return dict(zip(BRANCHES, drawn, strict=True))
@@ -91,8 +93,13 @@ def store_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredP
     the seed decides which of the two profiles is `a`. Return the stored comparison of a message
     that was sent before. Raises ChatError."""
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
+    drawn = assign_branches(*BRANCHES, seed=seed)
     accepted_message = accept_message(
-        replace(incoming, profiles=assign_branches(*incoming.profiles.values(), seed=seed)),
+        replace(
+            incoming,
+            profiles={branch: incoming.profiles[key] for branch, key in drawn.items()},
+            profile_keys={branch: f"profile_{key}" for branch, key in drawn.items()},
+        ),
         store_more=lambda accepted: _store_comparison(accepted, seed),
     )
     comparison = ABComparison.objects.only("pk").get(user_message=accepted_message.user_message_id)

@@ -1,8 +1,11 @@
 """Reads and changes conversations, each change in one transaction. Clients see only their own
 conversations; others are not found."""
 
+import re
 from collections import defaultdict
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -18,8 +21,10 @@ from traces_app.models import ModelCall, Status, Trace
 Row = TypeVar("Row", bound=Model)
 
 MAX_TITLE_CHARS = 80
-# A search covers this number of a client's newest conversations.
+# A page of search results covers this number of a client's conversations.
 MAX_SEARCHED_CONVERSATIONS = 1_000
+POSITION = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def create(client_id: str, title: str = "") -> Conversation:
@@ -127,19 +132,62 @@ def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
     return find_row(Conversation.objects.filter(client_id=client_id), conversation_id)
 
 
-def conversations_of(
-    client_id: str, limit: int | None = None, *, containing: str = ""
-) -> QuerySet[Conversation]:
-    """Return a client's conversations without archived ones, latest message first. `containing`
-    searches titles and messages, ignoring case, in the client's newest MAX_SEARCHED_CONVERSATIONS.
-    """
+class ListPosition(NamedTuple):
+    """A place in a client's list of conversations: before it are those with later messages, and of
+    one time those with greater ids. New messages and deletions do not move it."""
+
+    at: datetime
+    key: UUID
+
+    def __str__(self) -> str:
+        """Return the position as text: microseconds since 1970, and an id."""
+        return f"{(self.at - _EPOCH) // timedelta(microseconds=1)}-{self.key.hex}"
+
+
+def to_position(text: str) -> ListPosition | None:
+    """Return the position of its text, or None for any other text."""
+    if (match := POSITION.fullmatch(text)) is None:
+        return None
+    return ListPosition(_EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    """A part of a client's list; `next` is the position of its end, None at the end of the list."""
+
+    conversations: list[Conversation]
+    next: ListPosition | None
+
+
+def conversations_of(client_id: str) -> QuerySet[Conversation]:
+    """Return a client's conversations without archived ones, latest message first."""
     rows = Conversation.objects.filter(client_id=client_id, archived=False)
+    return rows.order_by("-last_message_at", "-pk")
+
+
+def page_of(
+    client_id: str, limit: int, *, containing: str = "", after: ListPosition | None = None
+) -> ConversationPage:
+    """Return the next `limit` of a client's conversations after a position. `containing` searches
+    titles and messages, ignoring case, in the next MAX_SEARCHED_CONVERSATIONS: more can follow a
+    page that is not full."""
+    rows = conversations_of(client_id)
+    if after is not None:
+        rows = rows.filter(last_message_at__lte=after.at)
+        rows = rows.exclude(last_message_at=after.at, pk__gte=after.key)
+    listed = rows
     if containing:
-        newest = rows.values("pk")[:MAX_SEARCHED_CONVERSATIONS]
+        searched = rows.values("pk")[:MAX_SEARCHED_CONVERSATIONS]
         hits = Message.objects.filter(conversation=OuterRef("pk"), content__icontains=containing)
-        rows = Conversation.objects.filter(pk__in=newest)
-        rows = rows.filter(Q(title__icontains=containing) | Exists(hits))
-    return rows[:limit]
+        listed = conversations_of(client_id).filter(pk__in=searched)
+        listed = listed.filter(Q(title__icontains=containing) | Exists(hits))
+    found = list(listed[: limit + 1])
+    # The last conversation of the page, or the last searched one, and one that follows it.
+    end = found[limit - 1 :]
+    if containing and len(end) < 2:
+        end = list(rows[MAX_SEARCHED_CONVERSATIONS - 1 : MAX_SEARCHED_CONVERSATIONS + 1])
+    follow = ListPosition(end[0].last_message_at, end[0].pk) if len(end) == 2 else None
+    return ConversationPage(found[:limit], follow)
 
 
 def message_of(client_id: str, message_id: Any) -> Message:

@@ -26,10 +26,11 @@ class ListView(ChatView):
     def get(self, request: Request) -> Response:
         """List a client's conversations, without archived ones."""
         data = self.query(shapes.ListQuery)
-        rows = conversations.conversations_of(
-            data["client_id"], data["limit"], containing=data["q"].strip()
+        page = conversations.page_of(
+            data["client_id"], data["limit"], containing=data["q"].strip(), after=data["after"]
         )
-        return Response({"conversations": [_conversation_record(row) for row in rows]})
+        records = [_conversation_record(row) for row in page.conversations]
+        return Response({"conversations": records, "next": page.next and str(page.next)})
 
 
 _LOADED: dict[str, Any] = {

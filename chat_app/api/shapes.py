@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from chat_app.conversations import POSITION, ListPosition, to_position
 from chat_app.models import Feedback, MessageStatus, Preference, Sender
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from traces_app.models import Status
@@ -32,6 +33,17 @@ class Id(Text):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_blank=True, **options)
         self.validators = []
+
+
+class Cursor(Text):
+    """The text of a position in the list of conversations."""
+
+    def to_internal_value(self, data: Any) -> ListPosition:  # type: ignore[override]
+        """Return the position; raise ValidationError for any other text."""
+        position = to_position(super().to_internal_value(data))
+        if position is None:
+            raise ValidationError("expected the `next` of an earlier page")
+        return position
 
 
 class ClientBody(Shape):
@@ -109,6 +121,12 @@ class ListQuery(LimitQuery):
         max_length=MAX_CHARS,
         help_text="Text in the title or a message; case is ignored.",
     )
+    after = Cursor(
+        required=False,
+        default=None,
+        keywords={"pattern": f"^{POSITION.pattern}$"},
+        help_text="The `next` of an earlier page.",
+    )
 
 
 class ConversationBody(Shape):
@@ -124,6 +142,11 @@ class ConversationsBody(Shape):
     """A client's conversations."""
 
     conversations = ConversationBody(many=True)
+    next = Text(
+        allow_null=True,
+        help_text="The parameter `after` of the next page; null if nothing follows. A page of "
+        "search results may have fewer than `limit` conversations before it.",
+    )
 
 
 class ToolCallBody(Shape):

@@ -3,7 +3,7 @@ is called."""
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -32,14 +32,16 @@ Profile: TypeAlias = ModelProfile | str | None
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A message as a client sends it. `profiles` maps each branch to the profile that answers: `""`
-    for an ordinary message, `a` and `b` for a comparison. Without a conversation, one is created
-    for `client_id`; with both, it must be that client's."""
+    for an ordinary message, `a` and `b` for a comparison, whose `profile_keys` are the request's
+    keys by branch, for errors. Without a conversation, one is created for `client_id`; with both,
+    it must be that client's."""
 
     conversation_id: Any
     text: str
     profiles: Mapping[str, Profile]
     client_id: str | None = None
     client_message_id: str | None = None
+    profile_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,16 @@ def _store_message(
     if conversation is None and incoming.conversation_id is not None:
         raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
     _check_text(incoming.text)
-    profiles = {
-        branch: _find_usable_profile(profile) for branch, profile in incoming.profiles.items()
-    }
+    # In the request's order: with two wrong profiles, the error names the first.
+    branches = sorted(incoming.profiles, key=lambda branch: incoming.profile_keys.get(branch, ""))
+    profiles = {branch: _find_profile_of(incoming, branch) for branch in branches}
     if conversation is not None and conversation.traces.filter(status=Status.RUNNING).exists():
         raise ChatError(
             CONFLICT, "The conversation is still being answered", field="conversation_id"
         )
     message = _store_user_message(incoming, conversation)
     runs = tuple(
-        _store_run(message, profile, branch=branch) for branch, profile in profiles.items()
+        _store_run(message, profiles[branch], branch=branch) for branch in incoming.profiles
     )
     trace_ids = tuple(run.trace.pk for run in runs)
     accepted = AcceptedMessage(message.conversation_id, message.pk, trace_ids, runs)
@@ -202,6 +204,19 @@ def _check_message_id(client_message_id: str | None) -> None:
             f"client_message_id: at most {_MAX_ID_CHARS} characters, without NUL",
             field="client_message_id",
         )
+
+
+def _find_profile_of(incoming: IncomingMessage, branch: str) -> ModelProfile:
+    """Return the stored profile of a branch. An error of a comparison names key and profile."""
+    profile, key = incoming.profiles[branch], incoming.profile_keys.get(branch)
+    try:
+        return _find_usable_profile(profile)
+    except ChatError as error:
+        if key is None:
+            raise
+        name = profile.name if isinstance(profile, ModelProfile) else profile
+        path = (error.field or "profile").replace("profile", key, 1)
+        raise ChatError(error.code, f"{key} “{name}”: {error.message}", field=path) from None
 
 
 def _find_usable_profile(profile: Profile) -> ModelProfile:

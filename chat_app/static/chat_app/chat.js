@@ -11,27 +11,52 @@ import { isComparisonOn } from "./profiles.js";
 
 // ── The list of conversations ──
 
-const MAX_CONVERSATIONS = 200;
+const PAGE_SIZE = 200;
 const SEARCH_DELAY_MS = 200;
+
+// The number of pages that the list shows of the present query.
+let pageCount = 1;
 
 async function refreshList() {
   const query = page.search.value.trim();
-  const { conversations } = await getJson("/api/list_conversations", { limit: MAX_CONVERSATIONS, ...(query && { q: query }) });
-  // The user has typed another query in the meantime.
-  if (query !== page.search.value.trim()) return;
-  page.conversations.replaceChildren(...conversations.map(createListItem));
-  page.resultCount.textContent = describeResultCount(conversations.length, query);
+  const found = [];
+  let next = null;
+  for (let number = 0; number < pageCount && (next || !number); number++) {
+    const list = await getJson("/api/list_conversations", { limit: PAGE_SIZE, ...(query && { q: query }), ...(next && { after: next }) });
+    found.push(...list.conversations);
+    next = list.next;
+    // The user has typed another query in the meantime.
+    if (query !== page.search.value.trim()) return;
+  }
+  page.conversations.replaceChildren(...found.map(createListItem), ...(next ? [createMoreItem()] : []));
+  page.resultCount.textContent = describeResultCount(found.length, query, next);
 }
 
-function describeResultCount(count, query) {
-  if (!query) return count ? "" : "No conversations yet.";
-  if (!count) return `No results for “${query}”.`;
-  return count === 1 ? "1 conversation found." : `${count} conversations found.`;
+function describeResultCount(count, query, next) {
+  if (!query) return count || next ? "" : "No conversations yet.";
+  const where = next ? " among the latest conversations" : "";
+  if (!count) return `No results for “${query}”${where}.`;
+  return `${count} conversation${count === 1 ? "" : "s"} found${where}.`;
+}
+
+function createMoreItem() {
+  const button = createElement("button", { type: "button", class: "plain" }, "Show older");
+  button.addEventListener("click", () => runOrShowError(showOlder));
+  return createElement("li", {}, button);
+}
+
+// The focus moves to the first conversation that was not listed before.
+async function showOlder() {
+  const firstNew = page.conversations.childElementCount - 1;
+  pageCount += 1;
+  await refreshList();
+  page.conversations.children[firstNew]?.firstElementChild.focus();
 }
 
 let searchTimer = 0;
 page.search.addEventListener("input", () => {
   clearTimeout(searchTimer);
+  pageCount = 1;
   searchTimer = setTimeout(() => runOrShowError(refreshList), SEARCH_DELAY_MS);
 });
 

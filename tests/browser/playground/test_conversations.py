@@ -1,8 +1,12 @@
 """Conversations in the playground: reload, second tab, list and search."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from chat_app.models import Conversation
 from tests.browser.playground.conftest import SLOW, Playground
 from tests.chat.chat_helpers import scenario
 
@@ -79,3 +83,31 @@ def test_conversations_are_searched_by_keyboard(playground: Playground) -> None:
     expect(page.locator("#found")).to_have_text("No results for “hail”.")
     page.get_by_label("Search conversations").fill("")
     expect(page.locator("#conversations li")).to_have_count(2)
+
+
+def test_older_conversations_are_shown_page_by_page(playground: Playground) -> None:
+    page = playground.page
+    playground.live.load(scenario({"text": "Hi."}))
+    playground.go()
+    client_id = page.evaluate("localStorage.getItem('mockllm-client')")
+    now = timezone.now()
+    Conversation.objects.bulk_create(
+        Conversation(
+            client_id=client_id, title=f"talk {n}", last_message_at=now - timedelta(minutes=n)
+        )
+        for n in range(230)
+    )
+    page.reload()
+    links, older = page.locator("#conversations a"), page.get_by_role("button", name="Show older")
+    expect(links).to_have_count(200)
+    older.focus()
+    page.keyboard.press("Enter")
+    expect(links).to_have_count(230)
+    expect(links.nth(200)).to_be_focused()
+    expect(older).to_have_count(0)
+    # The list stays as long when it is read again.
+    playground.say("And one more")
+    expect(playground.answer()).to_be_visible()
+    expect(links).to_have_count(231)
+    page.fill("#search", "talk 22")
+    expect(page.locator("#found")).to_have_text("11 conversations found.")

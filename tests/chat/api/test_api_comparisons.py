@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app.models import ABComparison, Message, Sender
+from chat_app.models import ABComparison, Message, ModelProfile, Sender
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from tests.chat.api.comparison_helpers import (
@@ -111,8 +111,8 @@ def test_comparisons_are_forbidden_when_disabled(
     ("fields", "status", "field"),
     [
         ({"message": "  "}, 400, "message"),
-        ({"profile_a": "nobody"}, 404, "profile"),
-        ({"profile_b": ""}, 404, "profile"),
+        ({"profile_a": "nobody"}, 404, "profile_a"),
+        ({"profile_b": ""}, 404, "profile_b"),
         ({"seed": "1"}, 400, "seed"),
         ({"conversation_id": "7"}, 404, "conversation_id"),
         ({"conversation_id": ""}, 404, "conversation_id"),
@@ -126,6 +126,24 @@ def test_invalid_comparison_is_an_http_error_and_stores_nothing(
     answer = api.post("ab/stream", **body)
     assert (error_of(answer)[0], error_of(answer)[2]) == (status, field)
     assert not Message.objects.exists() and not ABComparison.objects.exists()
+
+
+@pytest.mark.parametrize("first", [ONE, TWO])
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"profile_a": "nobody"}, "profile_a “nobody”: Profile not found"),
+        ({"profile_b": "nobody"}, "profile_b “nobody”: Profile not found"),
+        ({"profile_a": "x", "profile_b": "y"}, "profile_a “x”: Profile not found"),
+        ({"profile_b": "broken"}, "profile_b “broken”: Model is required"),
+    ],
+)
+def test_wrong_profile_of_a_comparison_is_named_with_its_key(
+    two_profiles: None, api: Api, first: str, fields: dict[str, Any], expected: str
+) -> None:
+    ModelProfile.objects.create(name="broken", provider_id="openai", model_id=" ")
+    body = {"message": "x", "profile_a": ONE, "profile_b": TWO, "seed": seed_for(first), **fields}
+    assert api.post("ab/stream", **body).json()["message"] == expected
 
 
 def test_stream_of_a_deleted_comparison_ends_with_both_errors(

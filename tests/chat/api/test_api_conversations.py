@@ -1,9 +1,12 @@
 """Conversations over HTTP: create, list, search, load, rename, rate, rewind and delete."""
 
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from chat_app.models import Conversation, Feedback, Message
 from tests.chat.api_client import UNKNOWN_ID, Api, error_of
@@ -96,7 +99,69 @@ def test_list_has_at_most_limit_conversations(live: Live, api: Api) -> None:
     conversations = api.get("list_conversations", limit=3).json()["conversations"]
     assert [conversation["conversation_id"] for conversation in conversations] == ids[:1:-1]
     assert len(api.get("list_conversations").json()["conversations"]) == 5
-    assert Api(live.base_url, "nobody").get("list_conversations").json() == {"conversations": []}
+    nobody = Api(live.base_url, "nobody")
+    assert nobody.get("list_conversations").json() == {"conversations": [], "next": None}
+
+
+def walk(api: Api, **query: Any) -> Iterator[list[str]]:
+    """Yield the titles of each page of the list; another thing may happen after each."""
+    page = api.get("list_conversations", **query).json()
+    yield [conversation["title"] for conversation in page["conversations"]]
+    while page["next"] is not None:
+        page = api.get("list_conversations", after=page["next"], **query).json()
+        yield [conversation["title"] for conversation in page["conversations"]]
+
+
+def store_conversations(times: Sequence[int]) -> None:
+    """Store conversations `talk 0` and so on, with their last messages at these seconds."""
+    Conversation.objects.bulk_create(
+        Conversation(
+            client_id="reader",
+            title=f"talk {number}",
+            last_message_at=datetime(2025, 1, 1, second=seconds, tzinfo=UTC),
+        )
+        for number, seconds in enumerate(times)
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 1_000])
+def test_pages_of_conversations_hold_each_once_by_time(live: Live, api: Api, limit: int) -> None:
+    store_conversations([9, 9, 9, 9, 5, 7])
+    pages = list(walk(api, limit=limit))
+    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1) and pages[-1]
+    listed = [title for page in pages for title in page]
+    assert sorted(listed[:4]) == ["talk 0", "talk 1", "talk 2", "talk 3"]
+    assert listed[4:] == ["talk 5", "talk 4"]
+
+
+def test_new_messages_and_deletions_repeat_or_skip_no_later_conversation(
+    live: Live, api: Api
+) -> None:
+    store_conversations([9, 8, 7, 6])
+    pages = walk(api, limit=2)
+    assert next(pages) == ["talk 0", "talk 1"]
+    # The last one listed moves to the front, the one before is deleted, and a new one appears.
+    Conversation.objects.filter(title="talk 1").update(last_message_at=timezone.now())
+    Conversation.objects.filter(title="talk 0").delete()
+    api.post("new_conversation", title="new")
+    assert list(pages) == [["talk 2", "talk 3"]]
+
+
+def test_search_goes_on_beyond_the_searched_conversations(
+    live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_conversations([9, 8, 7, 6, 5, 4])
+    Conversation.objects.filter(title__in=["talk 0", "talk 1", "talk 4"]).update(title="other")
+    monkeypatch.setattr("chat_app.conversations.MAX_SEARCHED_CONVERSATIONS", 3)
+    assert list(walk(api, q="talk")) == [["talk 2"], ["talk 3", "talk 5"]]
+    assert list(walk(api, q="talk", limit=1)) == [["talk 2"], ["talk 3"], ["talk 5"]]
+
+
+@pytest.mark.parametrize("after", ["x", "1", "1-2", f"-1-{'0' * 32}", f"{'9' * 17}-{'0' * 32}"])
+def test_text_that_is_no_position_is_refused(live: Live, api: Api, after: str) -> None:
+    response = api.get("list_conversations", after=after)
+    assert error_of(response) == (400, "VALIDATION_ERROR", "after")
+    assert response.json()["message"] == "after: expected the `next` of an earlier page"
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "1001", "1.0", "9" * 2_000])

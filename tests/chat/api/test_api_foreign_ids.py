@@ -54,7 +54,7 @@ def test_client_id_that_looks_like_anothers_sees_nothing(
     live: Live, owner_ids: ResourceIds, client_id: str
 ) -> None:
     other = Api(live.base_url, client_id)
-    assert other.get("list_conversations").json() == {"conversations": []}
+    assert other.get("list_conversations").json() == {"conversations": [], "next": None}
     response = other.get("load_conversation", conversation_id=owner_ids.conversation)
     assert response.status_code == 404
 
