@@ -32,7 +32,10 @@ DEAD_SECONDS: Final = 10.0
 POLL_SECONDS: Final = 0.2
 
 NEEDS_REDIS: Final = "several processes on one database need a shared state: set REDIS_URL for all"
-OTHER_REDIS: Final = "all processes on one database must have the same REDIS_URL"
+OTHER_REDIS: Final = (
+    "all processes on one database must have the same REDIS_URL; if they have, Redis has just lost "
+    "its data: start this one again"
+)
 UNCLEAN_END: Final = (
     "process %s ended without a shutdown: requests that it answered in its last second may be "
     "missing in the journal"
@@ -171,7 +174,9 @@ def acquire() -> None:
     if os.getpid() in _leases or not can_be_shared():
         return
     shared = redis_connections()
-    lease = Lease("" if shared is None else shared.name())
+    # All rows name the same Redis: a process with another one is refused.
+    known = ServerProcess.objects.exclude(shares="").values_list("shares", flat=True).first()
+    lease = Lease("" if shared is None else shared.name(known or ""))
     lease.acquire()
     _leases.clear()
     _leases[os.getpid()] = lease

@@ -135,10 +135,11 @@ class Connections:
         except StateUnavailable:
             log.warning("other processes were not notified of a change; they poll for it")
 
-    def name(self) -> str:
-        """Return an id of this Redis and key prefix."""
+    def name(self, known: str = "") -> str:
+        """Return an id of this Redis and key prefix: the one that Redis has, or `known`, by which
+        other processes of the database know theirs, if they listen on this one."""
         if not self._name:
-            self._name = self.run_here(NAME, uuid4().hex)
+            self._name = self.run_here(NAME, uuid4().hex, known, self.channel)
         return self._name.decode()
 
     def problem(self) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from scenarios_app.cluster import connections as shared_connections
 from scenarios_app.engine.state import AttemptRef, StateUnavailable, StepRef, put_scenario
 from tests.cluster.redis import RedisServer
-from tests.cluster.stores import fresh_state, state_of_other_process
+from tests.cluster.stores import delete_keys, fresh_state, state_of_other_process
 from tests.serving.processes.serve_process import ServerProcess
 from tools.soak.client import Client
 from tools.soak.servers import run_shared_server
@@ -123,6 +123,28 @@ async def test_lost_data_of_redis_is_reported(
     assert other_state._connections.lost == 0
     await state._connections.release_loop()
     engine.stop()
+
+
+def test_redis_that_lost_its_name_is_recognized_by_its_listeners() -> None:
+    state = fresh_state()
+    connections = state._connections
+    name = connections.name()
+    delete_keys(state)
+    with connections.here.pubsub() as listening:
+        listening.subscribe(connections.channel)
+        assert listening.get_message(timeout=5)
+        assert state_of_other_process(state)._connections.name(name) == name
+        delete_keys(state)
+        # Redis has another name since, of a process that knew none.
+        assert state_of_other_process(state)._connections.name() != name
+        assert state_of_other_process(state)._connections.name(name) == name
+    delete_keys(state)
+
+
+def test_redis_without_listeners_does_not_take_the_name_of_another_one() -> None:
+    state = fresh_state()
+    assert state._connections.name("another") != "another"
+    delete_keys(state)
 
 
 @pytest.mark.timeout(300)
