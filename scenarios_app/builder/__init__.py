@@ -88,7 +88,7 @@ class ScenarioBuilder(Expectations, Answers):
         return self._with_keys(variables=variables)
 
     def with_system_prompt_including(self, *fragments: str) -> Self:
-        """Set texts that the system prompt must include; a missing one is a violation."""
+        """Set texts that the first system message must contain; a missing one is a violation."""
         return self._with_keys(system_prompt_must_include=list(fragments))
 
     def with_user(

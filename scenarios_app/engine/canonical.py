@@ -207,10 +207,12 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     @lazy_property
     def first_user_text(self) -> str:
         """Text of the first user message, empty when there is none."""
-        for message in self.messages:
-            if message.role == "user":
-                return message.text
-        return ""
+        return next((m.text for m in self.messages if m.role == "user"), "")
+
+    @lazy_property
+    def first_system_text(self) -> str:
+        """Text of the first system message, empty when there is none."""
+        return next((m.text for m in self.messages if m.role == "system"), "")
 
     @lazy_property
     def system_text(self) -> str:

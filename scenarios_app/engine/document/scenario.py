@@ -196,7 +196,7 @@ class ScenarioDocument(VersionedDocument):
     variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Values for `{{ name }}` in answers; the keys of an object are `{{ name.key }}`."""
     system_prompt_must_include: list[fields.SomeText] = Field(default_factory=list)
-    """Texts that the system prompt must contain; a missing one is a violation."""
+    """Texts that the first system message must contain; a missing one is a violation."""
     steps: list[StepDocument] = Field(default_factory=list)
     """The steps, tried from top to bottom."""
     user: UserDocument | None = None

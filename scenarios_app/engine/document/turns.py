@@ -210,6 +210,6 @@ class TurnsDocument(CamelDocument):
     description: fields.Text = ""
     """What it is for, for people."""
     system_prompt_must_include: list[fields.Text] | None = None
-    """Texts that the system prompt should hold; a missing one is a violation."""
+    """Texts that the first system message must contain; a missing one is a violation."""
     turns: list[TurnDocument]
     """What is answered, one turn after another."""

@@ -80,8 +80,9 @@ def format_js_number(number: float | None) -> str:
 def _violations(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> Iterator[_Violation]:
-    """Yield what a request lacks of the scenario's system prompt and the step's expectations."""
-    system = request.system_text
+    """Yield what a request lacks of the scenario's system prompt, which requirement 003 looks for
+    in the first system message, and of the step's expectations."""
+    system = request.first_system_text
     missing = [text for text in scenario.system_prompt_must_include if text not in system]
     if missing:
         got = f"it is {quote(system)}" if system else "there is none"

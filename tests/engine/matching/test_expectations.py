@@ -108,12 +108,17 @@ def test_all_violations_are_listed_in_order() -> None:
     assert violations_of(strict_scenario, None, request) == all_violations[:1]
 
 
-def test_the_system_prompt_is_all_system_messages() -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "missing"),
+    [("be kind", "be brief", "brief"), ("", "kind, brief", "kind, brief"), ("kind, brief", "x", "")],
+)
+def test_the_system_prompt_is_the_first_system_message(
+    first: str, second: str, missing: str
+) -> None:
     strict_scenario = scenario("s", system_prompt_must_include=("kind", "brief"))
-    request = chat_request(
-        text_message("system", "be kind"), "hello", text_message("system", "be brief")
-    )
-    assert violations_of(strict_scenario, None, request) == ()
+    request = chat_request("hello", text_message("system", first), text_message("system", second))
+    expected = (f"System prompt missing: {missing}",) if missing else ()
+    assert violations_of(strict_scenario, None, request) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.wire.base import Call
 from tests.engine.turn_scripts import script, turn
 from tests.serving.dialects import DIALECTS
 from tests.serving.modes import WIRES, WireName
-from tests.serving.pipelines import Harness
+from tests.serving.pipelines import Harness, chat, claude, llama, responses
 from tests.serving.turn_scripts.turns import (
     ERROR,
     FALLBACK,
+    MODEL,
     SESSION,
     THINKING,
     is_failure,
@@ -37,6 +39,32 @@ async def test_system_prompt_missing_fragments(wire: WireName, system: str, miss
         harness, wire, "script", system="Always be brief and be kind."
     )
     assert complete_answer.text == "fine"
+
+
+SCRIPT: dict[str, str] = {"role": "user", "content": "script"}
+KIND, BRIEF = ({"role": "system", "content": text} for text in ("be kind", "be brief"))
+BOTH = {"role": "developer", "content": "be brief, be kind"}
+BLOCKS = [{"type": "text", "text": text} for text in ("be kind", "be brief")]
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        (chat(model=MODEL, messages=[KIND, BRIEF, SCRIPT]), "be brief"),
+        (chat(model=MODEL, messages=[SCRIPT, BOTH, KIND]), ""),
+        (responses(model=MODEL, messages=[BOTH, SCRIPT], instructions="be kind"), "be brief"),
+        (responses(model=MODEL, messages=[BOTH, SCRIPT], instructions=None), ""),
+        (claude(model=MODEL, messages=[SCRIPT], system=BLOCKS), ""),
+        (llama(model=MODEL, messages=[KIND, BRIEF, SCRIPT]), "be brief"),
+    ],
+)
+async def test_fragments_are_looked_for_in_the_first_system_message(
+    call: Call, missing: str
+) -> None:
+    harness = Harness(PROMPT)
+    status, _, _ = await harness.ask(call)
+    expected = (f"System prompt missing: {missing}",) if missing else ()
+    assert (status, await violations(harness)) == (200, expected)
 
 
 TOOLS = script(turn(expectedTools=["get weather", "agent__batch", "read"]))
