@@ -43,9 +43,9 @@ class ExpectDocument(Document):
     allow_missing_tools: fields.Flag = False
     """Allow missing tools."""
     temperature: fields.Number | None = None
-    """The required temperature, within 0.000001."""
+    """The required temperature, within 0.000001; a request without one violates it."""
     top_p: fields.Number | None = None
-    """The required top_p, within 0.000001."""
+    """The required top_p, within 0.000001; a request without one violates it."""
     reasoning: Thinking | None = None
     """Whether the request must enable thinking."""
 
