@@ -181,13 +181,13 @@ def page_of(
         hits = Message.objects.filter(conversation=OuterRef("pk"), content__icontains=containing)
         listed = conversations_of(client_id).filter(pk__in=searched)
         listed = listed.filter(Q(title__icontains=containing) | Exists(hits))
-    found = list(listed[: limit + 1])
+    rows_and_next = list(listed[: limit + 1])
     # The last conversation of the page, or the last searched one, and one that follows it.
-    end = found[limit - 1 :]
+    end = rows_and_next[limit - 1 :]
     if containing and len(end) < 2:
         end = list(rows[MAX_SEARCHED_CONVERSATIONS - 1 : MAX_SEARCHED_CONVERSATIONS + 1])
     follow = ListPosition(end[0].last_message_at, end[0].pk) if len(end) == 2 else None
-    return ConversationPage(found[:limit], follow)
+    return ConversationPage(rows_and_next[:limit], follow)
 
 
 def message_of(client_id: str, message_id: Any) -> Message:

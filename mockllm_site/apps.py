@@ -4,9 +4,9 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
-from mockllm_site.kit.signals import services_starting
 from mockllm_site.kit.testcase import run_through
 from mockllm_site.serve import database
+from scenarios_app.signals import services_starting
 
 
 def prepare_test_mode(**_: object) -> None:

@@ -24,13 +24,13 @@ if not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
 if not apps.ready:
     django.setup()
 
-from mockllm_site.kit.signals import services_starting  # noqa: E402
-from mockllm_site.kit.testcase import run_through, running_connection  # noqa: E402
-from scenarios_app.engine.document import load_documents  # noqa: E402
-from scenarios_app.serving import sync_transport, transport  # noqa: E402
-from scenarios_app.serving.services import running_pipeline  # noqa: E402
-from scenarios_app.store.documents import load  # noqa: E402
-from scenarios_app.testing.documents import Source, to_documents  # noqa: E402
+from mockllm_site.kit.testcase import run_through, running_connection
+from scenarios_app.engine.document import load_documents
+from scenarios_app.serving import sync_transport, transport
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.signals import services_starting
+from scenarios_app.store.documents import load
+from scenarios_app.testing.documents import Source, to_documents
 
 _lock = Lock()
 

@@ -175,8 +175,8 @@ def acquire() -> None:
         return
     shared = redis_connections()
     # All rows name the same Redis: a process with another one is refused.
-    known = ServerProcess.objects.exclude(shares="").values_list("shares", flat=True).first()
-    lease = Lease("" if shared is None else shared.name(known or ""))
+    names = ServerProcess.objects.exclude(shares="").values_list("shares", flat=True)
+    lease = Lease("" if shared is None else shared.name(names.first() or ""))
     lease.acquire()
     _leases.clear()
     _leases[os.getpid()] = lease

@@ -135,11 +135,11 @@ class Connections:
         except StateUnavailable:
             log.warning("other processes were not notified of a change; they poll for it")
 
-    def name(self, known: str = "") -> str:
-        """Return an id of this Redis and key prefix: the one that Redis has, or `known`, by which
-        other processes of the database know theirs, if they listen on this one."""
+    def name(self, name_in_rows: str = "") -> str:
+        """Return an id of this Redis and key prefix: the one that Redis has, or `name_in_rows`,
+        by which the other processes of the database know theirs, if they listen on this one."""
         if not self._name:
-            self._name = self.run_here(NAME, uuid4().hex, known, self.channel)
+            self._name = self.run_here(NAME, uuid4().hex, name_in_rows, self.channel)
         return self._name.decode()
 
     def problem(self) -> str | None:

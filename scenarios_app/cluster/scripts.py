@@ -278,9 +278,9 @@ end
 return 1
 """
 
-# Arguments: a new name for this Redis; the known name of that of other processes, or nothing; their
-# channel. Returns the name that it has now. If they listen here, the known name is this one's: Redis
-# may have lost it, and have got another one since.
+# Arguments: a new name for this Redis; the name that other processes have of theirs, or nothing;
+# their channel. Returns the name that it has now. If they listen here, theirs is this one, although
+# it may have lost its name and have got another one since.
 NAME: Final = """
 local used = redis.call('PUBSUB', 'NUMSUB', ARGV[3])[2] > 0
 if used and ARGV[2] ~= '' then redis.call('SET', P .. 'name', ARGV[2]) end

@@ -13,7 +13,6 @@ from functools import cache
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from mockllm_site.kit.signals import services_starting
 from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
@@ -33,6 +32,7 @@ from scenarios_app.serving.metrics import AnswerLabels, Tally, labels_of
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline, Record
 from scenarios_app.serving.short_path import PlainAnswer
+from scenarios_app.signals import services_starting
 from scenarios_app.verdict.metrics import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits

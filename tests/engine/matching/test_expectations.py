@@ -110,7 +110,11 @@ def test_all_violations_are_listed_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "missing"),
-    [("be kind", "be brief", "brief"), ("", "kind, brief", "kind, brief"), ("kind, brief", "x", "")],
+    [
+        ("be kind", "be brief", "brief"),
+        ("", "kind, brief", "kind, brief"),
+        ("kind, brief", "x", ""),
+    ],
 )
 def test_the_system_prompt_is_the_first_system_message(
     first: str, second: str, missing: str

@@ -1,4 +1,4 @@
-"""Signals that apps send to the site which runs them."""
+"""Signals to the site which runs this app."""
 
 from django.dispatch import Signal
 

@@ -1,6 +1,6 @@
-"""Streams as whole responses, for WSGI servers and Django's synchronous test client.
+"""Reads streams to their end for WSGI servers and for Django's synchronous test client.
 
-Both hand a view an event loop of its own, which ends with the view.
+Both give a view a separate event loop, which ends with the view.
 """
 
 from collections.abc import AsyncGenerator, Iterator

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.django_project import write_project
+from tests.fresh.django_project import write_project
 
 
 @pytest.mark.timeout(600)
