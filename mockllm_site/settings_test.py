@@ -31,3 +31,5 @@ MIGRATION_MODULES = dict.fromkeys(
 )
 # Passwords do not outlive the process, so a fast hash is enough.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# For projects whose settings begin with these.
+TEST_RUNNER = "mockllm_site.test_runner.TestRunner"

@@ -11,6 +11,15 @@ INSTALLED_APPS = [*INSTALLED_APPS, "shop"]
 ROOT_URLCONF = "shop.urls"
 FIXTURE_DIRS = [*FIXTURE_DIRS, Path(__file__).parent / "rows"]
 """
+POSTGRES_SETTINGS = """
+import os
+
+import environ
+
+from shop.settings import *
+
+DATABASES = {"default": environ.Env.db_url_config(os.environ["SHOP_DATABASE"])}
+"""
 URLS = """
 from django.http import HttpResponse
 from django.urls import include, path
@@ -213,6 +222,7 @@ FILES = {
     "pytest.ini": PYTEST_INI,
     "shop/__init__.py": "",
     "shop/settings.py": SETTINGS,
+    "shop/postgres_settings.py": POSTGRES_SETTINGS,
     "shop/urls.py": URLS,
     "shop/tests.py": TESTS,
     "shop/test_shop.py": PYTESTS,
