@@ -89,10 +89,10 @@ def search(query: str) -> list[SearchResult]:
     if not words:
         return []
     scored = {section: section.count_score(words) for section in all_sections()}
-    found = [section for section, score in scored.items() if score]
+    matching = [section for section, score in scored.items() if score]
     # A page that has the words in many sections is about them.
-    pages = Counter(section.page for section in found)
-    best = sorted(found, key=lambda one: -scored[one] - pages[one.page])[:MAX_RESULTS]
+    pages = Counter(section.page for section in matching)
+    best = sorted(matching, key=lambda one: -scored[one] - pages[one.page])[:MAX_RESULTS]
     return [
         SearchResult(
             section.url,
