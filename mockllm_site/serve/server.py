@@ -20,6 +20,7 @@ from mockllm_site.kit.api.locality import is_loopback, set_listening_address
 from mockllm_site.serve import limits
 from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
+from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES, PageSocket
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, close_stalled_connections
 from scenarios_app.serving.services import pipeline_now
 
@@ -242,6 +243,8 @@ def run(
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
+        ws=PageSocket,
+        ws_max_size=MAX_MESSAGE_BYTES,
         # Servers of tests use the same loop with and without the extra `server`.
         loop="asyncio" if settings.MOCKLLM_LIGHT else "auto",
         log_config=None,

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 PERMISSION = "scenarios_app.view_servedrequest"
 NOT_ALLOWED = 4403
+# The code for messages that a server does not take, as any WebSocket has it.
+UNEXPECTED_MESSAGE = 1008
 FIRST = 100
 # Polled, because any process may write rows.
 LOOK_SECONDS = 0.25
@@ -53,6 +55,10 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
             await self.close(code=NOT_ALLOWED)
             return
         await feed().join(self)
+
+    async def receive(self, *content: Any, **options: Any) -> None:
+        """Close the connection: pages send nothing."""
+        await self.close(code=UNEXPECTED_MESSAGE, reason="this connection takes no messages")
 
     async def disconnect(self, code: int) -> None:
         await feed().leave(self)

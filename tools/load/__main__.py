@@ -18,6 +18,7 @@ from tools.load.connections import (
     too_many,
 )
 from tools.load.floods import FLOODS
+from tools.load.frames import FRAMES
 from tools.load.outage import PER_SECOND, outage, report_lines
 from tools.load.probing import SETTLE_SECONDS, measuring_effect
 
@@ -29,6 +30,7 @@ ALL_ATTACKS = {
     "300 readers of a byte a second": slow_readers,
     "3,000 clients": too_many,
     **FLOODS,
+    **FRAMES,
 }
 # The usual limit of a process.
 DESCRIPTORS = 1_024

@@ -138,6 +138,8 @@ class AsgiConnection:
                 session.refuse_binary()
             else:
                 session.receive(text.encode())
+            # A server that has queued thousands of messages returns each immediately.
+            await asyncio.sleep(0)
 
 
 async def _check_age_regularly(session: SocketSession) -> None:

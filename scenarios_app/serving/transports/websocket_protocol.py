@@ -3,8 +3,7 @@ reads frames with the `websockets` package and writes its own straight to the so
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from uvicorn.server import ServerState
@@ -15,21 +14,28 @@ from websockets.utils import accept_key
 from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession
+from scenarios_app.serving.transports.websocket_frames import (
+    FLOODED,
+    MASKED,
+    ReceivedBytes,
+    frame_bounds,
+)
 from scenarios_app.serving.transports.websocket_templates import encode_text
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.sockets import SOCKET_KEY
 
-# After this many frames of one client the event loop runs other tasks.
-FRAMES_PER_TURN = 8
-# Limit of incomplete messages of all connections together.
-MAX_ALL_HELD_BYTES = 67_108_864
+# After this many messages of one client the event loop runs other tasks.
+MESSAGES_PER_TURN = 8
+# Limit of unparsed bytes and incomplete messages of all connections together. Python's allocator
+# takes up to a third more for buffers that grow, so that this is 64 MiB.
+MAX_ALL_HELD_BYTES = 50_331_648
 # A silent client gets a ping, and is disconnected later. The second limit also applies to clients
 # that read none of the written bytes.
 PING_SECONDS = 20.0
 SILENT_SECONDS = 60.0
 # Time limit for the answer to a close frame.
 CLOSING_SECONDS = 10.0
-_FINAL_TEXT, _MASKED = 0x81, 0x80
+_FINAL_TEXT = 0x81
 
 
 class WebSocketProtocol(asyncio.Protocol):
@@ -39,16 +45,24 @@ class WebSocketProtocol(asyncio.Protocol):
     _all_held: ClassVar[int] = 0
     _held = 0
 
-    def __init__(self, transport: asyncio.Transport, server_state: ServerState) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        server_state: ServerState,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.transport = transport
         self._server_state = server_state
         self._loop = asyncio.get_running_loop()
         self._frames = Protocol(SERVER, state=OPEN, max_size=MAX_MESSAGE_BYTES)
-        # True if the next byte begins a message: a text in one packet needs no parser.
-        self._is_between_frames = True
-        # Unhandled frames, and the parts of an incomplete message.
-        self._waiting: deque[Frame] = deque()
-        self._parts: list[bytes] = []
+        self._received = ReceivedBytes(clock)
+        # The fragments of an incomplete message, joined; fragments may be tiny.
+        self._fragments: bytearray | None = None
+        # The answer to the newest ping.
+        self._pong = b""
+        # True if nothing is read any more: the client left, or broke the rules.
+        self._has_ended = False
         self._turn: asyncio.Handle | None = None
         self.is_writable = True
         self._writable = asyncio.Event()
@@ -76,36 +90,29 @@ class WebSocketProtocol(asyncio.Protocol):
             self.data_received(rest)
 
     def data_received(self, data: bytes) -> None:
-        """Pass a plain text message to the session directly; parse and queue all other frames."""
+        """Pass a text message that is the whole packet to the session; parse all other bytes."""
         self._heard_at, self._has_pinged = time.monotonic(), False
-        payload_at = _payload_start(data) if self._is_between_frames else 0
-        if payload_at and data[0] == _FINAL_TEXT and self.is_writable:
-            self._session.receive(apply_mask(data[payload_at:], data[payload_at - 4 : payload_at]))
-            return
-        frames = self._frames
-        frames.receive_data(data)
-        self._waiting += frames.events_received()  # type: ignore[arg-type]
-        if self._count_held() > MAX_ALL_HELD_BYTES:
-            self._session.leave()
-            self.close(CloseCode.TRY_AGAIN_LATER, "other clients are sending large messages")
-            self.transport.close()
-        elif frames.parser_exc is not None:
-            close = frames.close_sent
-            if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
-                self._session.refuse_large()
-            self._leave()
+        if self._has_ended:
             # A client that still sends would see a reset instead of the close frame, so its bytes
             # are dropped until it ends or `look` disconnects it.
-            self.transport.write_eof()
-        elif self._turn is None:
+            return
+        received = self._received
+        if self.is_writable and self._fragments is None and received.is_between_frames:
+            begin, end = frame_bounds(data)
+            if end == len(data) and data[0] == _FINAL_TEXT and data[1] & MASKED:
+                self._session.receive(apply_mask(data[begin:], data[begin - 4 : begin]))
+                return
+        received.add(data)
+        if self._turn is None:
             self._handle_some()
-        self._is_between_frames = payload_at > 0 and not (self._waiting or self._parts)
 
     def _count_held(self, *, is_lost: bool = False) -> int:
-        """Update and return the bytes that all connections hold of incomplete messages."""
-        held = 0 if is_lost else len(self._frames.reader.buffer) + sum(map(len, self._parts))
-        WebSocketProtocol._all_held += held - self._held
-        self._held = held
+        """Update and return the bytes that all connections hold."""
+        buffers = (self._frames.reader.buffer, self._fragments or bytearray())
+        # A growing buffer takes up to an eighth more than its content.
+        held = len(self._received) + sum(buffer.__alloc__() for buffer in buffers)
+        WebSocketProtocol._all_held += (0 if is_lost else held) - self._held
+        self._held = 0 if is_lost else held
         return WebSocketProtocol._all_held
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -122,11 +129,10 @@ class WebSocketProtocol(asyncio.Protocol):
         self._read_on()
 
     def resume_writing(self) -> None:
-        """Also go on with the frames that waited for the client to read."""
+        """Also go on with the bytes that waited for the client to read."""
         self.is_writable = True
         self._writable.set()
-        if self._turn is None:
-            self._turn = self._loop.call_soon(self._handle_some)
+        self._read_on()
 
     def shutdown(self) -> None:
         """Close the connection once no answer is under way; uvicorn calls this at its end."""
@@ -181,60 +187,77 @@ class WebSocketProtocol(asyncio.Protocol):
         self._session.close_if_too_old()
 
     def _handle_some(self) -> None:
-        """Handle up to FRAMES_PER_TURN waiting frames, as long as the client is writable."""
-        self._turn = None
-        waiting = self._waiting
-        for _ in range(FRAMES_PER_TURN):
-            if not waiting or not self.is_writable:
+        """Handle the frames of one turn, as long as the client is writable."""
+        self._turn, messages = None, 0
+        for piece in self._received.pieces():
+            self._frames.receive_data(piece)
+            for frame in self._frames.events_received():
+                messages += self._handle(frame)  # type: ignore[arg-type]
+            if self._frames.parser_exc is not None:
+                self._end_broken()
+            elif self._received.is_flooded:
+                self._frames.fail(CloseCode.POLICY_VIOLATION, FLOODED)
+                self._leave()
+            is_over = self._has_ended or self.transport.is_closing()
+            if is_over or messages == MESSAGES_PER_TURN or not self.is_writable:
                 break
-            self._handle(waiting.popleft())
-        else:
-            self._turn = self._loop.call_soon(self._handle_some)
-        if self._is_paused or waiting or not self.is_writable:
-            self._read_on()
+        if self._pong and not (self._has_ended or self.transport.is_closing()):
+            self.transport.write(self._pong)
+        self._pong = b""
+        if self._count_held() > MAX_ALL_HELD_BYTES:
+            self._session.leave()
+            self.close(CloseCode.TRY_AGAIN_LATER, "other clients are sending large messages")
+            self.transport.close()
+            # Counted no longer, or all others that send in this turn would be closed too.
+            self._count_held(is_lost=True)
+        self._read_on()
 
     def _read_on(self) -> None:
-        """Resume reading only if no frames wait to be handled and no answers to be sent."""
-        is_paused = bool(self._waiting) or not self.is_writable
-        if is_paused != self._is_paused and not self.transport.is_closing():
+        """Resume reading only if all received bytes are parsed and no answers wait to be sent."""
+        is_paused = bool(self._received) or not self.is_writable
+        if self.transport.is_closing():
+            return
+        if is_paused != self._is_paused:
             self._is_paused = is_paused
             (self.transport.pause_reading if is_paused else self.transport.resume_reading)()
+        if self._received and self.is_writable and self._turn is None:
+            self._turn = self._loop.call_soon(self._handle_some)
 
-    def _handle(self, frame: Frame) -> None:
-        """Handle a frame: a whole message goes to the session, a control frame is answered."""
+    def _handle(self, frame: Frame) -> bool:
+        """Handle a frame; return True if it completed a message, which the session got."""
         opcode = frame.opcode
         if opcode is Opcode.TEXT and frame.fin:
             self._session.receive(bytes(frame.data))
-        elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
-            self._parts.append(bytes(frame.data))
+            return True
+        if opcode is Opcode.TEXT:
+            self._fragments = bytearray(frame.data)
+        elif opcode is Opcode.CONT and self._fragments is not None:
+            self._fragments += frame.data
             if frame.fin:
-                parts, self._parts = self._parts, []
-                self._session.receive(b"".join(parts))
+                message, self._fragments = bytes(self._fragments), None
+                self._session.receive(message)
+                return True
         elif opcode is Opcode.BINARY:
             self._session.refuse_binary()
         elif opcode is Opcode.CLOSE:
             self._leave()
             self.transport.close()
         elif (output := self._frames.data_to_send()) and self._answers_pings:
-            # One write answers all pings that have arrived.
-            self.transport.write(b"".join(output))
+            self._pong = b"".join(output)
+        return False
+
+    def _end_broken(self) -> None:
+        """End the connection after an error in its frames."""
+        close = self._frames.close_sent
+        if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
+            self._session.refuse_large()
+        self._leave()
 
     def _leave(self) -> None:
         """End the connection after a close frame of the client or an error in its frames."""
-        self._waiting.clear()
+        self._has_ended, self._fragments = True, None
+        self._received.clear()
         self._closing_since = self._closing_since or time.monotonic()
         self.transport.write(b"".join(self._frames.data_to_send()))
+        self.transport.write_eof()
         self._session.leave()
-
-
-def _payload_start(packet: bytes) -> int:
-    """Return where the payload begins in a packet that is one whole frame of a client, else 0."""
-    if len(packet) < 6:
-        return 0
-    length, begin = packet[1] - _MASKED, 6
-    if length == 126:
-        length, begin = int.from_bytes(packet[2:4]), 8
-    elif length == 127:
-        # A length of eight bytes: such a frame seldom comes in one packet.
-        return 0
-    return begin if length >= 0 and len(packet) == begin + length else 0
