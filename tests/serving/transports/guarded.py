@@ -25,6 +25,9 @@ class Client(asyncio.Transport):
         self.closed = False
         self.paused = False
         self.unread = 0
+        # How often the server ended its half of the connection.
+        self.ended = 0
+        self.protocol: asyncio.BaseProtocol
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
@@ -32,8 +35,11 @@ class Client(asyncio.Transport):
     def write(self, data: Any) -> None:
         self.received.append(bytes(data))
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
     def write_eof(self) -> None:
-        """Do nothing."""
+        self.ended += 1
 
     def get_write_buffer_size(self) -> int:
         return self.unread
