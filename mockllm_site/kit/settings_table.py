@@ -266,6 +266,13 @@ LIMITS: Final = (
         5_000,
     ),
     Setting(
+        "MOCKLLM_KEEP_ALIVE_SECONDS",
+        kinds.parse_whole,
+        "Seconds for which an idle connection stays open, as the header Keep-Alive says. A server "
+        "with too many connections closes the longest idle ones earlier.",
+        75,
+    ),
+    Setting(
         "MOCKLLM_MAX_SESSIONS",
         kinds.parse_whole,
         "Maximum sessions in memory; beyond it the least recently used one is dropped.",

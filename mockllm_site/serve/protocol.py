@@ -7,8 +7,9 @@ no descriptors left.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, MutableSet
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -37,8 +38,11 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 25.0
 # Time limit for a client that reads none of the written bytes.
 UNREAD_SECONDS = 60.0
-# The same time limits while no more connections are accepted.
+# The same time limits while no more connections are accepted, and the time after which idle
+# connections are closed for new ones.
 CROWDED_SECONDS = 3.0
+# Idle connections that are closed at a time, as a part of the limit of connections.
+CLOSED_PART = 16
 
 
 @dataclass(slots=True)
@@ -72,6 +76,8 @@ class GuardedProtocol(SerialProtocol):
         """Start the time limit of the first head, and compare the number of connections."""
         super().connection_made(transport)
         self._waiting_since = time.monotonic()
+        if len(self.connections) > self.limits.connections:
+            close_longest_idle(self.connections, self.limits.connections, now=self._waiting_since)
         self._beyond_limit = len(self.connections) > self.limits.connections
 
     def _parse(self, data: bytes) -> None:
@@ -236,6 +242,11 @@ class GuardedProtocol(SerialProtocol):
         """Return True if the next request can be answered: not beyond the limit or refused."""
         return not (self._beyond_limit or self._refused) and super().is_free()
 
+    @property
+    def idle_since(self) -> float | None:
+        """Return since when this connection waits for a further request, or None if it does not."""
+        return None if self.transport.is_closing() else self._idle_since
+
     def close_if_stalled(self, now: float, *, crowded: bool = False) -> None:
         """Close a connection whose client is idle, reads nothing, or does not complete a head or
         body in time (408). `crowded`: abort it after CROWDED_SECONDS of waiting for bytes."""
@@ -243,7 +254,7 @@ class GuardedProtocol(SerialProtocol):
             self.transport.abort()
         if self.transport.is_closing():
             return
-        idle = self._idle_since
+        idle = self.idle_since
         if idle is not None and now - idle > self.timeout_keep_alive:
             self.transport.close()
             return
@@ -302,6 +313,21 @@ class GuardedProtocol(SerialProtocol):
         self.flow.resume_reading()
         self.transport.write(b"".join((*head, body)))
         self.transport.write_eof()
+
+
+def close_longest_idle(connections: MutableSet[Any], limit: int, *, now: float) -> None:
+    """Close connections that are idle for CROWDED_SECONDS, the longest idle first, and count them
+    no longer. A part is closed at a time, because finding them takes a millisecond."""
+    idle = [
+        (since, number, connection)
+        for number, connection in enumerate(connections)
+        if isinstance(connection, GuardedProtocol)
+        and (since := connection.idle_since) is not None
+        and now - since > CROWDED_SECONDS
+    ]
+    for _, _, connection in nsmallest(max(limit // CLOSED_PART, 1), idle):
+        connection.transport.close()
+        connections.discard(connection)
 
 
 def close_stalled_connections(connections: Iterable[Any]) -> None:

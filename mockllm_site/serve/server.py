@@ -238,6 +238,8 @@ def run(
     head_bytes: int = settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE_BYTES
     GuardedProtocol.limits = Limits(head_bytes, cap, limits.refuse_connection)
     GuardedProtocol.running = (pipeline_now,)
+    idle: int = settings.MOCKLLM_KEEP_ALIVE_SECONDS
+    GuardedProtocol.keep_alive_headers = ((b"keep-alive", b"timeout=%d" % idle),)
     # uvicorn declares int, but accepts a float.
     seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + MARGIN_SECONDS
     config = uvicorn.Config(
@@ -253,6 +255,7 @@ def run(
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=seconds,
+        timeout_keep_alive=idle,
     )
     server = Server(
         config,

@@ -60,10 +60,11 @@ NO_HEAD = (None, 0)
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    """One HTTP connection. `running` returns the pipeline once it runs; it is set before the first
-    connection."""
+    """One HTTP connection. `running` returns the pipeline once it runs, and `keep_alive_headers`
+    tell clients how long it stays open; both are set before the first connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
+    keep_alive_headers: ClassVar[tuple[tuple[bytes, bytes], ...]] = ()
     # Recent heads, by their bytes without the digits of the content length.
     _cached_heads: ClassVar[OrderedDict[bytes, PlainHead]] = OrderedDict()
     # Number of open connections whose latest request was of a session and path.
@@ -148,7 +149,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._cache_head(raw, plain)
             self._begin(plain)
         else:
-            super().on_headers_complete()
+            self._start_cycle()
 
     def on_body(self, body: bytes) -> None:
         """Collect a piece of the body if `on_headers_complete` took the request as a plain one;
@@ -320,7 +321,8 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def _encode_head(self, status: int, lines: bytes, *, chunked: bool, last: bool) -> bytes:
         """Return the head of a response; `last` closes the connection after it."""
-        ours = _header_lines(*self.server_state.default_headers)
+        keep_alive = () if last else self.keep_alive_headers
+        ours = _header_lines(*self.server_state.default_headers, *keep_alive)
         end = (CLOSE if last else b"") + (CHUNKED if chunked else b"\r\n")
         return b"".join((STATUS_LINE[status], ours, lines, end))
 
@@ -329,6 +331,14 @@ class UvicornProtocol(HttpToolsProtocol):
         if last:
             self.transport.close()
         self.on_response_complete()
+
+    def _start_cycle(self) -> None:
+        """Let uvicorn's cycle answer the request, or upgrade the connection."""
+        previous = self.cycle
+        super().on_headers_complete()
+        cycle = self.cycle
+        if cycle is not previous and cycle.keep_alive:
+            cycle.default_headers = [*cycle.default_headers, *self.keep_alive_headers]
 
     def _answer_through_cycle(self, answer: Answer | Awaitable[Answer]) -> None:
         """Send an answer through uvicorn's cycle; its request is read already."""
@@ -339,7 +349,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
         app: App = self.app
         self.app = play
-        super().on_headers_complete()
+        self._start_cycle()
         super().on_message_complete()
         self.app = app
         if self._ending:
