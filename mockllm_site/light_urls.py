@@ -19,9 +19,7 @@ def full_server_needed(request: HttpRequest) -> HttpResponse:
 
 
 light_patterns = [
-    path("livez", health.livez),
-    path("healthz", health.healthz),
-    path("readyz", health.readyz),
+    *health.urlpatterns,
     path("control", UnknownPathView.as_view()),
     path("control/", include("scenarios_app.control.urls")),
     *(re_path(pattern, provider) for pattern in url_patterns()),

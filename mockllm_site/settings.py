@@ -67,6 +67,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "mockllm_site.pages.health.use_own_routes",
     "mockllm_site.kit.lost_streams.close_lost_streams",
     "mockllm_site.pages.unknown_urls.answer_unknown_urls",
     "mockllm_site.pages.errors.complete_error_responses",

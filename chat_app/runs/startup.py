@@ -8,7 +8,7 @@ from typing import Any, Final
 from chat_app import loop
 from chat_app.clients.providers import provider_of
 from chat_app.models import ModelProfile
-from chat_app.tools.toolbox import toolbox
+from chat_app.tools.toolbox import MCP_MODULE, toolbox
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.kit.imports import import_in_thread
 from traces_app.leases import current_owner, end_dead_runs, lease_watch
@@ -56,7 +56,7 @@ async def _warm_up() -> None:
         modules, servers = await in_database(_needed_modules_and_servers)
         for module in modules:
             try:
-                await import_in_thread(module)
+                await import_in_thread(module, gently=True)
             except ImportError as error:
                 log.info("%s cannot be imported: %s", module, error)
         await toolbox().available_tools(servers)
@@ -78,6 +78,8 @@ def _needed_modules_and_servers() -> tuple[list[str], list[str]]:
         for name in names
         if isinstance(name, str)
     }
+    if servers:
+        modules.add(MCP_MODULE)
     return sorted(modules), sorted(servers)
 
 

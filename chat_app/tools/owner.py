@@ -7,11 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from chat_app.tools import ToolOutcome
-from chat_app.tools.servers import Server
-from chat_app.tools.session import Connect, Session, SessionEnded, SessionForgotten
+from chat_app.tools.servers import BUNDLED, Server
+from chat_app.tools.session import (
+    OPEN_SECONDS,
+    Connect,
+    Session,
+    SessionEnded,
+    SessionForgotten,
+)
 from chat_app.values.model_call import Tool
 
-# Callers wait this long for an opening, counted from its start; the opening goes on.
+# Callers wait this long for an opening, counted from its start; the opening goes on. For the bundled
+# server they wait until it is open: it needs nothing but time, and without its tools the same message
+# would have another answer.
 WAIT_SECONDS: Final = 10.0
 # The pause after a failed opening doubles with each further one.
 FIRST_PAUSE_SECONDS: Final = 0.25
@@ -65,13 +73,14 @@ class SessionOwner:
 
     async def _wait_for_session(self) -> Session:
         """Return the open session, or open one. Raises SessionEnded if that fails or takes longer
-        than WAIT_SECONDS, and in the pause after a failure."""
+        than WAIT_SECONDS, OPEN_SECONDS for the bundled server, and in the pause after a failure."""
         if self._latest is not None and self._latest.settled.is_set():
             # An end that has arrived must be seen now: a call in an ended session would be lost.
             for _ in range(EVENT_LOOP_TURNS):
                 await asyncio.sleep(0)
         session = self._current_or_new_session()
-        left = session.began + WAIT_SECONDS - self._clock()
+        wait = OPEN_SECONDS if self._server == BUNDLED else WAIT_SECONDS
+        left = session.began + wait - self._clock()
         try:
             async with asyncio.timeout(max(left, 0.0)):
                 await session.settled.wait()

@@ -1,4 +1,5 @@
-"""The health and readiness endpoints."""
+"""The health and readiness endpoints. They have their own routes, so that they need no other page's
+modules, which are imported after the start."""
 
 import asyncio
 import logging
@@ -7,9 +8,12 @@ from collections.abc import Mapping
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from mockllm_site.kit.api.in_thread import GetResponse
 from scenarios_app.catalog import catalog
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import journal
@@ -64,6 +68,17 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
 
 
+def use_own_routes(get_response: GetResponse) -> GetResponse:
+    """Return middleware that finds the views of PATHS in this module."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if request.path_info in PATHS:
+            request.urlconf = __name__
+        return get_response(request)
+
+    return middleware
+
+
 async def _database_problem() -> str | None:
     """Return why the database cannot be written within DATABASE_SECONDS, or None. The error is only
     logged, since it may name the database's address."""
@@ -76,3 +91,7 @@ async def _database_problem() -> str | None:
         log.warning("health: the database cannot be written (%s)", error)
         return type(error).__name__
     return None
+
+
+urlpatterns = [path("livez", livez), path("healthz", healthz), path("readyz", readyz)]
+PATHS = frozenset(f"/{pattern.pattern}" for pattern in urlpatterns)

@@ -50,7 +50,7 @@ def warm_up() -> None:
         from chat_app.runs.startup import warm_up as warm_up_chat
         from mockllm_site.serve.routes import load_routes
 
-        loop.submit(load_routes())
+        loop.submit(load_routes(gently=True))
         warm_up_chat()
 
 

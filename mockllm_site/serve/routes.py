@@ -3,16 +3,17 @@
 from django.conf import settings
 
 from mockllm_site.kit.imports import import_in_thread
+from mockllm_site.pages import health
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, path_of
 
 ADMIN_PATH = "/admin/"
 
 
-async def load_routes(path: str = ADMIN_PATH) -> None:
+async def load_routes(path: str = ADMIN_PATH, *, gently: bool = False) -> None:
     """Import the modules with the views of a path; those of the admin import all others."""
-    await import_in_thread(settings.ROOT_URLCONF)
+    await import_in_thread(settings.ROOT_URLCONF, gently=gently)
     if path.startswith(ADMIN_PATH) and not settings.MOCKLLM_LIGHT:
-        await import_in_thread("mockllm_site.admin_urls")
+        await import_in_thread("mockllm_site.admin_urls", gently=gently)
 
 
 def with_routes(app: App) -> App:
@@ -20,7 +21,9 @@ def with_routes(app: App) -> App:
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         """Load the routes that a path may need before the application gets it."""
-        await load_routes(path_of(scope))
+        path = path_of(scope)
+        if path not in health.PATHS:
+            await load_routes(path)
         await app(scope, receive, send)
 
     return routed

@@ -1,8 +1,10 @@
-"""Lazy imports run one at a time, after httpx."""
+"""Lazy imports run one at a time, after httpx; those that nothing waits for let others run."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -62,3 +64,35 @@ async def test_import_waits_until_another_is_complete(importer: Importer) -> Non
 async def test_missing_module_raises_import_error(importer: Importer) -> None:
     with pytest.raises(ImportError, match="missing"):
         await imports.import_in_thread("missing")
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
+    """Make the modules `outer` and `inner` importable; return the pauses before modules."""
+    (tmp_path / "outer_module.py").write_text("import inner_module")
+    (tmp_path / "inner_module.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(imports, "_imported", {})
+    for name in ("outer_module", "inner_module"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    pauses: list[float] = []
+    monkeypatch.setattr(imports.time, "sleep", pauses.append)
+    return pauses
+
+
+@pytest.mark.parametrize(("gently", "count"), [(True, 2), (False, 0)])
+async def test_gentle_import_pauses_before_each_module(
+    pauses: list[float], gently: bool, count: int
+) -> None:
+    finders = list(sys.meta_path)
+    await imports.import_in_thread("outer_module", gently=gently)
+    assert pauses == [imports.PAUSE_SECONDS] * count
+    assert sys.meta_path == finders
+
+
+async def test_gentle_import_hurries_once_a_request_waits_for_a_module(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "_hurrying", {0})
+    await imports.import_in_thread("outer_module", gently=True)
+    assert pauses == []

@@ -11,6 +11,7 @@ import pytest
 from chat_app import loop
 from chat_app.clients.providers import ANTHROPIC, OPENAI
 from chat_app.runs import startup as warming
+from chat_app.tools.toolbox import MCP_MODULE
 from mockllm_site.serve import first_start as starting
 from tests.chat.chat_helpers import Chat
 from tests.chat.tools.tool_servers import eventually
@@ -41,7 +42,8 @@ def imported_modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record imports instead of running them; one of them fails."""
     imported: list[str] = []
 
-    async def import_in_thread(module: str) -> None:
+    async def import_in_thread(module: str, *, gently: bool) -> None:
+        assert gently
         imported.append(module)
         if module == ANTHROPIC.first_import:
             raise ModuleNotFoundError(module)
@@ -64,7 +66,7 @@ async def test_warm_up_loads_what_profiles_need(
     await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
     box = patch_toolbox(monkeypatch)
     await loop.run_on_loop(warming._warm_up())
-    assert imported_modules == [ANTHROPIC.first_import, OPENAI.first_import]
+    assert imported_modules == [ANTHROPIC.first_import, MCP_MODULE, OPENAI.first_import]
     assert box.servers == ["demo", "files"]
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from chat_app.tools import ToolOutcome
 from chat_app.tools.owner import MAX_PAUSE_SECONDS, WAIT_SECONDS, SessionOwner
-from chat_app.tools.servers import CommandServer, Server
-from chat_app.tools.session import Session, SessionEnded, SessionForgotten
+from chat_app.tools.servers import BUNDLED, CommandServer, Server
+from chat_app.tools.session import OPEN_SECONDS, Session, SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 
 ECHO = Tool("echo", "Gives back the text.", {"type": "object"})
@@ -216,6 +216,21 @@ async def test_callers_wait_at_most_the_limit_from_the_start_of_an_opening(
     assert (await patient).text == "echo"
     assert (await owner.call("echo", {}, seconds=5)).text == "echo"
     assert fake_server.openings == 1
+
+
+async def test_callers_wait_until_the_bundled_server_is_open(fake_server: FakeMcpServer) -> None:
+    fake_server.ready.clear()
+    owner = SessionOwner("demo", BUNDLED, connect=fake_server.connect, clock=fake_server.clock)
+    opening = asyncio.create_task(owner.tools())
+    while not fake_server.openings:
+        await asyncio.sleep(0)
+    fake_server.now += OPEN_SECONDS - 1
+    late = asyncio.create_task(owner.tools())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    fake_server.ready.set()
+    assert await late == await opening == (ECHO,)
+    await owner.close()
 
 
 async def test_session_closed_before_its_start_opens_nothing(fake_server: FakeMcpServer) -> None:
