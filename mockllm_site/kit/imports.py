@@ -13,6 +13,8 @@ from types import ModuleType
 # A dependency of Google's SDK. OpenAI's SDK looks it up in `sys.modules` at each call and could
 # find it half imported by another thread, so it is imported before any SDK.
 _FIRST_MODULE = "httpx"
+# Modules of this package use no SDK.
+_PAGES = "mockllm_site."
 # A module takes about as long to import.
 PAUSE_SECONDS = 0.001
 
@@ -32,14 +34,16 @@ async def import_in_thread(name: str, *, gently: bool = False) -> ModuleType:
 
 
 def _import_locked(name: str, gently: bool) -> ModuleType:
-    """Import a module and _FIRST_MODULE under the lock; raise ImportError."""
+    """Import a module under the lock, after _FIRST_MODULE if it may use an SDK; raise
+    ImportError."""
     thread = threading.get_ident()
     if not gently:
         _hurrying.add(thread)
     try:
         with _import_lock, _pausing(thread):
-            with suppress(ImportError):
-                import_module(_FIRST_MODULE)
+            if not name.startswith(_PAGES):
+                with suppress(ImportError):
+                    import_module(_FIRST_MODULE)
             module = import_module(name)
             # Modules stay, so the garbage collector need not scan them.
             gc.freeze()

@@ -30,6 +30,8 @@ NOT_LIGHT = {
     *("openai", "anthropic", "google.genai", "django.test", "unittest", "pytest"),
     *("django.contrib.sessions", "django.contrib.staticfiles", "scenarios_app.admin"),
 }
+# Answered without the modules of any page.
+HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 # Imported only by the first request that needs them.
 LATE = {
     *("rest_framework.views", "scenarios_app.control.urls", "scenarios_app.verdict.judge"),
@@ -111,6 +113,8 @@ def test_server_imports_heavy_modules_with_the_first_page(
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
         key = {"authorization": "Bearer k"}
         assert client.post("/v1/chat/completions", json=body, headers=key).status_code == 200
+        for path in HEALTH_PATHS:
+            assert client.get(path).status_code == 200
         assert read_heavy_modules(process) == set()
         assert client.get("/control/scenarios").status_code == 200
         heavy_modules = read_heavy_modules(process)
@@ -129,6 +133,8 @@ def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) ->
         serving(tmp_path, "--light") as (address, process),
         httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
     ):
+        for path in HEALTH_PATHS:
+            assert client.get(path).status_code == 200
         assert read_modules(process) & (NOT_LIGHT | LATE) == set()
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
         key = {"authorization": "Bearer k"}

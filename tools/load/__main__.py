@@ -13,6 +13,8 @@ from tools.load.attacks import ATTACKS, SCENARIOS
 from tools.load.connections import (
     endless_head,
     half_open_heads,
+    idle_connections,
+    pausing_clients,
     slow_readers,
     stalled_bodies,
     too_many,
@@ -29,6 +31,8 @@ ALL_ATTACKS = {
     "3,000 half-open heads": half_open_heads,
     "300 readers of a byte a second": slow_readers,
     "3,000 clients": too_many,
+    "3,000 idle connections": idle_connections,
+    "200 clients that pause": pausing_clients,
     **FLOODS,
     **FRAMES,
 }

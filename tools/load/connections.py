@@ -1,12 +1,13 @@
 """Attacks with connections that keep a server waiting: endless heads, partial bodies, too many."""
 
 import asyncio
+import random
 import socket
 import time
 from contextlib import suppress
 
 from tools.load.attacks import CHAT
-from tools.load.probing import ask, chat, every, request
+from tools.load.probing import ask, chat, every, request, status
 
 STALLED_BODIES = 1_000
 CLIENTS = 3_000
@@ -15,6 +16,12 @@ HEAD_BYTES = 100_000_000
 CLOSE_SECONDS = 45
 CONNECT_SECONDS, HALF_OPEN_SECONDS = 1.0, 15.0
 SLOW_READERS, SLOW_SECONDS = 300, 20
+PAUSING_CLIENTS, PAUSES = 200, 12
+# Around the time after which many clients drop idle connections.
+PAUSE_SECONDS = (4.9, 5.1)
+# Between idle connections: a crowded server closes those that are idle for three seconds.
+IDLE_SECONDS = 0.006
+SMALL = request(CHAT, chat("a small question"))
 
 
 async def endless_head(port: int) -> str:
@@ -103,3 +110,37 @@ async def too_many(port: int) -> str:
     """Open more connections than a process with 1,024 descriptors can hold."""
     data = request(CHAT, chat("a small question"), more="Connection: close\r\n")
     return await every([ask(port, data) for _ in range(CLIENTS)])
+
+
+async def pausing_clients(port: int) -> str:
+    """Use connections again and again, after pauses."""
+    results = await asyncio.gather(*(_ask_with_pauses(port) for _ in range(PAUSING_CLIENTS)))
+    codes = [code for client in results for code in client]
+    return f"{codes.count(200)} × 200, {len(codes) - codes.count(200)} failed"
+
+
+async def _ask_with_pauses(port: int) -> list[int]:
+    """Return the statuses of requests on one connection; 0 for each that got no answer."""
+    await asyncio.sleep(random.uniform(0, PAUSE_SECONDS[0]))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    codes = []
+    for _ in range(PAUSES + 1):
+        writer.write(SMALL)
+        codes.append(await status(reader))
+        await asyncio.sleep(random.uniform(*PAUSE_SECONDS))
+    writer.close()
+    return codes
+
+
+async def idle_connections(port: int) -> str:
+    """Send one request on each of many connections, one after the other, and leave them open."""
+    codes, writers = [], []
+    for _ in range(CLIENTS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(writer)
+        writer.write(SMALL)
+        codes.append(await status(reader))
+        await asyncio.sleep(IDLE_SECONDS)
+    for writer in writers:
+        writer.close()
+    return ", ".join(f"{code} × {codes.count(code)}" for code in sorted(set(codes)))

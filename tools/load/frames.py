@@ -33,7 +33,7 @@ def _frame(opcode: Opcode, payload: bytes = b"", *, last: bool = True) -> bytes:
 
 
 def _flood(path: str, data: bytes, *, first: bytes = b"") -> Attack:
-    """Return an attack that sends frames in one write and reads until the server has taken all."""
+    """Return an attack that sends frames in one write and reads until the connection is closed."""
 
     async def attack(port: int) -> str:
         reader, writer = await _connect(port, path)
@@ -44,12 +44,10 @@ def _flood(path: str, data: bytes, *, first: bytes = b"") -> Attack:
                 received[:] = (received + piece)[-256:]
 
         reading = asyncio.create_task(read())
-        writer.write(first + data)
+        # The server answers the close frame once it has read all before it, if it still reads.
+        writer.write(first + data + _frame(Opcode.CLOSE, (1000).to_bytes(2)))
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(SECONDS):
-                await writer.drain()
-                # The server reads all that is sent before this, if it does not close before.
-                writer.write(_frame(Opcode.CLOSE, (1000).to_bytes(2)))
                 await reading
         reading.cancel()
         writer.transport.abort()
@@ -67,10 +65,14 @@ async def unfinished_messages(port: int) -> str:
     for _, writer in sockets:
         writer.write(data)
     await asyncio.sleep(5)
-    closed = sum(reader.at_eof() or bool(reader._buffer) for reader, _ in sockets)  # type: ignore[attr-defined]
-    for _, writer in sockets:
+    reading = [asyncio.create_task(reader.read(1)) for reader, _ in sockets]
+    # A closed connection has a close frame.
+    closed, _ = await asyncio.wait(reading, timeout=0.5)
+    for task, (_, writer) in zip(reading, sockets, strict=True):
+        task.cancel()
         writer.transport.abort()
-    return f"{closed} of {UNFINISHED} closed"
+    await asyncio.gather(*reading, return_exceptions=True)
+    return f"{len(closed)} of {UNFINISHED} closed"
 
 
 _PING = _frame(Opcode.PING)

@@ -44,6 +44,11 @@ async def test_httpx_is_imported_before_any_sdk(importer: Importer) -> None:
     assert importer.names == ["httpx", "first"]
 
 
+async def test_routes_are_imported_without_httpx(importer: Importer) -> None:
+    await imports.import_in_thread("mockllm_site.urls")
+    assert importer.names == ["mockllm_site.urls"]
+
+
 async def test_modules_are_imported_once(importer: Importer) -> None:
     assert await imports.import_in_thread("first") is await imports.import_in_thread("first")
     assert importer.names.count("first") == 1

@@ -201,6 +201,12 @@ def _stable_headers(answer: httpx2.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name not in varying}
 
 
+def test_answers_say_how_long_an_idle_connection_stays_open(tmp_path: Path) -> None:
+    with run_server(tmp_path, warm=True, MOCKLLM_KEEP_ALIVE_SECONDS="7") as server:
+        answers = [ask(server.port), ask(server.port, stream=True), server.get("/livez")]
+        assert [answer.headers["keep-alive"] for answer in answers] == ["timeout=7"] * 3
+
+
 async def test_200_clients_get_50_steps_exactly_once_each(tmp_path: Path) -> None:
     steps = [{"produce": {"text": f"answer {i}"}} for i in range(50)]
     scenarios = write_scenarios(tmp_path, scenario("contended", *steps))
