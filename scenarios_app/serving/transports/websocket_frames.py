@@ -24,19 +24,19 @@ class ReceivedBytes:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._held = bytearray()
+        self.held = bytearray()
         # Missing bytes of the current frame, and the parsed bytes of an incomplete head.
         self._left = 0
         self._head = b""
         self._second, self._empty_frames = -math.inf, 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self.held)
 
     @property
     def is_between_frames(self) -> bool:
         """True if the next byte begins a frame."""
-        return not (self._held or self._left or self._head)
+        return not (self.held or self._left or self._head)
 
     @property
     def is_flooded(self) -> bool:
@@ -45,11 +45,11 @@ class ReceivedBytes:
 
     def add(self, data: bytes) -> None:
         """Add bytes that have arrived."""
-        self._held += data
+        self.held += data
 
     def clear(self) -> None:
         """Discard all bytes, which will not be parsed."""
-        self._held.clear()
+        self.held.clear()
 
     def pieces(self) -> Iterator[bytes]:
         """Yield what may be parsed in this turn: frames, or parts of one. A piece is removed when
@@ -58,21 +58,21 @@ class ReceivedBytes:
         for _ in range(FRAMES_PER_TURN):
             if not self._left:
                 self._begin_frame()
-            size = min(self._left, len(self._held), room)
+            size = min(self._left, len(self.held), room)
             if not size:
                 return
-            piece = bytes(self._held[:size])
-            del self._held[:size]
+            piece = bytes(self.held[:size])
+            del self.held[:size]
             self._left -= size
             room -= size
             yield piece
 
     def _begin_frame(self) -> None:
         """Find the size of the next frame. All of an incomplete head is parsed: it may be wrong."""
-        head = self._head + bytes(self._held[: _MAX_HEAD_BYTES - len(self._head)])
+        head = self._head + bytes(self.held[: _MAX_HEAD_BYTES - len(self._head)])
         begin, end = frame_bounds(head)
         if not end:
-            self._head, self._left = head, len(self._held)
+            self._head, self._left = head, len(self.held)
             return
         self._left, self._head = end - len(self._head), b""
         if head[0] & _CONTROL or begin == end:

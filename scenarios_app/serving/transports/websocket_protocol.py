@@ -26,9 +26,9 @@ from scenarios_app.wire.sockets import SOCKET_KEY
 
 # After this many messages of one client the event loop runs other tasks.
 MESSAGES_PER_TURN = 8
-# Limit of unparsed bytes and incomplete messages of all connections together. Python's allocator
-# takes up to a third more for buffers that grow, so that this is 64 MiB.
-MAX_ALL_HELD_BYTES = 50_331_648
+# Limit of unparsed bytes and incomplete messages of all connections together. With what is read
+# before a connection is counted, and the allocator's share, it is 64 MiB of memory.
+MAX_ALL_HELD_BYTES = 46_137_344
 # A silent client gets a ping, and is disconnected later. The second limit also applies to clients
 # that read none of the written bytes.
 PING_SECONDS = 20.0
@@ -106,17 +106,24 @@ class WebSocketProtocol(asyncio.Protocol):
         if self._turn is None:
             self._handle_some()
 
-    def _count_held(self, *, is_lost: bool = False) -> int:
+    def _count_held(self) -> int:
         """Update and return the bytes that all connections hold."""
-        buffers = (self._frames.reader.buffer, self._fragments or bytearray())
         # A growing buffer takes up to an eighth more than its content.
-        held = len(self._received) + sum(buffer.__alloc__() for buffer in buffers)
-        WebSocketProtocol._all_held += (0 if is_lost else held) - self._held
-        self._held = 0 if is_lost else held
+        buffers = (self._received.held, self._frames.reader.buffer, self._fragments)
+        held = sum(buffer.__alloc__() for buffer in buffers if buffer)
+        WebSocketProtocol._all_held += held - self._held
+        self._held = held
         return WebSocketProtocol._all_held
 
+    def _drop_held(self) -> None:
+        """Free what is held of messages, which the garbage collector would find much later."""
+        self._received.clear()
+        self._frames.reader.discard()
+        self._fragments = None
+        self._count_held()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._count_held(is_lost=True)
+        self._drop_held()
         self._server_state.connections.discard(self)
         if self._turn is not None:
             self._turn.cancel()
@@ -208,8 +215,8 @@ class WebSocketProtocol(asyncio.Protocol):
             self._session.leave()
             self.close(CloseCode.TRY_AGAIN_LATER, "other clients are sending large messages")
             self.transport.close()
-            # Counted no longer, or all others that send in this turn would be closed too.
-            self._count_held(is_lost=True)
+            # Now, or all others that send in this turn would be closed too.
+            self._drop_held()
         self._read_on()
 
     def _read_on(self) -> None:
@@ -255,8 +262,8 @@ class WebSocketProtocol(asyncio.Protocol):
 
     def _leave(self) -> None:
         """End the connection after a close frame of the client or an error in its frames."""
-        self._has_ended, self._fragments = True, None
-        self._received.clear()
+        self._has_ended = True
+        self._drop_held()
         self._closing_since = self._closing_since or time.monotonic()
         self.transport.write(b"".join(self._frames.data_to_send()))
         self.transport.write_eof()
