@@ -17,9 +17,9 @@ from chat_app.tools.session import (
 )
 from chat_app.values.model_call import Tool
 
-# Callers wait this long for an opening, counted from its start; the opening goes on. For the bundled
-# server they wait until it is open: it needs nothing but time, and without its tools the same message
-# would have another answer.
+# Callers wait this long for an opening, counted from its start; the opening goes on. They wait for
+# the bundled server until it is open: it needs nothing but time, and without its tools the same
+# message would have another answer.
 WAIT_SECONDS: Final = 10.0
 # The pause after a failed opening doubles with each further one.
 FIRST_PAUSE_SECONDS: Final = 0.25

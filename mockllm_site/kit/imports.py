@@ -1,4 +1,4 @@
-"""Imports slow modules in a thread, at their first use or after the start; an SDK takes a second."""
+"""Imports slow modules in a thread, at first use or after the start; an SDK takes a second."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Idle connections stay open, and say for how long; a crowded server closes the longest idle ones."""
+"""Idle connections stay open and say for how long; a crowded server closes the longest idle."""
 
 import asyncio
 import time

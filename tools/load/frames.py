@@ -1,4 +1,4 @@
-"""Attacks over one WebSocket, or a few: tiny frames without end, and messages that stay unfinished."""
+"""Attacks over WebSockets: tiny frames without end, and messages that stay unfinished."""
 
 import asyncio
 import base64
