@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -89,11 +89,9 @@ class CommandLine(ManagementUtility):
             # From Django 6.1 on, checks open every database by default, which would leave an empty
             # file if a command then fails; `migrate` chooses its databases itself.
             check=_skip_checks if ours else partial(command.check, databases=()),
-            create_parser=partial(_create_parser, command.create_parser),
+            create_parser=partial(_create_parser, command.create_parser, hides_checks=ours),
             execute=execute,
             suppressed_base_arguments=DJANGO_OPTIONS if ours else set(),
-            # So that help leaves out `--skip-checks` as well.
-            requires_system_checks=[] if ours else command.requires_system_checks,
             get_version=lambda: f"mockllm {__version__}",
         )
         return command
@@ -154,9 +152,15 @@ def _refuse(*_: Any, **options: Any) -> NoReturn:
     sys.exit(f"mockllm: {env.MISSING_SERVER}" + (f", or {env.LIGHT_INSTEAD}" if serves else ""))
 
 
-def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
+def _create_parser(
+    create: Callable[..., ArgumentParser], /, *args: Any, hides_checks: bool, **options: Any
+) -> Any:
     """Return the command's parser, whose errors are one line."""
     parser = create(*args, **options)
+    for action in parser._actions:
+        # The one option of Django's that a command cannot hide itself.
+        if hides_checks and "--skip-checks" in action.option_strings:
+            action.help = SUPPRESS
     vars(parser).update(error=partial(exit_with_usage, parser))
     return parser
 
