@@ -3,6 +3,7 @@
 A light server has the providers and the control API alone (MOCKLLM_LIGHT, decision 0048).
 """
 
+import re
 import secrets
 import sys
 
@@ -24,6 +25,8 @@ if PROD:
     env.check_secret_key("SECRET_KEY")
 SECRET_KEY = _VALUES["SECRET_KEY"] or secrets.token_urlsafe(48)
 DEBUG = _VALUES["DEBUG"] and not PROD
+_ADMIN_HOST = [_VALUES["MOCKLLM_ADMIN_HOST"]] if _VALUES["MOCKLLM_ADMIN_HOST"] else []
+ALLOWED_HOSTS = [*_VALUES["ALLOWED_HOSTS"], *(re.sub(r":\d+$", "", host) for host in _ADMIN_HOST)]
 DATABASES = {"default": _VALUES["DATABASE_URL"]}
 MOCKLLM_PORT = 8000
 MOCKLLM_CLOCK: str | None = None
@@ -73,6 +76,7 @@ MIDDLEWARE = [
     "mockllm_site.pages.errors.complete_error_responses",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
+    "mockllm_site.kit.admin_host.pages_on_admin_host",
     "mockllm_site.kit.lost_streams.close_lost_files",
     *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",
@@ -185,7 +189,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
 SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if host.startswith('.') else ''}{host}"
-    for host in _VALUES["ALLOWED_HOSTS"]
+    for host in _ADMIN_HOST or _VALUES["ALLOWED_HOSTS"]
     if PROD and host != "*"
 ]
 

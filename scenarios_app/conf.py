@@ -20,6 +20,11 @@ def setting(name: str) -> Any:
         return _cache.setdefault(name, getattr(settings, name, default))
 
 
+def admin_cookies() -> frozenset[str]:
+    """Return the names of the cookies with which people are logged in to the admin."""
+    return frozenset({settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME})
+
+
 def _clear_cache(**_: object) -> None:
     """Drop the cached values when a test overrides a setting."""
     _cache.clear()

@@ -19,6 +19,7 @@ FALSE = {"0", "false", "no", "off"}
 EXPECTED_DATABASE = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
 MISSING_PACKAGE = "needs one more package: pip install 'mockllm-server[{}]'"
 KEY_AT_HOST = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:[0-9]{1,5})?")
 ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
 # In a new file, large pages store long texts in few pieces. FAST overwrites deleted content only if
 # that needs no extra write; some builds of SQLite always do (decision 0034).
@@ -75,6 +76,15 @@ def parse_pairs(name: str, value: str) -> list[tuple[str, str]]:
         if not KEY_AT_HOST.fullmatch(item):
             raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
     return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
+
+
+def parse_host(name: str, value: str) -> str:
+    """Return a host in lower case, with its port if one is given, or an empty text; raise
+    SettingError."""
+    host = value.strip().lower()
+    if host and not HOST.fullmatch(host):
+        raise SettingError(f"{name}: expected one host name, with :port or without, got {value!r}")
+    return host
 
 
 def parse_origins(name: str, value: str) -> list[str]:

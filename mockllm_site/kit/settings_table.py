@@ -63,6 +63,12 @@ SERVER: Final = (
         "localhost,127.0.0.1,[::1]",
     ),
     Setting(
+        "MOCKLLM_ADMIN_HOST",
+        kinds.parse_host,
+        "The only host of the admin, chat, journal and traces, such as admin.example.com; "
+        "provider routes are then answered on the other hosts only. Default: every host has both.",
+    ),
+    Setting(
         "DATABASE_URL",
         kinds.parse_database,
         "sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME (extra `postgres`). Default: "

@@ -57,7 +57,8 @@ def home(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "version": __version__,
         "mode": settings.MOCKLLM_ENV,
-        "clients": sdk_setups(origin),
+        # The admin's host has no provider routes.
+        "clients": [] if settings.MOCKLLM_ADMIN_HOST else sdk_setups(origin),
         "control": control_access(request),
         "addresses": [(path, meaning) for path, meaning in LINKS if is_valid_path(path)],
     }

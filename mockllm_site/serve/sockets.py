@@ -6,6 +6,7 @@ from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
 from django.urls import path, re_path
 
+from mockllm_site.kit.admin_host import has_pages
 from mockllm_site.kit.api.locality import is_foreign_origin
 from scenarios_app.journal.live import LiveJournal
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, read_headers
@@ -26,9 +27,11 @@ def refuse_foreign_pages(app: App) -> App:
     """Return the application with a refusal of WebSockets from pages of other origins."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a WebSocket; refuse one that a page of another origin opens."""
+        """Serve a WebSocket; refuse one that a page of another origin opens, or on a
+        host without pages."""
         headers = read_headers(scope["headers"])
-        foreign = is_foreign_origin(headers.get("origin"), headers.get("host", ""))
+        host = headers.get("host", "")
+        foreign = is_foreign_origin(headers.get("origin"), host) or not has_pages(host)
         await (WebsocketDenier() if foreign else app)(scope, receive, send)
 
     return guarded

@@ -8,8 +8,10 @@ from django.db.models import Q
 
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import Snapshot
+from scenarios_app.conf import admin_cookies
 from scenarios_app.engine.document import ScenarioDocument, compile_scenario
 from scenarios_app.engine.matching.lint import Api, Suspicion, lint
+from scenarios_app.engine.producing.reach import find_reaching, name_header, scripted_headers
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import ServedRequest
 from scenarios_app.wire.registry import providers, wires
@@ -65,7 +67,19 @@ def _lint(scenarios: Sequence[Scenario], offered: Collection[str]) -> list[Suspi
         for endpoint in wire.endpoints
         if endpoint.generates
     ]
-    return lint(scenarios, providers=set(providers()), offered=offered, apis=apis)
+    suspicions = lint(scenarios, providers=set(providers()), offered=offered, apis=apis)
+    return [*suspicions, *_find_left_out_headers(scenarios)]
+
+
+def _find_left_out_headers(scenarios: Sequence[Scenario]) -> Iterator[Suspicion]:
+    """Yield the scripted headers that no answer gets."""
+    cookies = admin_cookies()
+    for scenario in scenarios:
+        for number, step in enumerate(scenario.steps, start=1):
+            for place, headers in scripted_headers(step):
+                for header in find_reaching(headers, cookies):
+                    message = f"left out: {name_header(header)} would change logins of the admin"
+                    yield Suspicion("unsent", scenario.name, number, place, message)
 
 
 def offered_tools() -> set[str]:

@@ -17,7 +17,8 @@ class Options:
 
     `upstreams` maps provider names to base URLs for recordings. An upstream may be silent for
     `upstream_seconds`, and `record_bytes` of a response are kept. Paths below `upstream_paths` are
-    forwarded in addition to this server's own routes.
+    forwarded in addition to this server's own routes. No answer sets one of `admin_cookies`, and
+    none is given on `admin_host`, unless that is empty.
     """
 
     require_auth: bool = True
@@ -37,4 +38,6 @@ class Options:
     upstreams: Mapping[str, str] = field(default_factory=dict)
     upstream_paths: tuple[str, ...] = ()
     upstream_seconds: float = default_of("MOCKLLM_UPSTREAM_SECONDS")
+    admin_cookies: frozenset[str] = frozenset({"sessionid", "csrftoken"})
+    admin_host: str = ""
     record_bytes: int = default_of("MOCKLLM_RECORD_BYTES")

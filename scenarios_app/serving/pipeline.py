@@ -32,6 +32,7 @@ from scenarios_app.serving.executor import (
     run_inline,
     work_for,
 )
+from scenarios_app.serving.headers import POLICY
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Answer, ProcessLimit, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
@@ -115,7 +116,7 @@ class Pipeline:
         if call.method == "OPTIONS":
             allowed = preflight_headers(call, self.options.origins)
             if allowed is not None:
-                return Answer(Reply(204, allowed), None, self)
+                return Answer(Reply(204, (*allowed, *POLICY)), None, self)
         if len(call.body) > self.options.max_body_bytes:
             return self.refuse_body(call)
         exchange = self.new_exchange(call, head)
@@ -428,7 +429,7 @@ class Pipeline:
 
     def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:
         """Return the reply with mockllm's headers, and without a body for HEAD."""
-        reply = with_headers(reply, exchange.mockllm_headers(exchange.uid))
+        reply = replace(reply, headers=exchange.response_headers(reply.headers, exchange.uid))
         call = exchange.call
         if "origin" in call.headers:
             shared = shared_headers(call, self.options.origins, reply.headers)

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from mockllm_site.kit.admin_host import NO_PROVIDERS, is_host
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, attach_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session
@@ -12,6 +13,8 @@ from scenarios_app.wire.body import Limits, Node, Unsure, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
 
+# RFC 9110, 15.5.20: the request was sent to a host that has no answer to it.
+MISDIRECTED = 421
 # Bytes around the name and value of a header line.
 _AROUND = len(": \r\n")
 
@@ -51,6 +54,7 @@ def _read_request(
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return a request for a call that its wire cannot parse, to look for a recorded step. Raises
     WireError if the head is refused."""
+    check_host(call, options)
     check_header_bytes(call, options)
     if options.require_auth:
         target.wire.authorise(call)
@@ -67,8 +71,9 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
 
 
 def admit_head(call: Call, target: Target, options: Options, *, has_api_key: bool = False) -> None:
-    """Check the head of a call: size, URL, key, version and session. Raises WireError.
+    """Check the head of a call: host, size, URL, key, version and session. Raises WireError.
     `has_api_key` skips the search for a key."""
+    check_host(call, options)
     check_header_bytes(call, options)
     if target.endpoint is None:
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
@@ -76,6 +81,12 @@ def admit_head(call: Call, target: Target, options: Options, *, has_api_key: boo
         target.wire.authorise(call)
     target.wire.check_headers(call)
     check_session(call, target)
+
+
+def check_host(call: Call, options: Options) -> None:
+    """Refuse calls on the host of the admin; raises WireError."""
+    if is_host(call.headers.get("host", ""), options.admin_host):
+        raise WireError(MISDIRECTED, NO_PROVIDERS)
 
 
 def check_header_bytes(call: Call, options: Options) -> None:

@@ -37,6 +37,7 @@ from scenarios_app.engine.scenario import (
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
 from scenarios_app.serving.exchange import MAX_PREVIEW_CHARS, Exchange
+from scenarios_app.serving.headers import merge_headers
 from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
     FRAMING,
@@ -183,13 +184,7 @@ def is_generated_for_schemas(decision: Decision, request: CanonicalRequest) -> b
 
 def with_headers(reply: Reply, *more: Headers) -> Reply:
     """Return the reply with more headers; later headers replace earlier ones of the same name."""
-    headers = reply.headers
-    for group in more:
-        names = dict(group).keys()
-        if not names.isdisjoint(dict(headers)):
-            headers = tuple([header for header in headers if header[0] not in names])
-        headers = (*headers, *group)
-    return replace(reply, headers=headers)
+    return replace(reply, headers=merge_headers(reply.headers, *more))
 
 
 def _reply_with_fault(

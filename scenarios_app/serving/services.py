@@ -17,7 +17,7 @@ from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.cluster import redis_connections
-from scenarios_app.conf import setting
+from scenarios_app.conf import admin_cookies, setting
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
 from scenarios_app.engine.matching.index import Index, build_index
@@ -250,6 +250,8 @@ def options() -> Options:
         upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
         upstream_paths=tuple(setting("MOCKLLM_UPSTREAM_PATHS")),
         upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
+        admin_cookies=admin_cookies(),
+        admin_host=setting("MOCKLLM_ADMIN_HOST"),
         # Larger bodies could not be loaded again.
         record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MAX_BODY_BYTES),
     )

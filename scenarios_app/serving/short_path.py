@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from mockllm_site.kit.testcase import running_scope
 from scenarios_app.engine.canonical import CanonicalRequest, Json
@@ -35,7 +36,6 @@ from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.serving.read import read
 from scenarios_app.serving.recorder.recordings import Recordings
 from scenarios_app.serving.reply import SentPrefix, SentReply
-from scenarios_app.serving.respond import with_headers
 from scenarios_app.serving.templates import HttpTemplate, ResponseTemplate, TemplateCache
 from scenarios_app.wire.base import Call
 
@@ -96,8 +96,8 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
         )
         exchange.decide(Decision("step", "match", self.step_entry.scenario, self.step_entry.step))
         exchange.decided_at = self.decided_at
-        ours = exchange.mockllm_headers(self.uid)
-        reply = with_headers(self.template.render(self.values), ours)
+        reply = self.template.render(self.values)
+        reply = replace(reply, headers=exchange.response_headers(reply.headers, self.uid))
         size = self.http.body.length(self.values)
         body = SentPrefix(reply.frames, size, self.options.journal_body_bytes)
         end = self.ended_at

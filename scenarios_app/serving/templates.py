@@ -238,7 +238,8 @@ def make_template(
     )
     finder = SlotFinder(archival.request_part if archival else None)
     try:
-        template = _template_of(sample, other, finder, exchange.mockllm_headers(SAMPLE_UID))
+        every = exchange.response_headers(sample.headers, SAMPLE_UID)
+        template = _template_of(sample, other, finder, every)
     except (SamplesDiffer, ValueError):
         return None
     if template is None:
@@ -249,10 +250,10 @@ def make_template(
 
 
 def _template_of(
-    sample: Reply, other: Reply, finder: SlotFinder, ours: Headers
+    sample: Reply, other: Reply, finder: SlotFinder, every: Headers
 ) -> ResponseTemplate | None:
     """Return the template of two samples whose counts of input tokens differ by one, or None if it
-    would not render both. `ours` are the headers that are added to each response."""
+    would not render both. `every` are the headers of the sample's response."""
     if not isinstance(sample.frames, tuple) or not isinstance(other.frames, tuple):
         return None
     if not isinstance(sample.stored, tuple) or not isinstance(other.stored, tuple):
@@ -275,7 +276,7 @@ def _template_of(
     has_no_secret = not names_secret(sample.body.decode("utf-8", "backslashreplace"))
     http = None
     if sample.is_immediate:
-        http = _http_template(sample, ours, finder, frames)
+        http = _http_template(sample, every, finder, frames)
     return ResponseTemplate(
         replace(sample, frames=(), stored=()),
         tuple(finder.fillers),
@@ -288,10 +289,9 @@ def _template_of(
 
 
 def _http_template(
-    sample: Reply, ours: Headers, finder: SlotFinder, frames: Sequence[TemplateFrame]
+    sample: Reply, every: Headers, finder: SlotFinder, frames: Sequence[TemplateFrame]
 ) -> HttpTemplate | None:
     """Return the template of the bytes; None if a header cannot be sent as it is."""
-    every = (*sample.headers, *ours)
     if len(dict(every)) != len(every):
         return None
     lines = [f"{name}: {value}\r\n" for name, value in every]

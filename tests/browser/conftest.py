@@ -72,7 +72,8 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
         dark: bool = False,
         allow_failed_requests: bool = False,
     ) -> Page:
-        """Open a page; `allow_failed_requests` ignores console messages about failed requests."""
+        """Open a page; `allow_failed_requests` ignores console messages about failed requests
+        and scripts."""
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
         )
@@ -82,7 +83,8 @@ def open_page(browser: Browser, live: Live) -> Iterator[OpenPage]:
 
         def record_console(message: ConsoleMessage) -> None:
             expected = message.text in ABORTED or (
-                allow_failed_requests and message.text.startswith("Failed to load resource")
+                allow_failed_requests
+                and message.text.startswith(("Failed to load resource", "Blocked script execution"))
             )
             if message.type in ("error", "warning") and not expected:
                 console.append(message.text)

@@ -23,6 +23,7 @@ TYPE_NAMES: Mapping[str, str] = {
     "networks": "IP addresses and ranges, separated by commas",
     "number": "number from 0",
     "optional_whole": "whole number from 1",
+    "host": "host, with :port or without",
     "origins": "origins, separated by commas",
     "pairs": "pairs `VARIABLE@HOST`, separated by commas",
     "paths": "paths, separated as in `PATH`",

@@ -21,6 +21,7 @@ WRONG = {
     "number": ["abc", "-1", "nan", "inf"],
     "database": ["nonsense", "mysql://u:p@h/n", "sqlite://:memory:", "postgres://u:p@h:x/n"],
     "redis": ["nonsense", "http://127.0.0.1"],
+    "host": ["http://a.example", "a.example/", ".a.example", "*", "a.example, b.example"],
     "origins": ["nonsense", "https://a.example/path"],
     "networks": ["proxy", "10.0.0.0/33", "10.0.0.1, nonsense"],
     "pairs": ["nonsense", "lower@host", "NAME@", "NAME@https://host", "NAME@host/path"],

@@ -14,7 +14,7 @@ from scenarios_app.serving.recorder.upstream import Outgoing, make_outgoing
 from scenarios_app.wire.base import Call
 
 # Errors of this server's own limits, which hold for forwarded requests too.
-OURS_ALONE: Final = frozenset({413, 431, 503})
+OURS_ALONE: Final = frozenset({413, 421, 431, 503})
 
 
 class UpstreamNeeded(Exception):

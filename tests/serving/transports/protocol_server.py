@@ -86,8 +86,9 @@ async def run_direct_server(
 def encode_call(call: Call, *, close: bool = False, **headers: str) -> bytes:
     """Return the bytes of a call; `close` sends `connection: close`."""
     path = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
-    lines = [f"{call.method} {path} HTTP/1.1", "host: localhost"]
-    all_headers = {"content-length": str(len(call.body)), **call.headers, **headers}
+    lines = [f"{call.method} {path} HTTP/1.1"]
+    first = {"host": "localhost", "content-length": str(len(call.body))}
+    all_headers = {**first, **call.headers, **headers}
     if close:
         all_headers["connection"] = "close"
     lines += [f"{name}: {value}" for name, value in all_headers.items()]

@@ -2,6 +2,7 @@
 
 import httpx2
 
+from scenarios_app.serving.headers import POLICY
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
 from tests.serving.cases import Case, case_harness, cases
@@ -93,6 +94,15 @@ async def test_sync_transport_gives_the_responses_of_the_async_one() -> None:
     transport = SyncMockTransport(case_harness().running)
     for case, reference in await send_cases():
         assert_same(case, send_case_sync(transport, case), reference)
+
+
+async def test_every_answer_of_a_live_server_has_the_policy_of_foreign_pages(port: int) -> None:
+    for case in cases():
+        response = send_case(port, case)
+        if response.end == "nothing":
+            continue
+        headers = [header for header in response.headers if header[0] in dict(POLICY)]
+        assert sorted(headers) == sorted(POLICY), case.name
 
 
 async def test_cases_have_their_expected_statuses() -> None:
