@@ -324,7 +324,7 @@ LIMITS: Final = (
     Setting(
         "MOCKLLM_MAX_UPLOAD_BYTES",
         kinds.parse_whole,
-        "Maximum bytes of a fixture upload.",
+        "Maximum bytes of an uploaded file, and of each file of scenarios and recordings.",
         5_242_880,
     ),
 )

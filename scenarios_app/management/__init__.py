@@ -9,6 +9,8 @@ import httpx2
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from mockllm_site.kit.files import read_regular_file
+
 URL = "MOCKLLM_URL"
 # Files that a runner of GitHub Actions gives a step.
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -66,7 +68,7 @@ def github_file(variable: str, *, option: str = "--github", hint: str = "") -> s
 def read_file(path: str) -> bytes:
     """Return the content of a file; raises CommandError if it cannot be read."""
     try:
-        return Path(path).read_bytes()
+        return read_regular_file(path)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}"
         raise CommandError(message, returncode=NOT_JUDGED) from None

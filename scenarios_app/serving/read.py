@@ -85,7 +85,7 @@ def admit_head(call: Call, target: Target, options: Options, *, has_api_key: boo
 
 def check_host(call: Call, options: Options) -> None:
     """Refuse calls on the host of the admin; raises WireError."""
-    if is_host(call.headers.get("host", ""), options.admin_host):
+    if options.admin_host and is_host(call.headers.get("host", ""), options.admin_host):
         raise WireError(MISDIRECTED, NO_PROVIDERS)
 
 

@@ -56,7 +56,9 @@ def rows_of(document: ScenarioDocument) -> tuple[Scenario, list[Step]]:
 def limits() -> DocumentLimits:
     """Return the limits of this server for a scenario document."""
     return DocumentLimits(
-        text_bytes=setting("MOCKLLM_MAX_TEXT_BYTES"), latency_ms=setting("MOCKLLM_MAX_LATENCY_MS")
+        text_bytes=setting("MOCKLLM_MAX_TEXT_BYTES"),
+        latency_ms=setting("MOCKLLM_MAX_LATENCY_MS"),
+        file_bytes=setting("MOCKLLM_MAX_UPLOAD_BYTES"),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from mockllm_site.kit.files import read_regular_file
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.testing.variables import real_keys
@@ -37,7 +38,7 @@ def default_cassette_path(file: Path, test: str) -> Path:
 def read_cassette(path: Path) -> dict[str, Any] | None:
     """Return the document of a file, or None if it is missing; ServerFailed if it is invalid."""
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_regular_file(path))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -10,6 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
+from mockllm_site.kit.files import read_regular_file
 from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
@@ -117,7 +118,7 @@ def _drifts_in_report(
 ) -> tuple[DriftsByFile, list[str]]:
     """Return the drifts in a JSON file of `--mockllm-report`, and notes; raises ServerFailed."""
     try:
-        tests = json.loads(Path(report).read_bytes())["tests"]
+        tests = json.loads(read_regular_file(report))["tests"]
         tests = [test for test in tests if test.get("cassette")]
         reports = [{**test, "cassettes": [test["cassette"]]} for test in tests]
         return _drifts_of_tests(reports, files)

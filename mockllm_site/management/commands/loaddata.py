@@ -10,6 +10,7 @@ from django.core.serializers.base import DeserializationError
 from django.db.models import Model
 
 from mockllm_site import paths
+from mockllm_site.kit.files import open_regular_file, read_regular_file
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.store.history import record_loaded
@@ -37,6 +38,11 @@ class Command(loaddata.Command):
     def load_label(self, fixture_label: str) -> None:
         """Load a fixture and record its rows in the history; raise CommandError with one line."""
         self._loaded: list[Model] = []
+        for file, _, _ in self.find_fixtures(fixture_label):
+            try:
+                open_regular_file(file).close()
+            except OSError as error:
+                raise CommandError(f"{file}: cannot be read: {error.strerror}") from None
         try:
             super().load_label(fixture_label)
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
@@ -60,7 +66,7 @@ def fixture_problem(file: Path) -> str:
     if file.suffix != ".json":
         return ""
     try:
-        value = decode(file.read_bytes(), source=str(file))
+        value = decode(read_regular_file(file), source=str(file))
     except DocumentError as error:
         return str(error)
     rows = value if isinstance(value, list) else [value]

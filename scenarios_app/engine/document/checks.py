@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm_site.kit.files import MAX_FILE_BYTES
 from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.conditions.match import match_model
 from scenarios_app.engine.document.answer import ProduceDocument
@@ -26,10 +27,11 @@ _FILLED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """Upper limits for one step."""
+    """Upper limits for one step, and for a file of scenarios."""
 
     text_bytes: int = 2_097_152
     latency_ms: int = 600_000
+    file_bytes: int = MAX_FILE_BYTES
 
 
 LIMITS = DocumentLimits()

@@ -7,6 +7,7 @@ from errno import EINVAL, ENOENT
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from mockllm_site.kit.files import read_regular_file
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.load import (
@@ -166,7 +167,7 @@ class ScenarioFiles:
         """Return the file's new state; on an error, its last valid content with the problems."""
         data = last.data
         try:
-            data = path.read_bytes()
+            data = read_regular_file(path, max_bytes=self._limits.file_bytes)
             return last if data == last.data else self._parse(path, data)
         except DocumentError as error:
             return replace(last, data=data, problems=error.problems)

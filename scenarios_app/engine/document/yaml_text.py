@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from datetime import date
 from typing import Any, ClassVar, Final
 
@@ -33,6 +34,27 @@ class _PlainLoader(_Loader):  # type: ignore[misc]
 _PlainLoader.add_constructor(
     "tag:yaml.org,2002:python/unicode", lambda loader, node: loader.construct_scalar(node)
 )
+
+
+def _make_checked(kind: str) -> Callable[[Any, Any], Any]:
+    """Return the constructor of a tag's values, which raises ConstructorError for texts that the
+    tag does not fit. PyYAML's own raises any error for these."""
+    construct = getattr(yaml.constructor.SafeConstructor, f"construct_yaml_{kind}")
+
+    def construct_checked(loader: Any, node: Any) -> Any:
+        try:
+            return construct(loader, node)
+        except (ValueError, LookupError, AttributeError, OverflowError):
+            message = f"{node.value!r:.80} is no {kind}"
+            raise yaml.constructor.ConstructorError(
+                problem=message, problem_mark=node.start_mark
+            ) from None
+
+    return construct_checked
+
+
+for _kind in ("bool", "int", "float", "timestamp"):
+    _PlainLoader.add_constructor(f"tag:yaml.org,2002:{_kind}", _make_checked(_kind))
 
 
 class _UniqueKeyLoader(_PlainLoader):

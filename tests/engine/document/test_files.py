@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import DocumentError, DocumentLimits, Problem, dump
-from scenarios_app.engine.document.files import NOT_JSON, find_ignored_files, read_files
+from scenarios_app.engine.document.files import (
+    NOT_JSON,
+    ScenarioFiles,
+    find_ignored_files,
+    read_files,
+)
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 
 
@@ -153,10 +158,10 @@ def test_a_file_that_cannot_be_read_is_an_error(
 ) -> None:
     file = write(tmp_path / "a.json", text_scenario("a", "1"))
 
-    def read_bytes(path: Path) -> bytes:
+    def read_bytes(path: Path, **_: int) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr("scenarios_app.engine.document.files.read_regular_file", read_bytes)
     assert error_lines(str(file)) == [f"{file}: cannot be read: Permission denied"]
 
 
@@ -250,3 +255,54 @@ def test_file_without_a_converter_is_ignored_in_a_directory(tmp_path: Path) -> N
     with pytest.raises(DocumentError):
         read_files([tmp_path / "x.loud"], others=Unsure())
     assert not find_ignored_files([tmp_path], others={".loud"})
+
+
+def odd_file(folder: Path, kind: str) -> Path:
+    """Return the path of a file of this kind that looks like a scenario."""
+    path = folder / f"{kind}.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(path)
+        case "sparse":
+            with path.open("wb") as file:
+                file.truncate(3_000_000_000)
+        case "endless":
+            # It has no size, and ends.
+            path.symlink_to("/proc/self/maps")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("device", "no regular file"),
+        ("pipe", "no regular file"),
+        ("sparse", "larger than 67,108,864 bytes (for servers, MOCKLLM_MAX_UPLOAD_BYTES)"),
+    ],
+)
+def test_file_that_cannot_be_read_to_its_end_is_a_problem_at_once(
+    tmp_path: Path, kind: str, reason: str
+) -> None:
+    file = odd_file(tmp_path, kind)
+    assert error_lines([tmp_path]) == [f"{file}: cannot be read: {reason}"]
+
+
+def test_other_files_are_read_again_beside_one_that_cannot_be(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", text_scenario("a", "1"))
+    files = ScenarioFiles([tmp_path])
+    files.read()
+    for kind in ("device", "pipe", "sparse"):
+        odd_file(tmp_path, kind)
+    write(tmp_path / "a.json", text_scenario("a", "2"))
+    documents, problems = files.read()
+    assert documents["a"].steps[0].produce.text == "2" and len(problems) == 3
+
+
+def test_file_is_limited_by_what_it_holds_and_not_by_its_size_alone(tmp_path: Path) -> None:
+    file = odd_file(tmp_path, "endless")
+    limits = DocumentLimits(file_bytes=10)
+    with pytest.raises(DocumentError, match="larger than 10 bytes"):
+        read_files([file], limits=limits)

@@ -121,11 +121,11 @@ def test_file_that_cannot_be_read_keeps_its_last_valid_version(
     files = ScenarioFiles([tmp_path])
     files.read()
 
-    def read_bytes(path: Path) -> bytes:
+    def read_bytes(path: Path, **_: int) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", read_bytes)
+        patch.setattr("scenarios_app.engine.document.files.read_regular_file", read_bytes)
         assert read_texts(files) == ({"a": ["1"]}, [f"{file}: cannot be read: Permission denied"])
     assert read_texts(files) == ({"a": ["1"]}, [])
 

@@ -22,6 +22,15 @@ pytestmark = pytest.mark.timeout(300)
 SECONDS = 60.0
 
 
+MAX_GROWTH_BYTES = 50_000_000
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def save_scenario(folder: Path, text: str, *, name: str = "s") -> None:
     """Save a scenario that answers everything, as editors save: by renaming a new file."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,6 +110,41 @@ def test_target_of_a_link_and_a_named_file_are_watched(tmp_path: Path) -> None:
         wait_for_answer(server, lambda answer: answer == "named")
         save_scenario(tmp_path / "named", "again", name="z")
         wait_for_answer(server, lambda answer: answer == "again")
+
+
+def test_devices_pipes_and_huge_files_stop_no_edit_and_take_no_memory(tmp_path: Path) -> None:
+    folder = tmp_path / "scenarios"
+    save_scenario(folder, "one")
+    with run_server(tmp_path, "--watch", warm=True, MOCKLLM_SCENARIOS="scenarios") as server:
+        assert ask(server) == "one"
+        before = resident_bytes(server.process.pid)
+        (folder / "device.json").symlink_to("/dev/zero")
+        os.mkfifo(folder / "pipe.json")
+        with (folder / "sparse.json").open("wb") as file:
+            file.truncate(3_000_000_000)
+        for name, reason in [
+            ("device", "no regular file"),
+            ("pipe", "no regular file"),
+            ("sparse", "larger than 5,242,880 bytes (for servers, MOCKLLM_MAX_UPLOAD_BYTES)"),
+        ]:
+            server.wait_for_log(f"mockllm: scenarios/{name}.json: cannot be read: {reason}")
+        save_scenario(folder, "two")
+        wait_for_answer(server, lambda answer: answer == "two")
+        assert resident_bytes(server.process.pid) < before + MAX_GROWTH_BYTES
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_start_with_a_file_that_never_ends_fails_and_names_it(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "scenarios" / f"{kind}.json"
+    file.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    code, _, err = run_failing_start(tmp_path, "--port", "0", MOCKLLM_SCENARIOS="scenarios")
+    assert code == 1
+    assert f"scenarios/{kind}.json: cannot be read: no regular file" in err
+    assert "Traceback" not in err
 
 
 def test_watch_without_files_is_refused(tmp_path: Path) -> None:
