@@ -54,7 +54,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
 def _access_refusal(request: HttpRequest) -> HttpResponse | None:
     """Return the error for a request without access, None for one from this machine in dev and
     test or with the metrics token."""
-    if is_foreign(request):
+    if is_foreign(request, is_page=True):
         return HttpResponse(f"{FOREIGN_PAGE}\n", status=403, content_type=TEXT_TYPE)
     if is_open(request):
         return None

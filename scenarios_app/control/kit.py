@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
-from mockllm_site.kit.api.locality import FOREIGN_PAGE, is_foreign, is_open
+from mockllm_site.kit.api.locality import DOCS, FOREIGN_PAGE, is_foreign, is_open
 from mockllm_site.kit.api.openapi import F, Form
 from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
 from mockllm_site.kit.api.tokens import bearer_of, matches_token
@@ -90,7 +90,7 @@ class Access(BaseAuthentication):
     def authenticate(self, request: Request) -> None:
         """Raise PermissionDenied if the API is closed to the request, and AuthenticationFailed if a
         needed token is missing or wrong."""
-        if is_foreign(request._request):
+        if is_foreign(request._request, is_page=request.path.rstrip("/").endswith(DOCS)):
             raise PermissionDenied(FOREIGN_PAGE)
         if is_open(request._request):
             return

@@ -1,5 +1,6 @@
 """Starts and ends recordings of sessions, and builds their scenario document and drift report."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -44,12 +45,26 @@ def find_recording(name_or_key: str | None) -> Recording:
     return recording
 
 
+# Printable ASCII; an empty key keeps the client's.
+_KEY = re.compile(r"[\x21-\x7e]*")
+
+
 def start_recording(recording: Recording) -> None:
-    """Start a recording; it replaces one of the same session. Raises ControlError 409 in a cluster;
-    if it records, 400 for an invalid name, 409 without upstreams or if the name is recorded."""
+    """Start a recording; it replaces one of the same session.
+
+    Raises ControlError 400 for a key that no header can hold, 409 in a cluster; if it records, 400
+    for an invalid name, 409 without upstreams or if the name is recorded.
+    """
     pipeline = services().pipeline
     if not services().cluster.is_single_process:
         raise ControlError(409, SHARED_STATE_ERROR)
+    for provider, key in recording.keys.items():
+        if not _KEY.fullmatch(key):
+            message = (
+                f"The key for {provider} has a line break, a space or another character that no "
+                "header can hold."
+            )
+            raise ControlError(400, message, field=f"keys.{provider}")
     if recording.records:
         try:
             read_documents({"name": recording.name, "steps": []})

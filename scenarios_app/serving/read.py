@@ -43,6 +43,8 @@ def _read_request(
     """Parse a call with its endpoint's typed reader, or with the slower one if that is unsure."""
     if endpoint.bodiless or call.method != "POST":
         return endpoint.read(call, endpoint, params, Node({}))
+    if "content-encoding" in call.headers:
+        check_encoding(call)
     if (typed := endpoint.typed) is not None:
         try:
             return typed.read(call, endpoint, params, limits)
@@ -94,6 +96,17 @@ def check_header_bytes(call: Call, options: Options) -> None:
     if header_bytes(call) > options.max_header_bytes:
         raise WireError(
             431, f"The request's headers are larger than {options.max_header_bytes} bytes."
+        )
+
+
+def check_encoding(call: Call) -> None:
+    """Raise WireError for a compressed body, which would look like broken JSON."""
+    encoding = call.headers["content-encoding"].strip()
+    if encoding.lower() not in ("", "identity"):
+        raise WireError(
+            415,
+            f"The request's body is compressed (Content-Encoding: {encoding[:40]}); this server "
+            "reads only uncompressed ones. Turn off the client's compression of requests.",
         )
 
 

@@ -202,3 +202,19 @@ def test_interactions_are_in_request_order() -> None:
         FIRST_REQUEST,
         SECOND_REQUEST,
     ]
+
+
+@pytest.mark.parametrize("key", ["sk-1\n", "sk-1\r\nx-evil: 1", "sk 1", "sk-\u00e4", "sk-\0"])
+@pytest.mark.parametrize("mode", ["none", "all"])
+def test_key_that_no_header_can_hold_is_refused_and_not_repeated(
+    control: Control, mode: str, key: str
+) -> None:
+    response = control.put("recording", {"mode": mode, "name": "c", "keys": {"openai": key}})
+    assert response.status_code == 400
+    assert response.json()["field"] == "keys.openai" and "sk" not in response.content.decode()
+    assert services().pipeline.recordings == {}
+
+
+def test_name_with_a_line_break_is_refused(control: Control) -> None:
+    response = control.put("recording", {"mode": "all", "name": "a\nb"})
+    assert (response.status_code, response.json()["field"]) == (400, "name")

@@ -158,3 +158,29 @@ def test_token_is_accepted_except_from_foreign_pages(
     for origin, status in (("https://mock.example", 200), ("https://mock.example:1", 403)):
         response = Client(headers={**headers, "origin": origin}).get(path)
         assert response.status_code == status
+
+
+# What browsers send for an image, a frame, a form and a link of another page; none has an Origin.
+IMAGE = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+FRAME = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+LINKED = {"/chat/", "/control/docs/", "/api/docs/", "/metrics", "/traces/x/"}
+APIS = {"/control/requests", "/control/schema/", "/api/list_conversations?client_id=me"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("kind", [IMAGE, FRAME, LINK])
+def test_page_of_another_site_is_refused_without_an_origin_too(
+    local_access: None, site: str, kind: dict[str, str]
+) -> None:
+    client = Client(headers={**LOCAL, "sec-fetch-site": site, **kind})
+    for path in APIS | LINKED:
+        expected = {200, 404} if kind is LINK and path in LINKED else {403}
+        assert client.get(path).status_code in expected, path
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_own_page_and_typed_address_are_answered(local_access: None, site: str) -> None:
+    client = Client(headers={**LOCAL, "sec-fetch-site": site, **IMAGE})
+    for path in APIS | (LINKED - {"/traces/x/"}):
+        assert client.get(path).status_code == 200, path

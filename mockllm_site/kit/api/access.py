@@ -18,7 +18,7 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Pe
 from rest_framework.permissions import SAFE_METHODS, AllowAny, BasePermission
 from rest_framework.request import Request
 
-from mockllm_site.kit.api.locality import FOREIGN_PAGE, is_foreign, is_open
+from mockllm_site.kit.api.locality import DOCS, FOREIGN_PAGE, is_foreign, is_open
 from mockllm_site.kit.api.shapes import Shape
 from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from mockllm_site.kit.api.views import JsonView
@@ -36,7 +36,7 @@ class ChatAccess(SessionAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         """Return the login, or None for this machine and for the chat token, which need no login.
         Raise PermissionDenied for a foreign page, else AuthenticationFailed or NotAuthenticated."""
-        if is_foreign(request._request):
+        if is_foreign(request._request, is_page=request.path.rstrip("/").endswith(DOCS)):
             raise PermissionDenied(FOREIGN_PAGE)
         if is_open(request._request):
             return None
@@ -146,7 +146,7 @@ def local_or_logged_in(permission: str | None = None) -> Callable[[View[P]], Vie
         def guarded_view(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             """Call the view; raise 403 for a foreign page or a missing permission, or redirect to
             the login."""
-            if is_foreign(request):
+            if is_foreign(request, is_page=True):
                 raise exceptions.PermissionDenied
             if not is_open(request):
                 if not request.user.is_authenticated:

@@ -29,6 +29,8 @@ PROXY_HEADERS = re.compile(
 # The host of Django's test client, whose requests use no socket. Only Django's test environment
 # allows this host.
 TEST_CLIENT = "testserver"
+# The end of the paths of an API's documentation, to which links may lead.
+DOCS = "/docs"
 FOREIGN_PAGE = "The request comes from a page of another origin."
 _PORT = re.compile(r":[0-9]{1,5}$")
 
@@ -69,9 +71,19 @@ def was_forwarded(meta: Iterable[str]) -> bool:
     return any(map(PROXY_HEADERS.fullmatch, meta))
 
 
-def is_foreign(request: HttpRequest) -> bool:
-    """Return True if a page of another origin sent a request (`is_foreign_origin`)."""
-    return is_foreign_origin(request.META.get("HTTP_ORIGIN"), request.META.get("HTTP_HOST", ""))
+def is_foreign(request: HttpRequest, *, is_page: bool = False) -> bool:
+    """Return True if a page of another origin sent a request (`is_foreign_origin`). Browsers send
+    no Origin for images, frames, links and forms that read, but say what they are for
+    (Fetch Metadata); `is_page` allows links, which open in a tab of their own."""
+    meta = request.META
+    if (origin := meta.get("HTTP_ORIGIN")) is not None:
+        return is_foreign_origin(origin, meta.get("HTTP_HOST", ""))
+    if meta.get("HTTP_SEC_FETCH_SITE") not in ("cross-site", "same-site"):
+        return False
+    opens_tab = meta.get("HTTP_SEC_FETCH_MODE") == "navigate" and (
+        meta.get("HTTP_SEC_FETCH_DEST") == "document"
+    )
+    return not (is_page and opens_tab and request.method in ("GET", "HEAD"))
 
 
 def is_foreign_origin(origin: str | None, host: str) -> bool:
