@@ -3,10 +3,13 @@ modules, which are imported after the start."""
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.urls import path
@@ -23,6 +26,8 @@ from scenarios_app.serving.services import play_built_in, services
 log = logging.getLogger(__name__)
 
 DATABASE_SECONDS = 5.0
+# Room for a few pages of a SQLite file.
+MIN_FREE_BYTES = 262_144
 
 
 @require_safe
@@ -81,7 +86,11 @@ def use_own_routes(get_response: GetResponse) -> GetResponse:
 
 async def _database_problem() -> str | None:
     """Return why the database cannot be written within DATABASE_SECONDS, or None. The error is only
-    logged, since it may name the database's address."""
+    logged, since it may name the database's address.
+
+    On a full disk a small write may still fit into files that are there, so free space and the
+    journal's last write count too.
+    """
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             await sync_to_async(CatalogVersion.write)(DEFAULT_DB_ALIAS)
@@ -90,7 +99,18 @@ async def _database_problem() -> str | None:
     except Exception as error:
         log.warning("health: the database cannot be written (%s)", error)
         return type(error).__name__
-    return None
+    return _disk_problem(connections[DEFAULT_DB_ALIAS].settings_dict) or journal.problem
+
+
+def _disk_problem(database: Mapping[str, Any]) -> str | None:
+    """Return that the disk of a SQLite file is full, or None, also for other databases."""
+    file = Path(str(database["NAME"]))
+    if not database["ENGINE"].endswith("sqlite3") or not file.is_file():
+        return None
+    disk = os.statvfs(file.parent)
+    # Some blocks are reserved for root.
+    blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
+    return "the disk is full" if blocks * disk.f_frsize < MIN_FREE_BYTES else None
 
 
 urlpatterns = [path("livez", livez), path("healthz", healthz), path("readyz", readyz)]
