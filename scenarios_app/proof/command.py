@@ -5,9 +5,11 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment
@@ -18,7 +20,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_source_options, parse_before_command, refuse
 from scenarios_app.verdict.colours import print_report
 
-FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
+FAILED, NOT_SWEPT, STOPPED, TERMINATED = 1, 2, 130, 143
 # Fields of SweepOptions that have options of the same names.
 _AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout", "budget", "seconds")
 FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
@@ -87,26 +89,25 @@ def main(experiment: Experiment, arguments: Sequence[str]) -> int:
 
 def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) -> int:
     """Run the sweep, print and write its reports, and return the exit code: 0, FAILED, NOT_SWEPT
-    (also if a report cannot be written), STOPPED, or that of CannotRun."""
+    (also if a report cannot be written), STOPPED, TERMINATED, or that of CannotRun."""
     if not command:
         return refuse(experiment.name, "no command: give one after --", code=NOT_SWEPT)
-    # CI ends jobs with SIGTERM: print the results and end the command, as after Ctrl-C.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    terminated: list[int] = []
     try:
-        options = SweepOptions(
-            experiment,
-            command,
-            to_documents(namespace.scenario),
-            namespace.fixture,
-            **{name: getattr(namespace, name) for name in _AS_OPTION},
-        )
-        result = sweep(options, progress=_progress())
+        with _interrupt_at_sigterm(terminated):
+            options = SweepOptions(
+                experiment,
+                command,
+                to_documents(namespace.scenario),
+                namespace.fixture,
+                **{name: getattr(namespace, name) for name in _AS_OPTION},
+            )
+            result = sweep(options, progress=_progress())
     except (CannotRun, CannotSweep, BadCell, ServerFailed) as error:
         return refuse(experiment.name, error, code=NOT_SWEPT)
     except KeyboardInterrupt:
-        return refuse(experiment.name, "stopped before the clean runs were done", code=STOPPED)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        code = TERMINATED if terminated else STOPPED
+        return refuse(experiment.name, "stopped before the clean runs were done", code=code)
     fail_under = getattr(namespace, "fail_under", None)
     fail_on = experiment.fail_on_outcomes(namespace.fail_on, fail_under)
     sources = [
@@ -124,8 +125,24 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         reason = "\n".join(f"{file}: {error}" for file, error in errors.items())
         return refuse(experiment.name, reason, code=NOT_SWEPT)
     if result.left_out_because == INTERRUPTED:
-        return STOPPED
+        return TERMINATED if terminated else STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0
+
+
+@contextmanager
+def _interrupt_at_sigterm(received: list[int]) -> Iterator[None]:
+    """Raise KeyboardInterrupt at SIGTERM too, with which CI ends jobs, so that the results so far
+    are printed. Append the signal to `received`."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _progress() -> Callable[[int, int, CellResult | None], None]:
