@@ -76,7 +76,7 @@ MIDDLEWARE = [
     "mockllm_site.pages.errors.complete_error_responses",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
-    "mockllm_site.kit.admin_host.pages_on_admin_host",
+    "mockllm_site.kit.api.admin_host.pages_on_admin_host",
     "mockllm_site.kit.lost_streams.close_lost_files",
     *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",

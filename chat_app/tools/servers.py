@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
-
-from mockllm_site.kit.files import read_regular_file
 
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 VARIABLE: Final = re.compile(r"[^=\0]+")
@@ -57,7 +56,7 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
     """Return a file's servers by name, cached after the first read; `local_only` refuses other
     machines. Raises ServersError."""
     try:
-        value = json.loads(read_regular_file(path), object_pairs_hook=_reject_repeated_names)
+        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_reject_repeated_names)
         if not isinstance(value, dict):
             raise ServersError(
                 f"expected an object of servers by name, got {_describe_type(value)}"

@@ -6,7 +6,7 @@ from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
 from django.urls import path, re_path
 
-from mockllm_site.kit.admin_host import has_pages
+from mockllm_site.kit.api.admin_host import has_pages
 from mockllm_site.kit.api.locality import is_foreign_origin
 from scenarios_app.journal.live import LiveJournal
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, read_headers

@@ -9,7 +9,7 @@ import httpx2
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from mockllm_site.kit.files import read_regular_file
+from scenarios_app.engine.document.regular_files import read_regular_file
 
 URL = "MOCKLLM_URL"
 # Files that a runner of GitHub Actions gives a step.

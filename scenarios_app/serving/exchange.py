@@ -18,7 +18,7 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.headers import guard_headers, merge_headers
+from scenarios_app.serving.cors import guard_headers, merge_headers
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import SentReply
 from scenarios_app.wire.base import Call, Headers, Wire
@@ -196,8 +196,8 @@ class Exchange(msgspec.Struct):
 
     def response_headers(self, headers: Headers, uid: str) -> Headers:
         """Return the headers of a reply as clients get them over every transport."""
-        guarded = guard_headers(headers, self.options.admin_cookies)
-        return merge_headers(guarded, self.mockllm_headers(uid))
+        safe_headers = guard_headers(headers, self.options.admin_cookies)
+        return merge_headers(safe_headers, self.mockllm_headers(uid))
 
     def forget(self, *, beyond: int) -> None:
         """Release the parsed request and the body beyond `beyond` bytes."""

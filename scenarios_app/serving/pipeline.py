@@ -23,7 +23,7 @@ from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import recall_archived, store
 from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
-from scenarios_app.serving.cors import preflight_headers, shared_headers
+from scenarios_app.serving.cors import POLICY, preflight_headers, shared_headers
 from scenarios_app.serving.exchange import Exchange, RequestHead, head_of
 from scenarios_app.serving.executor import (
     Work,
@@ -32,7 +32,6 @@ from scenarios_app.serving.executor import (
     run_inline,
     work_for,
 )
-from scenarios_app.serving.headers import POLICY
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Answer, ProcessLimit, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from mockllm_site.kit.admin_host import NO_PROVIDERS, is_host
+from mockllm_site.kit.api.admin_host import NO_PROVIDERS, is_host
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, attach_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session

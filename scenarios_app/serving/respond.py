@@ -36,8 +36,8 @@ from scenarios_app.engine.scenario import (
     Step,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
+from scenarios_app.serving.cors import merge_headers
 from scenarios_app.serving.exchange import MAX_PREVIEW_CHARS, Exchange
-from scenarios_app.serving.headers import merge_headers
 from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
     FRAMING,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mockllm_site.kit.files import read_regular_file
+from scenarios_app.engine.document.regular_files import read_regular_file
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.testing.variables import real_keys

@@ -10,8 +10,8 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
-from mockllm_site.kit.files import read_regular_file
 from mockllm_site.kit.parsers import OneLineParser
+from scenarios_app.engine.document.regular_files import read_regular_file
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import ServerFailed

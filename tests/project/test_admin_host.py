@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from mockllm_site.kit.admin_host import NO_PAGES, NO_PROVIDERS, has_pages, is_host
+from mockllm_site.kit.api.admin_host import NO_PAGES, NO_PROVIDERS, has_pages, is_host
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.transports.websocket import head_of_upgrade, upgrade_error
 from scenarios_app.wire.base import Call

@@ -1,8 +1,10 @@
-"""The status of each page for each role and mode. A new route without a row fails."""
+"""The status of each page for each role and mode, and the headers of pages. A new route without a
+row fails."""
 
 from typing import Any, TypeAlias
 
 import pytest
+from django.test import Client
 
 from tests.project.access import build_url, list_page_routes, make_client
 
@@ -163,3 +165,15 @@ def has_policy(response: Any) -> bool:
         return True
     policy = response.headers.get("Content-Security-Policy", "").split("; ")
     return {"default-src 'self'", "object-src 'none'", "frame-ancestors 'none'"} <= set(policy)
+
+
+@pytest.mark.parametrize(
+    ("prod", "seconds", "header"),
+    [(True, 3600, "max-age=3600"), (True, None, None), (False, 3600, None)],
+)
+def test_browsers_are_held_to_https_where_the_operator_says_so(
+    settings: Any, prod: bool, seconds: int | None, header: str | None
+) -> None:
+    settings.PROD = prod
+    settings.MOCKLLM_HSTS_SECONDS = seconds
+    assert Client().get("/admin/login/").headers.get("Strict-Transport-Security") == header

@@ -10,9 +10,9 @@ from django.core.serializers.base import DeserializationError
 from django.db.models import Model
 
 from mockllm_site import paths
-from mockllm_site.kit.files import open_regular_file, read_regular_file
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
+from scenarios_app.engine.document.regular_files import open_regular_file, read_regular_file
 from scenarios_app.store.history import record_loaded
 
 SCENARIO_KEYS = {"scenarios", "steps", "turns"}

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm_site.kit.files import MAX_FILE_BYTES
 from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.conditions.match import match_model
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.parts import ChunkDocument, join_chunks
+from scenarios_app.engine.document.regular_files import MAX_FILE_BYTES
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.placeholders import placeholder_names, unknown_names

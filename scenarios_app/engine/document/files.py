@@ -7,7 +7,6 @@ from errno import EINVAL, ENOENT
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from mockllm_site.kit.files import read_regular_file
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.load import (
@@ -16,6 +15,7 @@ from scenarios_app.engine.document.load import (
     merge_groups,
     read_documents,
 )
+from scenarios_app.engine.document.regular_files import read_regular_file
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.document.source_text import YAML, decode_text, is_yaml, locate
 from scenarios_app.engine.shapes import DocumentError, Problem

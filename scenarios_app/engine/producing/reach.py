@@ -1,5 +1,4 @@
-"""Finds scripted headers that would reach beyond their answer, into the admin on the same host:
-they could log a person out, or in as somebody else."""
+"""Finds scripted headers that change the logins of the admin on the same host."""
 
 from collections.abc import Collection, Iterator
 

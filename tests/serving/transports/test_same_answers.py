@@ -2,7 +2,7 @@
 
 import httpx2
 
-from scenarios_app.serving.headers import POLICY
+from scenarios_app.serving.cors import POLICY
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from scenarios_app.serving.transport import MockTransport
 from tests.serving.cases import Case, case_harness, cases

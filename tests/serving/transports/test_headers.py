@@ -9,7 +9,7 @@ from django.test import override_settings
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.producing.reach import cookie_name
-from scenarios_app.serving.headers import LEFT_OUT_HEADER, POLICY
+from scenarios_app.serving.cors import LEFT_OUT_HEADER, POLICY
 from scenarios_app.serving.services import options
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat, scenario
