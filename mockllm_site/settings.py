@@ -6,9 +6,14 @@ A light server has the providers and the control API alone (MOCKLLM_LIGHT, decis
 import re
 import secrets
 import sys
+from functools import partial
+from typing import Any
+
+from django.utils.functional import SimpleLazyObject
 
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
+from mockllm_site.kit.secret_key import NEW_KEY_BYTES, key_file, load_or_store_key
 
 # Test mode is the module `settings_test`; this module in test mode means dev.
 PROD = env.read_mode(env.variables()) == "prod"
@@ -23,7 +28,12 @@ if not _VALUES["MOCKLLM_LIGHT"]:
     env.require_server()
 if PROD:
     env.check_secret_key("SECRET_KEY")
-SECRET_KEY = _VALUES["SECRET_KEY"] or secrets.token_urlsafe(48)
+# Resolved at its first use: commands that sign nothing leave no file.
+SECRET_KEY: Any = _VALUES["SECRET_KEY"] or SimpleLazyObject(
+    partial(
+        load_or_store_key, key_file(_VALUES["DATABASE_URL"]), secrets.token_urlsafe(NEW_KEY_BYTES)
+    )
+)
 DEBUG = _VALUES["DEBUG"] and not PROD
 _ADMIN_HOST = [_VALUES["MOCKLLM_ADMIN_HOST"]] if _VALUES["MOCKLLM_ADMIN_HOST"] else []
 ALLOWED_HOSTS = [*_VALUES["ALLOWED_HOSTS"], *(re.sub(r":\d+$", "", host) for host in _ADMIN_HOST)]

@@ -1,6 +1,9 @@
 """Test mode: an in-memory database, clean at each start, plain HTTP on 5099, a frozen clock."""
 
+import secrets
+
 from mockllm_site.kit import env
+from mockllm_site.kit.secret_key import NEW_KEY_BYTES
 
 # Before the import below: test mode ignores both addresses, also those of `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
@@ -8,6 +11,8 @@ env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")
 from mockllm_site.settings import *  # noqa: E402, F403
 
 MOCKLLM_ENV = "test"
+# Logins end with the database.
+SECRET_KEY = env.variables().get("SECRET_KEY") or secrets.token_urlsafe(NEW_KEY_BYTES)
 MOCKLLM_PORT = 5099
 MOCKLLM_CLOCK = "2025-01-01T00:00:00Z"
 

@@ -18,7 +18,7 @@ env.configure()
 from django.conf import settings
 chosen = {name: getattr(settings, name) for name in dir(settings) if name.isupper()}
 # Lazy values need more of Django than its settings.
-encode = lambda value: str(value) if isinstance(value, PurePath) else type(value).__name__
+encode = lambda value: str(value) if isinstance(value, PurePath | str) else type(value).__name__
 print(json.dumps({"settings": chosen, "environ": dict(os.environ)}, default=encode))
 """
 

@@ -70,12 +70,6 @@ def test_prod_is_closed(tmp_path: Path) -> None:
     assert chosen["CSRF_TRUSTED_ORIGINS"] == ["https://mock.example", "https://*.qa.example"]
 
 
-def test_missing_secret_key_is_generated_for_each_process(tmp_path: Path) -> None:
-    first, second = (processes.settings(cwd=tmp_path)["SECRET_KEY"] for _ in range(2))
-    assert len(first) >= 50
-    assert first != second
-
-
 def test_dotenv_is_read_and_the_environment_wins(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MOCKLLM_ENV=test\nMOCKLLM_MODELS=a,b\nDRAIN=1\nDEBUG=true\n")
     report = processes.inspect_process(cwd=tmp_path, variables={"MOCKLLM_MODELS": "c"})
@@ -89,7 +83,6 @@ def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:
     plain = processes.settings(cwd=tmp_path)
     (tmp_path / ".env").write_text((CHECKOUT / ".env.example").read_text())
     copied = processes.settings(cwd=tmp_path)
-    assert plain.pop("SECRET_KEY") != copied.pop("SECRET_KEY")
     assert copied == plain
 
 
