@@ -1,7 +1,11 @@
 """The admin's routes, a module of their own: Django imports it at the first request for one."""
 
 from django.contrib import admin
+from django.urls import path
+
+from mockllm_site.kit.kept_forms import session_state
 
 admin.autodiscover()
 
-urlpatterns, _, _ = admin.site.urls
+_site_patterns, _, _ = admin.site.urls
+urlpatterns = [path("session/", session_state, name="session"), *_site_patterns]

@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
@@ -16,6 +15,7 @@ from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
 from mockllm_site.kit.fields import NamesFormField
+from mockllm_site.kit.kept_forms import KeptFormAdmin
 
 _MISSING: Final = {
     "provider_id": {"required": "Provider is required"},
@@ -131,7 +131,7 @@ def _scheme_and_host(provider_id: str, base_url: str) -> tuple[str, str]:
 
 
 @admin.register(ModelProfile)
-class ProfileAdmin(ModelAdmin):
+class ProfileAdmin(KeptFormAdmin):
     form = ProfileForm
     list_display = ("name", "provider_id", "model_id", "base_url", "key", "updated_at")
     list_filter = ("provider_id",)

@@ -12,17 +12,18 @@ from django.db.models import Model, QuerySet, TextField
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from mockllm_site.kit.fields import NamesField
+from mockllm_site.kit.kept_forms import KeptFormAdmin
 
 MAX_EXCERPT_CHARS = 80
 # Shown instead of the profile of an answer until the vote.
 HIDDEN = "hidden until the vote"
 
 
-class RecordAdmin(ModelAdmin):
+class RecordAdmin(KeptFormAdmin):
     """Admin of rows that programs write: only `editable` columns change, none are added."""
 
     actions: Sequence[str] | None = None

@@ -67,7 +67,10 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "DASHBOARD_CALLBACK": "scenarios_app.admin.site.dashboard",
-    "SCRIPTS": [lambda request: static("mockllm_site/admin.js")],
+    "SCRIPTS": [
+        lambda request: static("mockllm_site/admin.js"),
+        lambda request: static("mockllm_site/kept_forms.js"),
+    ],
     "STYLES": [lambda request: static("scenarios_app/admin.css")],
     "COLORS": {
         "primary": {

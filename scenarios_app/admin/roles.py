@@ -3,20 +3,21 @@
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from mockllm_site.kit.kept_forms import KeptFormAdmin
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
 @admin.register(User)
-class ThemedUserAdmin(UserAdmin, ModelAdmin):
+class ThemedUserAdmin(UserAdmin, KeptFormAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
 
 
 @admin.register(Group)
-class ThemedGroupAdmin(GroupAdmin, ModelAdmin):
+class ThemedGroupAdmin(GroupAdmin, KeptFormAdmin):
     pass

@@ -40,8 +40,9 @@ class Admin:
         self.page.goto(f"{self.live.base_url}/admin/{path}")
 
     def save(self) -> None:
-        self.page.get_by_role("button", name="Save", exact=True).click()
-        self.page.wait_for_load_state()
+        # The page asks for its session before it posts the form.
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name="Save", exact=True).click()
 
 
 @pytest.fixture(scope="package")

@@ -17,8 +17,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from unfold.admin import ModelAdmin
 
+from mockllm_site.kit.kept_forms import KeptFormAdmin
 from mockllm_site.kit.permissions import MissingPermission
 from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
@@ -54,7 +54,7 @@ def submit_button(
     return {"action_name": name, "description": label, "icon": icon, "attrs": attrs}
 
 
-class ScenarioPage(ModelAdmin):
+class ScenarioPage(KeptFormAdmin):
     """The base of the pages that edit a published scenario or a draft."""
 
     form = ScenarioForm

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from mockllm_site.kit.kept_forms import is_restoring, mark_saved
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog
@@ -153,9 +154,10 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     if posted is not None and "preview" in posted:
         preview = {"preview": _preview_step(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
         return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", preview)
-    if posted is not None and is_valid:
+    if posted is not None and is_valid and not is_restoring(request):
         try:
-            return _save_step(request, owner, filled, served, parsed)
+            saved = _save_step(request, owner, filled, served, parsed)
+            return mark_saved(request, saved, page=saved.headers["Location"])
         except DocumentError as error:
             _add_errors(filled, error)
         except Scenario.DoesNotExist:

@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
+from mockllm_site.kit.kept_forms import is_restoring, mark_saved
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit
@@ -112,7 +113,7 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
     require_permissions(request, *IMPORT)
     form = ImportForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and not is_restoring(request):
         data: bytes = form.cleaned_data["data"]
         existing: str = form.cleaned_data["existing"]
         filename: str = form.cleaned_data["filename"]
@@ -124,7 +125,8 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
                 loaded = load(documents, replace=existing == REPLACE)
                 forget_on_commit(loaded.replaced)
                 messages.success(request, _import_summary(changes))
-                return redirect("admin:scenarios_app_scenario_changelist")
+                response = redirect("admin:scenarios_app_scenario_changelist")
+                return mark_saved(request, response)
             warnings = suspicions_once_loaded(documents)
             context |= {"text": data.decode(), "filename": filename, "changes": changes}
             context |= {"warnings": warnings[:MAX_WARNINGS], "more": warnings[MAX_WARNINGS:]}

@@ -80,7 +80,8 @@
     return count > 1 ? `${first} (and ${count - 1} more)` : first;
   }
 
-  const showFailure = () => showStatus("This could not be checked just now; saving checks it.", "warn");
+  // `kept_forms.js` says that the user is logged out or the server does not answer.
+  const showUnreachable = () => showStatus("Not checked", "warn");
 
   function showResult(uneditedField) {
     const note = notes.querySelector(".sc-note");
@@ -105,8 +106,10 @@
       return;
     }
     // After a session's end the response is the login page.
-    detail.shouldSwap = detail.xhr.status === 200 && !detail.xhr.responseURL.includes("/login/");
-    if (!detail.shouldSwap) showFailure();
+    const isLogin = detail.xhr.responseURL.includes("/login/");
+    detail.shouldSwap = detail.xhr.status === 200 && !isLogin;
+    if (isLogin) showUnreachable();
+    else if (!detail.shouldSwap) showStatus("This could not be checked just now; saving checks it.", "warn");
     const field = form.contains(document.activeElement) ? document.activeElement : null;
     focusPosition = field && { field, top: field.getBoundingClientRect().top };
   });
@@ -119,7 +122,8 @@
     const movedPx = focusPosition ? focusPosition.field.getBoundingClientRect().top - focusPosition.top : 0;
     if (movedPx) findScroller(focusPosition.field).scrollBy({ top: movedPx, behavior: "instant" });
   });
-  form.addEventListener("htmx:sendError", showFailure);
+  form.addEventListener("htmx:sendError", showUnreachable);
+  document.addEventListener("session:back", () => form.dispatchEvent(new CustomEvent("scenario:changed")));
   form.addEventListener("unchoose", () => {
     if (isSwapHeldBack) form.dispatchEvent(new CustomEvent("scenario:changed"));
     isSwapHeldBack = false;

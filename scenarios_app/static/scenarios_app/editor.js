@@ -9,7 +9,6 @@
   const list = steps.querySelector(".sc-list");
   const rowTemplate = document.getElementById("new-step");
   const totalField = form.elements[`${steps.dataset.prefix}-TOTAL_FORMS`];
-  let hasChanges = false;
 
   const listRows = () => [...list.querySelectorAll(":scope > .sc-step")];
   const detailsOf = (row) => row.querySelector(":scope > details");
@@ -24,7 +23,6 @@
   }
 
   function markChanged(row) {
-    hasChanges = true;
     row?.classList.add("sc-changed");
     form.dispatchEvent(new CustomEvent("scenario:changed"));
   }
@@ -152,8 +150,5 @@
     (field || target).focus({ preventScroll: true });
   });
 
-  // A form that opens in another tab saves nothing.
-  form.addEventListener("submit", ({ submitter }) => { if (!submitter?.formTarget) hasChanges = false; });
-  window.addEventListener("beforeunload", (event) => { if (hasChanges) event.preventDefault(); });
   list.querySelectorAll(".sc-trash input:checked").forEach((box) => box.closest(".sc-step").classList.add("sc-deleted"));
 })();
