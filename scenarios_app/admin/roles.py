@@ -16,6 +16,8 @@ class ThemedUserAdmin(UserAdmin, KeptFormAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    # A save would cut their microseconds off.
+    readonly_fields = ("last_login", "date_joined")
 
 
 @admin.register(Group)

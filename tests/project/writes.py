@@ -304,7 +304,7 @@ READ_ONLY_ROUTES: set[str] = {
         "docs/<path:name>",
         "traces/<str:trace_id>/",
     ),
-    *("admin/", "admin/login/", LOGOUT, "admin/password_change/done/", "admin/search/"),
+    *("admin/", "admin/session/", "admin/login/", LOGOUT, "admin/password_change/done/", "admin/search/"),
     *("admin/jsi18n/", "admin/autocomplete/", "admin/r/<path:content_type_id>/<path:object_id>/"),
     "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$",
     "admin/(?P<url>.*)$",

@@ -106,7 +106,9 @@
       if (banner.isConnected && banner.textContent === text) return;
       banner.className = `sc-note sc-note-${tone} sc-held`;
       banner.replaceChildren(...parts);
-      document.body.append(banner);
+      const buttons = document.getElementById("submit-row");
+      if (buttons) buttons.before(banner);
+      else (document.querySelector("main") ?? document.body).append(banner);
     }
 
     async function fetchSession() {
