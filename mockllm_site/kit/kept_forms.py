@@ -1,4 +1,4 @@
-"""Forms of the admin whose typed values the browser keeps until they are saved (`kept_forms.js`)."""
+"""Forms of the admin that the browser keeps until they are saved, in `kept_forms.js`."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def mark_saved(request: HttpRequest, response: HttpResponse, *, page: str = "") 
     """Tell the browser in a cookie that the posted form is saved, and the address of the page that
     shows what was saved. Return the response."""
     form_id = request.POST.get(ID_FIELD, "")
-    if _ID.fullmatch(form_id):
+    if _ID.fullmatch(form_id) and not is_restoring(request):
         response.set_cookie(
             f"saved-{form_id}",
             quote(page, safe=""),
@@ -63,7 +63,11 @@ class KeptFormAdmin(ModelAdmin):
         form_class: type[ModelForm[Any]] = super().get_form(request, obj, change, **kwargs)
         if not is_restoring(request):
             return form_class
-        return type(form_class)(form_class.__name__, (_UnsavableForm, form_class), {})
+        metaclass: Any = type(form_class)
+        shown: type[ModelForm[Any]] = metaclass(
+            form_class.__name__, (_UnsavableForm, form_class), {}
+        )
+        return shown
 
     def save_related(
         self,
@@ -90,7 +94,8 @@ class KeptFormAdmin(ModelAdmin):
             return response
         route = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
         is_shown = self.has_view_or_change_permission(request, row)
-        return mark_saved(request, response, page=reverse(route, args=(row.pk,)) if is_shown else "")
+        page = reverse(route, args=(row.pk,)) if is_shown else ""
+        return mark_saved(request, response, page=page)
 
 
 class _UnsavableForm:

@@ -52,8 +52,8 @@ SERVER: Final = (
     Setting(
         "SECRET_KEY",
         kinds.parse_text,
-        "Signs logins. Default: a random key, kept in a file beside the SQLite database, else in the "
-        "working directory. Required in prod: at least 50 random characters.",
+        "Signs logins. Default: a random key, kept in a file beside the SQLite database, or in the "
+        "working directory without one. Required in prod: at least 50 random characters.",
     ),
     Setting("DEBUG", kinds.parse_flag, "Show Django's error pages. Always off in prod.", "false"),
     Setting(

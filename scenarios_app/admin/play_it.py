@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from mockllm_site.kit.kept_forms import mark_saved
 from scenarios_app.admin.dry_run import DryRunScenario, document_from_fields, dry_run_scenario
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
@@ -34,7 +35,8 @@ def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
     answer. Raises MissingPermission."""
     owner.require(request, "view")
     fields = (request.POST if request.method == "POST" else request.GET).dict()
-    return _render_page(request, owner, fields, dry_run_scenario(fields))
+    page = _render_page(request, owner, fields, dry_run_scenario(fields))
+    return mark_saved(request, page)
 
 
 def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:

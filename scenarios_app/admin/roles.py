@@ -12,7 +12,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class ThemedUserAdmin(UserAdmin, KeptFormAdmin):
+class ThemedUserAdmin(UserAdmin, KeptFormAdmin):  # type: ignore[misc]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm

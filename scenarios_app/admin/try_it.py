@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from mockllm_site.kit.kept_forms import mark_saved
 from scenarios_app.admin.dry_run import (
     FORM,
     RAW,
@@ -97,7 +98,8 @@ def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
     else:
         tried = dry_run_scenario(request.GET.dict())
         form = TryForm(initial=_initial_values(tried, served, prefilled))
-    return _render_page(request, owner, form, tried, served=served, prefilled=prefilled)
+    page = _render_page(request, owner, form, tried, served=served, prefilled=prefilled)
+    return mark_saved(request, page)
 
 
 def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:

@@ -107,9 +107,7 @@ def test_scenario_is_saved_after_its_session_has_ended_twice(
     expect(page.locator("#typed")).to_have_count(0)
 
 
-def test_scenario_is_saved_after_its_server_has_restarted(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_scenario_is_saved_after_its_server_has_restarted(browser: Browser, tmp_path: Path) -> None:
     variables = {"MOCKLLM_ENV": "dev", "MOCKLLM_ADMIN_PASSWORD": PASSWORD}
     page = browser.new_context().new_page()
     held = page.locator(".sc-held")
