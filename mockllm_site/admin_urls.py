@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import path
 
-from mockllm_site.kit.kept_forms import session_state
+from mockllm_site.kit.admin.kept_forms import session_state
 
 admin.autodiscover()
 

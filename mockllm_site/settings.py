@@ -13,7 +13,7 @@ from django.utils.functional import SimpleLazyObject
 
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
-from mockllm_site.kit.secret_key import NEW_KEY_BYTES, key_file, load_or_store_key
+from mockllm_site.secret_key import NEW_KEY_BYTES, key_file, load_or_store_key
 
 # Test mode is the module `settings_test`; this module in test mode means dev.
 PROD = env.read_mode(env.variables()) == "prod"

@@ -3,7 +3,7 @@
 import secrets
 
 from mockllm_site.kit import env
-from mockllm_site.kit.secret_key import NEW_KEY_BYTES
+from mockllm_site.secret_key import NEW_KEY_BYTES
 
 # Before the import below: test mode ignores both addresses, also those of `.env`.
 env.variables().update(MOCKLLM_ENV="test", DATABASE_URL="", REDIS_URL="")

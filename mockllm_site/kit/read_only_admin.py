@@ -15,8 +15,8 @@ from django.utils.html import format_html, format_html_join
 from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.fields import NamesField
-from mockllm_site.kit.kept_forms import KeptFormAdmin
 
 MAX_EXCERPT_CHARS = 80
 # Shown instead of the profile of an answer until the vote.

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from mockllm_site.kit.kept_forms import mark_saved
+from mockllm_site.kit.admin.kept_forms import mark_saved
 from scenarios_app.admin.dry_run import DryRunScenario, document_from_fields, dry_run_scenario
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal

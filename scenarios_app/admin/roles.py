@@ -5,7 +5,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from mockllm_site.kit.kept_forms import KeptFormAdmin
+from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 
 admin.site.unregister(User)
 admin.site.unregister(Group)

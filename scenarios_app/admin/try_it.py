@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from mockllm_site.kit.kept_forms import mark_saved
+from mockllm_site.kit.admin.kept_forms import mark_saved
 from scenarios_app.admin.dry_run import (
     FORM,
     RAW,

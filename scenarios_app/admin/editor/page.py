@@ -18,7 +18,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from mockllm_site.kit.kept_forms import KeptFormAdmin
+from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.permissions import MissingPermission
 from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from mockllm_site.kit.kept_forms import is_restoring, mark_saved
+from mockllm_site.kit.admin.kept_forms import is_restoring, mark_saved
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from mockllm_site.kit.kept_forms import is_restoring, mark_saved
+from mockllm_site.kit.admin.kept_forms import is_restoring, mark_saved
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit

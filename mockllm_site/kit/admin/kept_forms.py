@@ -64,10 +64,10 @@ class KeptFormAdmin(ModelAdmin):
         if not is_restoring(request):
             return form_class
         metaclass: Any = type(form_class)
-        shown: type[ModelForm[Any]] = metaclass(
+        unsavable: type[ModelForm[Any]] = metaclass(
             form_class.__name__, (_UnsavableForm, form_class), {}
         )
-        return shown
+        return unsavable
 
     def save_related(
         self,

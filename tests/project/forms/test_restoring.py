@@ -7,7 +7,7 @@ import pytest
 from django.contrib import admin
 from django.test import Client
 
-from mockllm_site.kit.kept_forms import ID_FIELD, RESTORE_FIELD, KeptFormAdmin
+from mockllm_site.kit.admin.kept_forms import ID_FIELD, RESTORE_FIELD, KeptFormAdmin
 from tests.project.access import build_url, make_client
 from tests.project.test_page_writes import read_all_rows
 from tests.project.writes import WRITES, Write
@@ -31,10 +31,10 @@ def test_restored_form_is_shown_and_saved_by_the_next_post(
     url = build_url(write.route, ids)
     body = write.body(client, url, ids) | {ID_FIELD: ID}
     before = read_all_rows()
-    shown = client.post(url, body | {RESTORE_FIELD: "1"})
-    assert (shown.status_code, read_all_rows()) == (200, before)
-    assert f'name="{ID_FIELD}" value="{ID}"' in shown.content.decode()
-    assert not saved_cookies(shown)
+    form_page = client.post(url, body | {RESTORE_FIELD: "1"})
+    assert (form_page.status_code, read_all_rows()) == (200, before)
+    assert f'name="{ID_FIELD}" value="{ID}"' in form_page.content.decode()
+    assert not saved_cookies(form_page)
     saved = client.post(url, body)
     assert saved.status_code == 302 and read_all_rows() != before
     assert list(saved_cookies(saved)) == [f"saved-{ID}"]

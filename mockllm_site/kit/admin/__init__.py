@@ -1,0 +1,1 @@
+"""Base classes of the admin's pages, shared by all apps."""
