@@ -60,6 +60,7 @@ MATRIX: dict[str, Row] = {
     # Open to all; not ready, because no server was started here.
     "readyz": (503, 503, 503, 503),
     "docs/": OPEN,
+    "docs/search/": OPEN,
     "docs/<path:name>/": OPEN,
     # Redirects to the path with a slash.
     "docs/<path:name>": (302, 302, 302, 302),

@@ -300,6 +300,7 @@ READ_ONLY_ROUTES: set[str] = {
         "chat/",
         "chat/leaderboard/",
         "docs/",
+        "docs/search/",
         "docs/<path:name>/",
         "docs/<path:name>",
         "traces/<str:trace_id>/",
