@@ -8,6 +8,7 @@ from scenarios_app.control.matches import parse_row
 from scenarios_app.control.stores import ScenarioStore, check_step, read_documents
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.document import ScenarioDocument
+from scenarios_app.engine.shapes.fields import clean_name
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
 from scenarios_app.store.drafts import free_name
@@ -77,7 +78,7 @@ def match_document(conditions: Mapping[str, str]) -> dict[str, Json]:
 
 def name_for(request: CanonicalRequest) -> str:
     """Return a name for a new scenario that answers this request; it may be taken."""
-    return telling_words(request.last_user_text) or "new scenario"
+    return clean_name(telling_words(request.last_user_text)) or "new scenario"
 
 
 def add_step_for(

@@ -25,16 +25,21 @@ class LinesFormField(NamesFormField):
 
 
 class ScriptField(models.TextField):
-    """Text that is sent or compared unchanged: forms neither strip it nor keep its CRLF line
-    ends."""
+    """Text that is sent or compared unchanged. Forms do not strip it, and change its line ends only
+    if they change the text."""
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"form_class": ScriptFormField, "strip": False, **kwargs})
 
 
 class ScriptFormField(forms.CharField):
+    """A text of several lines, which end with LF: browsers post CRLF, and show any as LF."""
+
     def to_python(self, value: Any) -> Any:
-        return str(super().to_python(value) or "").replace("\r\n", "\n")
+        return str(super().to_python(value) or "").replace("\r\n", "\n").replace("\r", "\n")
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return not self.disabled and self.to_python(initial) != self.to_python(data)
 
 
 class Select(TextChoices):

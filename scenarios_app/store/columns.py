@@ -80,10 +80,8 @@ def _model_field(model: Model, column: str) -> Any:
 
 def _is_text(value: Json) -> bool:
     """Return whether the value is a text that databases and form fields keep unchanged."""
-    # Databases reject NUL and half of a surrogate pair; form fields drop a lone "\r".
-    return isinstance(value, str) and not any(
-        c in "\0\r" or "\ud800" <= c <= "\udfff" for c in value
-    )
+    # Databases reject NUL and half of a surrogate pair.
+    return isinstance(value, str) and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value)
 
 
 def _is_line(value: Json, max_chars: int | None) -> bool:
@@ -93,7 +91,7 @@ def _is_line(value: Json, max_chars: int | None) -> bool:
         and _is_text(value)
         and (max_chars is None or len(value) <= max_chars)
         and value == value.strip()
-        and "\n" not in value
+        and not {"\n", "\r"} & set(value)
     )
 
 

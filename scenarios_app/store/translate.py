@@ -167,6 +167,27 @@ def _move_conditions_to_columns(rest: Object, values: Values) -> None:
                 _remove_first(rest, MESSAGES)
 
 
+def move_to_columns(row: ScenarioColumns | StepColumns) -> list[str]:
+    """Move what columns can hold out of the row's extra columns, such as those of a fixture, and
+    return the columns that changed. The row is not saved; an invalid one stays as it is."""
+    extras = tuple(EXTRAS) if isinstance(row, StepColumns) else ("extra",)
+    if not any(getattr(row, name) for name in extras):
+        return []
+    try:
+        if isinstance(row, StepColumns):
+            values = step_values(step_object(row))
+        else:
+            values = scenario_values(scenario_object(row, []))
+    except DocumentError:
+        return []
+    if all(values.get(name, {}) == getattr(row, name) for name in extras):
+        return []
+    names = [name for name in (*values, *extras) if values.get(name, {}) != getattr(row, name)]
+    for name in names:
+        setattr(row, name, values.get(name, {}))
+    return list(dict.fromkeys(names))
+
+
 def _model_values(condition: Json) -> Values:
     """Return the columns for a condition on the model; empty if they cannot hold it."""
     if isinstance(condition, str):

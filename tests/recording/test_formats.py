@@ -212,6 +212,9 @@ def test_other_file_is_no_recording(data: bytes, source: str) -> None:
         ("/a/b/chat one.yaml", "chat one"),
         ("a.test[x].yaml", "a.test[x]"),
         ("\x07.har", "recording"),
+        ("می\u200cخواهم.har", "می\u200cخواهم"),
+        ("a\u200bb\u200d.har", "ab"),
+        (f"{'x' * 199}\u200dy.har", "x" * 199),
         (f"{'x' * 300}.har", "x" * 200),
     ],
 )

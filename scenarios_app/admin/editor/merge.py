@@ -13,10 +13,13 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from scenarios_app.admin.editor.inputs import choice_label
 from scenarios_app.models import AnyScenario, Presence
+from scenarios_app.models.fields import ScriptFormField
 from scenarios_app.store.history import NO_USER
+from scenarios_app.store.translate import move_to_columns
 
 _MAX_VALUE_CHARS = 120
 # How often an open page reports itself, and after how long without a report it counts as closed.
@@ -35,6 +38,25 @@ class MergingForm(forms.ModelForm):
     changed_by: str = NO_USER
     # Fields that are not merged.
     unmerged_fields: frozenset[str] = frozenset()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Before the fields take their values from the row.
+        self._moved_columns = move_to_columns(kwargs["instance"]) if kwargs.get("instance") else []
+        super().__init__(*args, **kwargs)
+
+    @cached_property
+    def changed_data(self) -> list[str]:
+        """The changed fields, and with any the columns that were moved, since both are saved."""
+        changed: list[str] = super().changed_data
+        return [*dict.fromkeys([*changed, *self._moved_columns])] if changed else changed
+
+    def clean(self) -> dict[str, Any]:
+        """Keep the stored line ends of texts that were not changed."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in cleaned.keys() - set(self.changed_data):
+            if isinstance(self.fields[name], ScriptFormField):
+                cleaned[name] = self.get_initial_for_field(self.fields[name], name)
+        return cleaned
 
     def full_clean(self) -> None:
         """Validate only what the user changed; changes of others to the same column become

@@ -34,9 +34,10 @@ from scenarios_app.engine.document import (
     load_documents,
 )
 from scenarios_app.engine.matching.index import Index, overlay
-from scenarios_app.engine.matching.near_misses import near_misses
+from scenarios_app.engine.matching.near_misses import near_misses, shares_topic
 from scenarios_app.engine.scenario import Step as CompiledStep
 from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.models.fields import ScriptFormField
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, rows_of, save_document
 from scenarios_app.store.drafts import append_step, create_draft, free_name, get_or_create_draft
@@ -61,10 +62,10 @@ class MakeStepForm(StyledForm):
         choices=[("contains", "contains"), ("equals", "equals"), ("startswith", "begins with")],
         widget=forms.Select({"aria-label": "How the user message is compared"}),
     )
-    message = forms.CharField(label="Text", required=False, strip=False)
+    message = ScriptFormField(label="Text", required=False, strip=False)
     tool = forms.CharField(label="Tool result from", required=False)
     model = forms.CharField(label="Model", required=False)
-    answer = forms.CharField(
+    answer = ScriptFormField(
         label="Answer",
         required=False,
         strip=False,
@@ -84,6 +85,12 @@ class MakeStepForm(StyledForm):
         self.fields["target"].choices = targets  # type: ignore[attr-defined]
         self.fields["target"].widget.attrs["x-model"] = "target"
         self.without_answer = without_answer
+
+    @property
+    def disabled_targets(self) -> list[str]:
+        """The targets that are switched off, which *Save and enable* switches on."""
+        rows = Scenario.objects.filter(select="match", enabled=False)
+        return [str(key) for key in rows.values_list("pk", flat=True)]
 
     def clean_answer(self) -> str:
         """Return the answer; raise ValidationError for a blank one unless the form may lack it."""
@@ -183,21 +190,23 @@ def may_make_step(request: HttpRequest) -> bool:
 
 
 def _target_choices(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[str, str]]:
-    """Yield primary key and label of the scenarios that this user may add a step to, the closest
-    first, then NEW with its label."""
+    """Yield primary key and label of what this user may add a step to: the near scenarios, closest
+    first, then NEW with its label, then the other scenarios."""
     user, drafts = request.user, request.user.has_perms(DRAFT)
+    keys: dict[str, str] = {}
+    near: dict[str, None] = {}
     if drafts or user.has_perm("scenarios_app.change_scenario"):
         index = catalog.snapshot().index
         catch_all = {name for name, scenario in index.by_name.items() if scenario.catch_all}
         rows = Scenario.objects.filter(select="match").exclude(name__in=catch_all)
         keys = {name: str(pk) for name, pk in rows.values_list("name", "pk")}
         misses = near_misses(index, parsed, limit=_MAX_NEAR)
-        near = dict.fromkeys(miss.scenario.name for miss in misses if miss.scenario.name in keys)
+        names = (miss.scenario.name for miss in misses if shares_topic(miss, parsed))
+        near = dict.fromkeys(name for name in names if name in keys)
         yield from ((keys[name], f"{name} (near)") for name in near)
-        others = sorted((name for name in keys if name not in near), key=str.casefold)
-        yield from ((keys[name], name) for name in others)
     if drafts or user.has_perm("scenarios_app.add_scenario"):
         yield NEW, "a new scenario"
+    yield from ((keys[name], name) for name in sorted(keys, key=str.casefold) if name not in near)
 
 
 def _document_with_step(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
@@ -232,6 +241,7 @@ def _save_step(
         messages.success(request, "Draft step created. Enter the answer, then save and publish.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
     require_permissions(request, PUBLISH[0] if new else PUBLISH[1])
+    switched_on = False
     with transaction.atomic():
         if not new:
             # A step saved concurrently waits, and is appended after this one.
@@ -241,18 +251,20 @@ def _save_step(
         if new:
             scenario = save_document(document)
         else:
+            switched_on = not scenario.enabled
             scenario.enabled = True
             scenario.save()
             append_step(scenario, rows_of(document)[1][-1])
     log = owner.log_addition if new else owner.log_change
     log(request, scenario, f"Made a step from the request {served.uid}.")
     match = next(catalog.snapshot().index.candidates(parsed), None)
+    saved = f"Saved and switched “{scenario}” on" if switched_on else "Saved"
     if match is None:
-        messages.warning(request, "Saved, but the step does not match this request.")
+        messages.warning(request, f"{saved}, but the step does not match this request.")
     elif (first := match.scenario.name) == scenario.name:
-        messages.success(request, f"Saved. “{scenario}” answers this request now.")
+        messages.success(request, f"{saved}. “{scenario}” answers this request now.")
     else:
-        messages.warning(request, f"Saved, but “{first}” answers this request first.")
+        messages.warning(request, f"{saved}, but “{first}” answers this request first.")
     return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
 

@@ -93,6 +93,11 @@ class Condition(ABC):
         return float(not self.holds(reader))
 
     @property
+    def is_topical(self) -> bool:
+        """True if a request that meets it has something in common with what the step is about."""
+        return self.is_particular
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """Necessary conditions, by which the index files the step; empty if there are none."""
         return ()

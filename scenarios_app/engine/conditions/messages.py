@@ -126,6 +126,12 @@ class MessageCondition(SubjectTextCondition):
         )
 
     @property
+    def is_topical(self) -> bool:
+        """True unless nearly every message passes, as one of a role without a text does."""
+        text = self.alternatives[0]
+        return text != _ANYTHING and not _explain_broadness(text)
+
+    @property
     def can_fail_next_turn(self) -> bool:
         """True if the next request of the same conversation may have another message at this
         position."""

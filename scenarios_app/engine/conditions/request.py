@@ -98,6 +98,7 @@ class StreamCondition(SubjectTextCondition):
     meaning = "Whether the request asks for a stream."
     keyword = "with_stream"
     plain = True
+    is_topical = False
 
     @classmethod
     def compile(cls, value: bool | None, field: str) -> Iterator[Condition]:
@@ -120,6 +121,7 @@ class TurnCondition(SubjectTextCondition):
 
     key = "turn"
     plain = True
+    is_topical = False
     can_fail_next_turn = True
 
     @classmethod

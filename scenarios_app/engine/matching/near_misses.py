@@ -56,6 +56,13 @@ def near_misses(
     )
 
 
+def shares_topic(miss: NearMiss, request: CanonicalRequest) -> bool:
+    """Return True if a condition of the step holds that says what it is about: on a text, a tool or
+    the model, for example; not on provider, path, turn, streaming, or a role alone."""
+    reader = RequestReader(request)
+    return any(one.is_topical and one.holds(reader) for one in miss.step.match.conditions)
+
+
 def near_misses_by_id(
     index: Index, request: CanonicalRequest, *, scenario: str | None = None
 ) -> tuple[NearMiss, ...]:

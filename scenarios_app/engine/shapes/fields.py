@@ -1,6 +1,7 @@
 """The leaf fields of scenario documents, with their constraints and error texts."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -14,6 +15,10 @@ V = TypeVar("V")
 
 _MAX_INT = 2_147_483_647
 _MAX_NAME_CHARS = 200
+# Zero width non-joiner and joiner: they change how the characters around them are drawn.
+_JOINERS = "\u200c\u200d"
+# By category, for characters to which Unicode gives no name.
+_UNNAMED = {"Cc": "CONTROL CHARACTER", "Co": "PRIVATE USE CHARACTER", "Cs": "SURROGATE"}
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PRINTABLE_LATIN = r"^[ -~\xa0-\xff]*$"
 # Headers that the server sets; a scripted one would break the connection.
@@ -71,6 +76,34 @@ def _to_int(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def hidden_character(name: str) -> tuple[int, str] | None:
+    """Return index and description of the first character that a name may not have, or None. It is
+    one that is not visible; a joiner is allowed between others, as in Persian words and emoji."""
+    last = len(name) - 1
+    for index, char in enumerate(name):
+        if not char.isprintable() and not (char in _JOINERS and 0 < index < last):
+            unnamed = _UNNAMED.get(unicodedata.category(char), "UNKNOWN CHARACTER")
+            return index, f"U+{ord(char):04X} {unicodedata.name(char, unnamed)}"
+    return None
+
+
+def clean_name(text: str) -> str:
+    """Return the text as a name that documents accept, of at most 200 characters: without those of
+    no width, spaces in place of other hidden ones, none around it; "" if nothing is left."""
+    while hidden := hidden_character(text := text.strip()[:_MAX_NAME_CHARS].strip()):
+        index = hidden[0]
+        space = "" if unicodedata.category(text[index]) == "Cf" else " "
+        text = f"{text[:index]}{space}{text[index + 1 :]}"
+    return text
+
+
+def _check_hidden_characters(value: Any) -> Any:
+    """Return a value unchanged; raises ValidationError for a text with a hidden character."""
+    if isinstance(value, str) and (hidden := hidden_character(value)):
+        refuse([((), f"{hidden[1]} at position {hidden[0] + 1} is not allowed in a name")])
+    return value
+
+
 def one_of(literal: Any) -> WrapValidator:
     """Return a validator for the values of a `Literal`, which its error lists."""
     *others, last = get_args(literal)
@@ -84,9 +117,9 @@ SomeText: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[
     str,
     Field(min_length=1, max_length=_MAX_NAME_CHARS),
-    _require(str.isprintable),
     _TRIMMED,
     expected(f"1 to {_MAX_NAME_CHARS} printable characters without spaces around them"),
+    BeforeValidator(_check_hidden_characters),
 ]
 
 Flag: TypeAlias = Annotated[bool, expected("true or false")]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from scenarios_app.engine.canonical import depth_of
 from scenarios_app.engine.document.source_text import YAML
 from scenarios_app.engine.shapes import DocumentError, Problem
+from scenarios_app.engine.shapes.fields import clean_name
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Conversion, to_document
 from scenarios_app.recording.importers import (
@@ -111,9 +112,7 @@ def decode_recording(data: bytes, *, source: str) -> Recording | None:
 def scenario_name(source: str) -> str:
     """Return a printable name for the scenario of a file: that of the file without its suffix, at
     most 200 characters, or `recording`."""
-    stem = PurePath(source).stem
-    bare = "".join(letter if letter.isprintable() else " " for letter in stem).strip()[:200].strip()
-    return bare or "recording"
+    return clean_name(PurePath(source).stem) or "recording"
 
 
 def unique_name(name: str, names: Iterable[str]) -> str:

@@ -93,14 +93,44 @@ def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
     assert winner(root, other_words) == "refund my order"
 
 
+@pytest.mark.parametrize(
+    ("columns", "near"),
+    [
+        ({"match_user": "weather"}, False),
+        ({"match_user": "weather", "match_provider": "openai"}, False),
+        ({"match_user": "weather", "match_path": "/v1/chat/completions"}, False),
+        ({"match_user": "weather", "match_stream": False}, False),
+        ({"match_user": "weather", "turn": 1}, False),
+        ({"match_user": "weather", "match_extra": {"messages": [{"role": "user"}]}}, False),
+        ({"match_user": "e", "match_tools": ["get_weather"]}, False),
+        ({"match_user": "refund", "match_tools": ["get_weather"]}, True),
+        ({"match_user": "weather", "match_model": "gpt-4o"}, True),
+    ],
+)
+def test_scenario_is_near_if_a_condition_holds_that_says_what_it_is_about(
+    root: Client, columns: dict[str, Any], near: bool
+) -> None:
+    create_scenario("some", columns)
+    choices = root.get(make_url(create_unmatched_row())).context["form"].fields["target"].choices
+    labels = [label for _, label in choices]
+    assert labels == (["some (near)", "a new scenario"] if near else ["a new scenario", "some"])
+
+
+def test_new_scenario_is_preset_without_a_near_one(root: Client) -> None:
+    create_scenario("alpha", {"match_user": "weather"})
+    assert fields_at(root, make_url(create_unmatched_row()), "make_form")["target"] == "new"
+
+
 def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) -> None:
     create_scenario("alpha", {"match_user": "weather"})
-    nearest_scenario = create_scenario("refunds", {"match_user": "refund my orders"})
+    nearest_scenario = create_scenario(
+        "refunds", {"match_user": "refund my order", "match_model": "gpt-5"}
+    )
     first_key = nearest_scenario.steps.get().key
     row = create_unmatched_row()
     page = root.get(make_url(row))
     names = [label for _, label in page.context["form"].fields["target"].choices]
-    assert names == ["refunds (near)", "alpha (near)", "a new scenario"]
+    assert names == ["refunds (near)", "a new scenario", "alpha"]
     assert fields_at(root, make_url(row), "make_form")["target"] == str(nearest_scenario.pk)
     post_make_step(root, row, answer="Refunded.")
     keys = list(nearest_scenario.steps.values_list("key", flat=True))
@@ -115,6 +145,24 @@ def test_disabled_scenario_is_enabled_by_its_new_step(root: Client) -> None:
     post_make_step(root, create_unmatched_row(), target=str(scenario.pk), answer="Refunded.")
     scenario.refresh_from_db()
     assert scenario.enabled
+
+
+def test_page_says_that_a_disabled_scenario_will_be_enabled(root: Client) -> None:
+    scenario = create_scenario("off", {"match_user": "x"}, enabled=False)
+    create_scenario("on", {"match_user": "x"})
+    page = root.get(make_url(create_unmatched_row()))
+    assert page.context["form"].disabled_targets == [str(scenario.pk)]
+    assert "Saving will also switch it on." in page.content.decode()
+    row = create_unmatched_row()
+    fields = fields_at(root, make_url(row), "make_form")
+    fields |= {"save": "1", "target": str(scenario.pk), "answer": "Refunded."}
+    saved = root.post(make_url(row), fields, follow=True)
+    assert "Saved and switched “off” on. “off” answers this request now." in saved.content.decode()
+
+
+def test_answer_of_several_lines_has_plain_line_ends(root: Client) -> None:
+    post_make_step(root, create_unmatched_row(), answer="Refunded.\r\nSoon.")
+    assert Scenario.objects.get().steps.get().answer_text == "Refunded.\nSoon."
 
 
 @pytest.mark.parametrize("answer", ["", "  \n"])

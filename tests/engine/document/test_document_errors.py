@@ -17,7 +17,22 @@ INVALID_SCENARIOS: list[tuple[object, str]] = [
     ({"name": 5}, f"name: {NAME_EXPECTED}"),
     ({"name": ""}, f"name: {NAME_EXPECTED}"),
     ({"name": " a"}, f"name: {NAME_EXPECTED}"),
-    ({"name": "a\nb"}, f"name: {NAME_EXPECTED}"),
+    ({"name": "a\nb"}, "name: U+000A CONTROL CHARACTER at position 2 is not allowed in a name"),
+    ({"name": "ab\u200bc"}, "name: U+200B ZERO WIDTH SPACE at position 3 is not allowed in a name"),
+    ({"name": "\u200da"}, "name: U+200D ZERO WIDTH JOINER at position 1 is not allowed in a name"),
+    (
+        {"name": "a\u200c"},
+        "name: U+200C ZERO WIDTH NON-JOINER at position 2 is not allowed in a name",
+    ),
+    ({"name": "a\xa0"}, "name: U+00A0 NO-BREAK SPACE at position 2 is not allowed in a name"),
+    (
+        {"name": "\ue000"},
+        "name: U+E000 PRIVATE USE CHARACTER at position 1 is not allowed in a name",
+    ),
+    (
+        {"name": "\U000e0fff"},
+        "name: U+E0FFF UNKNOWN CHARACTER at position 1 is not allowed in a name",
+    ),
     ({"name": "a" * 201}, f"name: {NAME_EXPECTED}"),
     ({"name": "a", "steps": None}, "steps: expected a list"),
     ({"name": "a", "steps": {}}, "steps: expected a list"),
