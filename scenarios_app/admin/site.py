@@ -93,7 +93,11 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         query = urlencode({MATCH_PARAMETER: UNMATCHED})
         tiles.append(("Requests in the journal", ServedRequest.objects.count(), url, False))
         tiles.append(("Unmatched requests", lost, f"{url}?{query}", lost > 0))
-        context["first_steps"] = first_steps() if may_see_scenarios(request) else []
+        context["first_steps"] = (
+            first_steps(may_publish=request.user.has_perm("scenarios_app.add_scenario"))
+            if may_see_scenarios(request)
+            else []
+        )
         latest: list[Any] = list(
             unmatched.only("at", "path", "model", "session", "near_misses")[:_LATEST]
         )
@@ -108,8 +112,9 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 _SHIPPED = ("demo", "auto", "test_mode")
 
 
-def first_steps() -> list[dict[str, Any]]:
-    """Return a new user's first steps, each marked if it is done; empty once all are done."""
+def first_steps(*, may_publish: bool = True) -> list[dict[str, Any]]:
+    """Return a new user's first steps, each marked if it is done; empty once all are done. Users
+    who may not publish begin with a draft."""
     own = own_scenarios().values("name")
     requests = ServedRequest.objects.order_by()
     answered = requests.filter(scenario__in=own, matched=True).exists()
@@ -121,9 +126,9 @@ def first_steps() -> list[dict[str, Any]]:
             "done": answered or requests.exists(),
         },
         {
-            "title": "Make a scenario",
-            "text": "Start from an example, and type what the model should say.",
-            "url": reverse("admin:scenarios_app_scenario_new"),
+            "title": "Add a scenario",
+            "text": "Say which requests it answers, and type what the model should say.",
+            "url": reverse(f"admin:scenarios_app_{'scenario' if may_publish else 'draft'}_add"),
             "done": own.exists(),
         },
         {

@@ -33,6 +33,14 @@ def stored_suspicions() -> tuple[Suspicion, ...]:
     return _suspicions_of_snapshot(catalog.snapshot(), frozenset(offered_tools()))
 
 
+def shadowed_steps(snapshot: Snapshot) -> dict[tuple[str, int], tuple[str, int]]:
+    """Return scenario and number of the steps that are never reached, with those of the step that
+    answers instead."""
+    suspicions = _suspicions_of_snapshot(snapshot, frozenset(offered_tools()))
+    hidden = (one for one in suspicions if one.kind == "shadowed" and one.by)
+    return {(one.scenario, one.step): one.by for one in hidden if one.by}
+
+
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
     """Return the suspicions about a scenario as if it replaced the stored one of the given name."""
     others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)

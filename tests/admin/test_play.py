@@ -230,9 +230,14 @@ def test_unknown_example_and_reader_are_refused(editor: Client, reader: Client) 
     assert not Draft.objects.exists()
 
 
-def test_new_scenario_links_open_the_examples(root: Client) -> None:
+def test_links_open_an_empty_page_from_which_the_examples_are_one_click_away(
+    root: Client, author: Client
+) -> None:
     for page in (LIST, "/admin/", "/"):
-        assert f'href="{NEW}"' in root.get(page).content.decode()
+        assert f'href="{ADD}"' in root.get(page).content.decode()
+    for client, page in ((root, ADD), (author, f"{DRAFTS}add/")):
+        assert f'href="{NEW}"' in client.get(page).content.decode()
+    assert f'href="{DRAFTS}add/"' in author.get("/admin/").content.decode()
     assert 'id="begin"' in root.get(LIST).content.decode()
     create_scenario("weather", STEP)
     assert 'id="begin"' not in root.get(LIST).content.decode()

@@ -51,6 +51,20 @@ def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
     assert texts(scenario)[:2] == ["Yes.", ""]
 
 
+def test_all_steps_with_one_warning_are_moved_by_a_click(admin: Admin) -> None:
+    steps = ({"match_user": f"rain {n}", "answer_text": str(n)} for n in range(20))
+    scenario = create_scenario("rain", {"match_user": "rain", "consume": False}, *steps)
+    page = admin.page
+    notes = page.locator("#notes")
+    admin.go(page_of(scenario))
+    expect(notes).to_contain_text("Steps 2, 3, 4 and 17 more: step 1 always answers first")
+    expect(notes).not_to_contain_text("Saved")
+    notes.get_by_role("button", name="Move all before step 1").click()
+    expect(notes).to_be_empty()
+    admin.save()
+    assert texts(scenario) == [*map(str, range(20)), "answer 1"]
+
+
 def test_untouched_page_shows_no_error(admin: Admin) -> None:
     page = admin.page
     admin.go(ADD)
@@ -127,7 +141,8 @@ def test_save_with_warnings_shows_them_on_the_next_page(admin: Admin) -> None:
     step.get_by_label("Last user message").last.fill("")
     step.get_by_label("Can answer").select_option("every time")
     page.get_by_role("button", name="Save and continue editing").click()
-    expect(page.locator("#suspicions")).to_contain_text("Saved, with warnings:")
+    expect(page.locator("#suspicions")).to_contain_text("Check this scenario:")
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
     admin.save()
     expect(page.get_by_text("Saved, with 1 warning:")).to_be_visible()
     expect(page.locator("tr", has_text="all").locator(".sc-doubt")).to_have_text("1 warning")

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.browser
 def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width: int) -> None:
     admin = log_in(width=width)
     page = admin.page
-    page.get_by_role("link", name="New scenario").click()
+    page.get_by_role("link", name="Add scenario").click()
+    page.get_by_role("link", name="start from an example").click()
     page.get_by_role("button", name="Tool loop").click()
     expect(page.get_by_label("Draft", exact=True)).to_be_visible()
     with page.expect_popup() as popup_info:

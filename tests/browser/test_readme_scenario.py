@@ -28,8 +28,7 @@ ANSWER = "Yes, it rains in Oslo."
 def test_readme_scenario_is_clicked_together_and_answers_both_sdks(admin: Admin) -> None:
     page = admin.page
     assert not Scenario.objects.exists()
-    page.get_by_role("link", name="New scenario").first.click()
-    page.get_by_role("link", name="Empty").click()
+    page.get_by_role("link", name="Add scenario").first.click()
     page.get_by_label("Name", exact=True).fill("umbrella")
     write_the_answer(add_step(page))
     write_the_call(add_step(page))

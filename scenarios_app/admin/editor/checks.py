@@ -1,6 +1,5 @@
 """Validates a posted scenario form without saving it: errors, warnings, and its previews."""
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -8,18 +7,16 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.dry_run import fields_for_edits
-from scenarios_app.admin.editor.forms import ScenarioForm, StepRowForm
-from scenarios_app.admin.editor.problems import fixes_for
+from scenarios_app.admin.editor.forms import ScenarioForm
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
+from scenarios_app.admin.editor.warnings import WarningGroup, warning_groups
 from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_edits
 from scenarios_app.admin.play_user import user_edits
 from scenarios_app.admin.try_it import try_edits
-from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
-from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario
 from scenarios_app.store import document_of
@@ -33,7 +30,7 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     form, formset, valid = _validate_posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
     errors = list_problems(form, formset, rows)
-    warnings = list(_scenario_warnings(form.instance, formset, name)) if valid else []
+    warnings = _scenario_warnings(form.instance, formset, name) if valid else []
     context = {"wrong": errors, "doubts": warnings, "rows": rows, "may_edit_steps": bool(formset)}
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
@@ -83,35 +80,15 @@ def _validate_posted(
 
 def _scenario_warnings(
     scenario: AnyScenario, formset: StepFormSet | None, name: str
-) -> Iterator[FormProblem]:
-    """Yield the lint warnings of the posted scenario at its rows, as if it replaced the stored
+) -> list[WarningGroup]:
+    """Return the lint warnings of the posted scenario at its rows, as if it replaced the stored
     `name`; its errors if it does not compile; nothing if it is disabled."""
     if not scenario.enabled:
-        return
+        return []
     step_forms = formset.remaining_forms if formset else []
     try:
         compiled = compile_scenario(document_of(scenario, [form.instance for form in step_forms]))
     except DocumentError as error:
-        yield from (FormProblem(problem.place, problem.message, "") for problem in error.problems)
-        return
-    yield from warning_lines(suspicions_in_place(compiled, of=name), step_forms)
-
-
-def warning_lines(
-    suspicions: Iterable[Suspicion], forms: Sequence[StepRowForm]
-) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page, with fixes. `forms` are the forms of the scenario's
-    steps, in order; a suspicion about a step without a form, such as one that the user may not
-    view, gets no link and no fixes."""
-    rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
-    index = catalog.snapshot().index.by_name
-    for suspicion in suspicions:
-        by = suspicion.by[0] if suspicion.by else suspicion.scenario
-        other = index.get(by) if by != suspicion.scenario else None
-        where = f"Step {suspicion.step}" if suspicion.step else ""
-        if suspicion.step > len(rows):
-            yield FormProblem(where, suspicion.message, "")
-            continue
-        fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
-        target = rows[suspicion.row] if suspicion.step else "steps"
-        yield FormProblem(where, suspicion.message, target, tuple(fixes))
+        lines = [FormProblem(problem.place, problem.message, "") for problem in error.problems]
+        return [WarningGroup(line.message, (line,)) for line in lines]
+    return warning_groups(suspicions_in_place(compiled, of=name), step_forms)

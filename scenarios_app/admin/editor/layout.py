@@ -193,7 +193,7 @@ STEP = (
         _step_cell("expect_reasoning", 4),
         note="Checked on requests that this step answers. A request that differs gets a 400 that "
         "names what was expected, and its session a violation. (Where the scenario is selected by "
-        "its name, the answer is requirement 003's error turn.)",
+        "its name, the answer says so in its text instead.)",
     ),
     _group(
         "Name and side effects",

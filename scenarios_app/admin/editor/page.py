@@ -21,7 +21,7 @@ from django.utils import timezone
 from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.permissions import MissingPermission
 from mockllm_site.kit.read_only_admin import admin_url
-from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
+from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
@@ -33,6 +33,8 @@ from scenarios_app.admin.editor.rows import (
     list_problems,
     step_rows,
 )
+from scenarios_app.admin.editor.warnings import warning_groups
+from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.pages import render_page
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
@@ -88,7 +90,9 @@ class ScenarioPage(KeptFormAdmin):
 
     def route(self, pattern: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
         """Return a URL pattern for staff, named `scenarios_app_MODEL_NAME`."""
-        return path(pattern, self.admin_site.admin_view(view), name=self._route_name(name))
+        return path(
+            pattern, self.admin_site.admin_view(reports_effects(view)), name=self._route_name(name)
+        )
 
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
@@ -108,6 +112,7 @@ class ScenarioPage(KeptFormAdmin):
         # With `change`, fields that the user may not edit would be missing instead of disabled.
         return super().get_form(request, obj, change=False, **kwargs)
 
+    @reports_effects
     def changeform_view(
         self,
         request: HttpRequest,
@@ -142,6 +147,8 @@ class ScenarioPage(KeptFormAdmin):
         """Add to the context the form in groups, the steps as rows, errors, warnings and what the
         user may edit."""
         form = context["adminform"].form
+        if add and not form.is_bound:
+            form.fields["name"].widget.attrs["autofocus"] = True
         (inline,) = context["inline_admin_formsets"] or (None,)
         formset = inline.formset if inline else None
         context |= self.page_context(request, obj)
@@ -157,7 +164,7 @@ class ScenarioPage(KeptFormAdmin):
             "rows": rows,
             # Not named `blank`: then the theme would open the links above in a new tab.
             "new_row": empty_row(formset) if formset else None,
-            "doubts": list(warning_lines(suspicions, formset.forms if formset else ())),
+            "doubts": warning_groups(suspicions, formset.forms if formset else ()),
             "covered": _step_coverage(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and changes_by_others(obj, form.data)),
             "told": list_problems(form, formset, rows) if form.is_bound else (),
@@ -173,6 +180,7 @@ class ScenarioPage(KeptFormAdmin):
             context["actions_submit_line"] = [*more, *self._preview_buttons(obj)]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
+    @reports_effects
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

@@ -30,6 +30,7 @@ _REQUEST_COLUMNS = (
     "match_user_mode",
     "match_user_ignore_case",
 )
+_MOVES = ("Try it", "Move all")
 SHOW = "show"
 ADD = "add"
 
@@ -155,7 +156,8 @@ class Fix:
 
     It sets the field `target` to `value`, or replaces `was` in it by `value`, or moves the row
     `target` before the row `before`. `does` names other actions: `show` the field, or `add` a step
-    before the row `before` with the columns in `value`, a JSON object.
+    before the row `before` with the columns in `value`, a JSON object. A fix for several warnings
+    has all of their targets, separated by spaces, and the label `for_all`.
     """
 
     label: str
@@ -164,6 +166,7 @@ class Fix:
     before: str = ""
     was: str = ""
     does: str = ""
+    for_all: str = ""
 
 
 def fixes_for(
@@ -218,4 +221,5 @@ def _fixes_by_order(suspicion: Suspicion, row: str, rows: Sequence[str]) -> Iter
         if suspicion.kind == "looping":
             yield Fix(f"Try step {suspicion.by[1]} before it", other, before=row)
         elif suspicion.kind == "shadowed":
-            yield Fix(f"Try it before step {suspicion.by[1]}", row, before=other)
+            label, for_all = (f"{move} before step {suspicion.by[1]}" for move in _MOVES)
+            yield Fix(label, row, before=other, for_all=for_all)

@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 
 from mockllm_site.kit.admin.kept_forms import is_restoring, mark_saved
 from mockllm_site.kit.permissions import require_permissions
+from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import iterate_newest_first, parse_row
@@ -137,6 +138,7 @@ class Preview:
         return max(len(self.answered_elsewhere) + len(self.others) - SHOWN_REQUESTS, 0)
 
 
+@reports_effects
 def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
     """Show the form; a post saves the step, or returns the preview as an HTML fragment. If no step
     can be made of the request, redirect to its page. Raises PermissionDenied if the user may save

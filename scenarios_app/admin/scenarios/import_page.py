@@ -37,8 +37,8 @@ from scenarios_app.store.drafts import free_name
 
 ADD, REPLACE, RENAME = "add", "replace", "rename"
 MAX_WARNINGS = 20
-# The file name of pasted recordings.
-PASTED = "pasted.json"
+# The file name of pasted text, without its suffix.
+PASTED = "pasted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
 def _parse_upload(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:
     """Parse scenario documents, or convert a recording; also return notes on what could not be
     converted. Raises DocumentError."""
-    source = filename or PASTED
+    # JSON is told from YAML by the suffix, which pasted text has not.
+    is_json = data.lstrip()[:1] in (b"{", b"[")
+    source = filename or f"{PASTED}.{'json' if is_json else 'yaml'}"
     files = read_upload(data, source=source, used_names=authored_names())
     if files is None:
         return load_text(data, source=source, limits=limits()), ()

@@ -19,6 +19,7 @@ from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.read_only_admin import TagFilter, column
+from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.scenarios import actions
@@ -96,6 +97,7 @@ class ScenarioList(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
         return super().get_queryset(request).annotate(steps_in_it=number_of_steps(Step))
 
+    @reports_effects
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -198,6 +200,7 @@ class ScenarioList(ModelAdmin):
             page.context_data = (page.context_data or {}) | deletion_context(names)
         return page
 
+    @reports_effects
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

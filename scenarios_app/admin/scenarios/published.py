@@ -9,14 +9,14 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
-from django.template.defaultfilters import pluralize
+from django.template.loader import render_to_string
 from django.urls import URLPattern, reverse
-from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.permissions import require_permissions
 from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
+from scenarios_app.admin.editor.warnings import MAX_SHOWN, warning_groups
 from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_page
@@ -96,15 +96,21 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     ) -> HttpResponse:
         """Return the response, and show the saved scenario's warnings on the next page."""
 
+        page = admin_url(obj)
+
         def add_warning() -> None:
             """Show the warnings; called after the commit, when lint sees the saved scenario."""
             suspicions = _suspicions_of(obj.name)
             if suspicions:
-                count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
-                lines = format_html_join("", "<br>{}", ([str(one)] for one in suspicions))
-                page = format_html('<a class="sc-link" href="{}">{}</a>', admin_url(obj), count)
-                line = '<span class="sc-warned">Saved, with {}:{}</span>'
-                messages.warning(request, format_html(line, page, lines))
+                groups = warning_groups(suspicions, ())
+                context = {
+                    "groups": groups[:MAX_SHOWN],
+                    "more": groups[MAX_SHOWN:],
+                    "count": len(suspicions),
+                    "page": page,
+                }
+                template = "scenarios_app/admin/saved_warnings.html"
+                messages.warning(request, render_to_string(template, context))
 
         transaction.on_commit(add_warning)
         return response
@@ -170,6 +176,5 @@ def gallery_page(request: HttpRequest, owner: Any) -> HttpResponse:
         "title": "New scenario",
         "examples": list(examples().values()),
         "may_import": may_import(request),
-        "add": "scenario" if owner.has_add_permission(request) else "draft",
     }
     return render_page(request, owner, "gallery.html", context)

@@ -76,7 +76,7 @@
 
   function summarize(note) {
     const first = note.querySelector("li > a").textContent;
-    const count = note.querySelectorAll("li").length;
+    const count = note.querySelectorAll(":scope > ul > li, :scope > details > ul > li").length;
     return count > 1 ? `${first} (and ${count - 1} more)` : first;
   }
 

@@ -81,8 +81,10 @@
     markChanged(row);
   }
 
-  /* Applies the fix of a finding: adds a step, moves a row before another, or sets or shows a field. */
+  /* Applies the fix of a finding, or of several with their targets in one text: adds a step, moves a row before another, or sets or shows a field. */
   function applyFix({ target, value, before, was, does }) {
+    const targets = target.split(" ");
+    if (targets.length > 1) return targets.forEach((one) => applyFix({ target: one, value, before, was, does }));
     if (does === "add") return value ? addFilledRow(JSON.parse(value), before) : addRow();
     if (before) {
       const row = document.getElementById(target);
