@@ -133,6 +133,30 @@ def test_yaml_document_is_imported(root: Client) -> None:
     assert names() == {"one"}
 
 
+def test_pasted_yaml_is_imported(root: Client) -> None:
+    text = "# mine\r\nscenarios:\r\n- name: one\r\n  steps:\r\n  - produce: {text: Hi}\r\n"
+    load(root, preview(root, text))
+    assert texts(Scenario.objects.get()) == ["Hi"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("name: one\nsteps:\n- produce: {txt: Hi}", "Line 3, column 13: <b>Step 1:</b>"),
+        ("name: one\nsteps: [", "Line 3, column 1: not valid YAML:"),
+        ("name: one\nname: two", "Line 2, column 1: not valid YAML: the key 'name' is given twice"),
+        ("a: &a [1]\nb: *c", "Line 2, column 4: not valid YAML"),
+        ("[" * 200, "Line 1, column 201: not valid JSON"),
+        ("- " * 200, "nested deeper than 100 levels"),
+        ("!!python/object/apply:os.system ['true']", "not valid YAML"),
+        ("just words", "expected an object"),
+    ],
+)
+def test_error_of_pasted_yaml_names_line_and_column(root: Client, text: str, line: str) -> None:
+    assert line in unescape(preview(root, text).content.decode())
+    assert not Scenario.objects.exists()
+
+
 def test_preview_of_a_recording_above_a_limit_shows_the_limit(
     root: Client, settings: LazySettings
 ) -> None:

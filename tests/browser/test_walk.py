@@ -149,12 +149,15 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     admin.go()
     expect(first_steps).to_have_count(0)
 
-    # Restored from the trash, and copied.
+    # Changed, restored, and copied.
     menu(page, "Scenarios").click()
     page.locator("#result_list").get_by_role("link", name="paris").first.click()
+    page.get_by_label("Description").fill("changed")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
     page.get_by_role("link", name="History").click()
     page.get_by_role("button", name="Restore this version").first.click()
-    assert say(live, "Who are you?").status_code == 404
+    expect(page.get_by_label("Description")).to_have_value("")
     page.get_by_role("button", name="Duplicate").click()
     page.wait_for_load_state()
 
@@ -163,12 +166,12 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
     run_action_on_all(page, "Move to a group")
     page.get_by_label("Group").fill("forecast")
     page.get_by_role("button", name="Move").click()
-    expect(page.get_by_text("Moved 2 of 2 to “forecast”.")).to_be_visible()
+    expect(page.get_by_text("Moved 3 of 3 to “forecast”.")).to_be_visible()
     run_action_on_all(page, "Add or remove tags")
     page.locator("#bulk_form input[type=text]").first.fill("smoke")
     page.locator("#bulk_form .sc-primary").click()
     expect(first_row(page)).to_contain_text("smoke")
-    assert [scenario.tags for scenario in Scenario.objects.all()] == [["forecast", "smoke"]] * 2
+    assert [scenario.tags for scenario in Scenario.objects.all()] == [["forecast", "smoke"]] * 3
 
 
 def test_qa_completes_the_first_hour_without_a_mouse(admin: Admin) -> None:
@@ -248,6 +251,7 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     expect(page.get_by_role("button", name="Save and enable")).to_have_count(0)
     expect(page.get_by_label("Answer")).to_be_focused()
     page.keyboard.type("Nobody.")
+    page.get_by_label("Add the step to").select_option(label="weather")
     page.get_by_role("button", name="Save as a draft").click()
     expect(page.get_by_text("Draft step created")).to_be_visible()
     assert page.url == draft

@@ -2,6 +2,7 @@
 none."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,7 +145,7 @@ def _parse_upload(data: bytes, filename: str) -> tuple[list[ScenarioDocument], t
     """Parse scenario documents, or convert a recording; also return notes on what could not be
     converted. Raises DocumentError."""
     # JSON is told from YAML by the suffix, which pasted text has not.
-    is_json = data.lstrip()[:1] in (b"{", b"[")
+    is_json = data.lstrip(BOM_UTF8 + b" \t\r\n")[:1] in (b"{", b"[")
     source = filename or f"{PASTED}.{'json' if is_json else 'yaml'}"
     files = read_upload(data, source=source, used_names=authored_names())
     if files is None:
