@@ -262,7 +262,7 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     counter.click(reviewer.get_by_role("link", name="Drafts"))
     counter.click(reviewer.locator("#result_list").get_by_role("link", name="weather").first)
     banner = reviewer.get_by_label("Draft", exact=True)
-    expect(banner).to_contain_text(f"created by {AUTHOR}")
+    expect(banner).to_contain_text(f"Created by {AUTHOR}")
     counter.click(banner.get_by_role("link", name="Publish…"))
     form = reviewer.locator("#publish_form")
     expect(form).to_contain_text('Answer text from "old" to "new"')
