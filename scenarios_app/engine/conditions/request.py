@@ -66,7 +66,9 @@ class PathCondition(AnyTextCondition):
     """A condition on the raw or canonical path."""
 
     key = "path"
-    meaning = "The path without its query, as sent or as usual (`/v1/chat/completions` for Azure too)."
+    meaning = (
+        "The path without its query, as sent or as usual (`/v1/chat/completions` for Azure too)."
+    )
     keyword = "expect"
     is_particular = False
 
