@@ -113,7 +113,7 @@ See **Shown**.
 
 def check_that_both_steps_answer(admin: Admin) -> None:
     assert request_answer(admin, QUESTION) == "You get your money back within 14 days."
-    assert request_answer(admin, "Who are you?") == "Nobody."
+    assert request_answer(admin, "Who are you?") == "I am your shop assistant."
 
 
 def check_that_the_first_request_fails(admin: Admin) -> None:

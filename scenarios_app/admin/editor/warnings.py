@@ -1,5 +1,5 @@
-"""Warnings of a scenario for its page and for messages: those of several steps in one line, with
-fixes that mend all of them at once."""
+"""Warnings of a scenario, for its page and for messages. Steps with the same warning share a line
+and its fixes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,0 +1,1 @@
+"""Tests of the scenario editor: line ends, names and warnings."""
