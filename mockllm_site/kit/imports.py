@@ -33,6 +33,12 @@ async def import_in_thread(name: str, *, gently: bool = False) -> ModuleType:
     return _imported[name]
 
 
+def import_now(name: str) -> None:
+    """Import a module in this thread, in place of the first `import_in_thread`; raise
+    ImportError."""
+    _imported[name] = _import_locked(name, gently=False)
+
+
 def _import_locked(name: str, gently: bool) -> ModuleType:
     """Import a module under the lock, after _FIRST_MODULE if it may use an SDK; raise
     ImportError."""

@@ -15,8 +15,8 @@ from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, order_cells
 from scenarios_app.proof.program import Interrupted, run_program
-from scenarios_app.testing.control import Control
-from scenarios_app.testing.process import ServerOptions, controlled_server
+from scenarios_app.testing.control import Control, controlled_server
+from scenarios_app.testing.process import ServerOptions
 from scenarios_app.verdict.fault_kinds import Answer
 from scenarios_app.verdict.survival import version_of
 

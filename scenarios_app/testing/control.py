@@ -1,32 +1,18 @@
 """A client of the control API; each error is one line that names the server."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 
+from scenarios_app.testing.failures import CallRejected, ServerFailed
+from scenarios_app.testing.process import ServerOptions, server_process
+
 TIMEOUT_SECONDS = 30.0
 BAD_REQUEST = 400
 TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
-
-
-class ServerFailed(Exception):
-    """The server did not start, is gone, or rejected a call; the message gives the reason."""
-
-    # The public module, which tracebacks of tests show.
-    __module__ = "mockllm"
-
-
-class CallRejected(ServerFailed):
-    """The server rejected what a call sent, such as a scenario; `reason` is its message alone."""
-
-    __module__ = "mockllm"
-
-    def __init__(self, reason: str, *, place: str = "") -> None:
-        super().__init__(f"{place}: {reason}" if place else reason)
-        self.reason = reason
 
 
 # `__tracebackhide__` keeps these frames out of the tracebacks of tests.
@@ -112,3 +98,11 @@ class Control:
 def scenario_path(name: str, *rest: str) -> str:
     """Return the path of a scenario below `/control/`."""
     return "/".join(("scenarios", quote(name, safe=""), *rest))
+
+
+@contextmanager
+def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]:
+    """Run a server; yield a client of its control API. Raises ServerFailed."""
+    server = server_process(options or ServerOptions())
+    with server as (base_url, _), closing(Control(base_url)) as control:
+        yield control

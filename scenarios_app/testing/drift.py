@@ -14,9 +14,8 @@ from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.engine.document.regular_files import read_regular_file
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
-from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.control import ServerFailed, controlled_server
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.process import controlled_server
 from scenarios_app.testing.record import PATHS_SETTING, UPSTREAMS_SETTING, upstream_settings
 from scenarios_app.testing.report import write_file
 from scenarios_app.testing.run import CannotRun, parse_before_command, refuse, run_command

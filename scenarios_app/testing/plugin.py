@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from scenarios_app.testing.cassettes import TestCassette
+    from scenarios_app.testing.early_start import EarlyStart
     from scenarios_app.testing.guard import ProviderGuard
     from scenarios_app.testing.server_pool import ServerPool
     from scenarios_app.testing.sessions import SharedServer
@@ -58,6 +59,9 @@ SCOPE_HINT = (
 
 _JUDGE_KEY: pytest.StashKey["TestJudge"] = pytest.StashKey()
 _POOL_KEY: pytest.StashKey["ServerPool"] = pytest.StashKey()
+_EARLY_KEY: pytest.StashKey["EarlyStart"] = pytest.StashKey()
+# What `mockllm_config` changes of a process before it waits for its options.
+_BEGIN_OPTIONS = {"settings", "watch", "light"}
 
 
 class MockllmWarning(UserWarning):
@@ -103,6 +107,18 @@ def pytest_configure(config: pytest.Config) -> None:
         from scenarios_app.testing.report import Report
 
         config.pluginmanager.register(Report(file))
+    # With `--dist=each` every worker starts a server.
+    if not (hasattr(config, "workerinput") or config.getoption("dist", "no") == "each"):
+        from scenarios_app.testing.early_start import EarlyStart
+
+        if not _external_url(config):
+            config.stash[_EARLY_KEY] = EarlyStart(config)
+            config.pluginmanager.register(config.stash[_EARLY_KEY])
+
+
+def _external_url(config: pytest.Config) -> str | None:
+    """Return the URL of the server to use instead of a new one, or None."""
+    return config.getoption("--mockllm-url") or os.environ.get(URL_VARIABLE) or None
 
 
 def _cassette_mode(config: pytest.Config) -> str:
@@ -119,7 +135,7 @@ def pytest_configure_node(node: Any) -> None:
     # With `--dist=each` every worker runs all tests, so their sessions would collide.
     if config.getoption("dist", "no") != "each":
         if _POOL_KEY not in config.stash:
-            config.stash[_POOL_KEY] = ServerPool()
+            config.stash[_POOL_KEY] = ServerPool(config.stash.get(_EARLY_KEY, None))
         node.workerinput[MARKER] = config.stash[_POOL_KEY].address
 
 
@@ -195,14 +211,10 @@ def mockllm_server(
     pytestconfig: pytest.Config, mockllm_config: Mapping[str, Any]
 ) -> Iterator["SharedServer"]:
     """The server of all tests: `base_url`, `openai_base_url`."""
-    from scenarios_app.testing.control import Control
-    from scenarios_app.testing.server_pool import server_for
-    from scenarios_app.testing.sessions import SharedServer
-
     options = dict(mockllm_config)
     if pytestconfig.getoption("--mockllm-watch"):
         options["watch"] = True
-    external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL_VARIABLE) or None
+    external_url = _external_url(pytestconfig)
     worker = getattr(pytestconfig, "workerinput", {})
     with fail_on_server_errors():
         if _cassette_mode(pytestconfig) != MODES[0] and not external_url:
@@ -210,7 +222,18 @@ def mockllm_server(
 
             settings = options.get("settings") or {}
             options["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
-        with server_for(options, url=external_url, pool=worker.get(MARKER)) as base_url:
+        early, process = pytestconfig.stash.get(_EARLY_KEY, None), None
+        if early is not None and not _BEGIN_OPTIONS & options.keys():
+            process = early.process()
+        # Imported while the process imports the server's code.
+        from scenarios_app.testing import guard, variables  # noqa: F401
+        from scenarios_app.testing.control import Control
+        from scenarios_app.testing.server_pool import server_for
+        from scenarios_app.testing.sessions import SharedServer
+
+        with server_for(
+            options, url=external_url, pool=worker.get(MARKER), prepared=process
+        ) as base_url:
             token = os.environ.get(TOKEN_VARIABLE, "") if external_url else ""
             server = SharedServer(Control(base_url, token=token), exclusive=not external_url)
             try:

@@ -9,13 +9,13 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scenarios_app.testing.control import Control, ServerFailed
+from scenarios_app.testing.failures import ServerFailed
 
 READY_PREFIX = "mockllm ready on "
 MESSAGE_PREFIX = "mockllm: "
@@ -47,94 +47,149 @@ class ServerOptions:
     light: bool = True
 
 
+class ServerProcess:
+    """A child process that imports the server's code (`serve --standby`) and then waits for its
+    options. It has the settings, the `paths` and the apps of the `options` that it began with."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._directory = TemporaryDirectory(prefix="mockllm-")
+        folder = Path(self._directory.name)
+        self._documents, self._log = folder / "scenarios.json", folder / "stderr"
+        self._environment = _server_environment(options)
+        self._write_documents(options)
+        files = [*_absolute_paths(options.paths), str(self._documents)]
+        # `-P`: a folder of the user named like one of our packages is not imported instead.
+        command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
+        command += ["--standby", "--parent", str(os.getpid())]
+        if options.light:
+            command.append("--light")
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                # An empty directory, so that no `.env` or package of the user is read.
+                cwd=folder,
+                env={"MOCKLLM_SCENARIOS": os.pathsep.join(files), **self._environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                # Ctrl-C goes only to the parent, which reads the verdict before it stops the
+                # server.
+                start_new_session=True,
+            )
+        self._light, self._paths = options.light, options.paths
+        self.is_started = False
+        """Whether it got its options."""
+        # Nothing of a light server in test mode outlives it, and it has no child processes.
+        is_test = self._environment["MOCKLLM_ENV"] == "test"
+        end = self._process.kill if options.light and is_test else self._process.terminate
+        self.stop = weakref.finalize(self, _stop_process, self._process, end, self._directory)
+        """Stop the process, once; also called when this process ends."""
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        return self._process.pid
+
+    def fits(self, options: ServerOptions) -> bool:
+        """Return True if a server with these options would begin in the same way now."""
+        ours, theirs = (
+            {name: value for name, value in one.items() if not name.startswith("PYTEST_")}
+            for one in (self._environment, _server_environment(options))
+        )
+        alike = (self._light, self._paths) == (options.light, options.paths)
+        return alike and ours == theirs
+
+    def start(self, options: ServerOptions) -> str:
+        """Let the process serve with these options; return its base URL when it is ready. Raises
+        ServerFailed."""
+        self.is_started = True
+        self._write_documents(options)
+        deadline = time.monotonic() + options.timeout
+        try:
+            # It has ended if a setting is wrong.
+            with suppress(BrokenPipeError):
+                self._send_options(options)
+            line = _read_first_line(self._process, options.timeout)
+        except BaseException:
+            self.stop()
+            raise
+        if line.startswith(READY_PREFIX):
+            return line.removeprefix(READY_PREFIX).strip()
+        is_late = time.monotonic() >= deadline
+        code, messages = self._process.wait(), self.messages()
+        last_line = messages[-1].removeprefix(MESSAGE_PREFIX) if messages else ""
+        self.stop()
+        if not is_late:
+            raise ServerFailed(last_line or f"the server ended with exit code {code}")
+        reason = f"the server was not ready after {options.timeout:g} s"
+        raise ServerFailed(f"{reason}; its last message: {last_line}" if last_line else reason)
+
+    def messages(self) -> list[str]:
+        """Return the lines of the server's standard error that are not blank."""
+        # The environment may select another encoding for the server.
+        text = self._log.read_text(encoding="utf-8", errors="replace")
+        return [line for line in text.splitlines() if line.strip()]
+
+    def _write_documents(self, options: ServerOptions) -> None:
+        """Write the documents into the file that the server reads when it has its options."""
+        document = {"scenarios": list(options.documents)}
+        self._documents.write_text(json.dumps(document), encoding="utf-8")
+
+    def _send_options(self, options: ServerOptions) -> None:
+        """Write the options of `serve` to the process, and close its input."""
+        sent = {
+            "fixture": [_fixture_argument(one) for one in options.fixtures],
+            "no_catch_all": not options.catch_all,
+            "watch": bool(options.paths) or None,
+        }
+        assert self._process.stdin is not None
+        with self._process.stdin as stdin:
+            stdin.write(f"{json.dumps(sent)}\n")
+
+
 @contextmanager
 def server_process(
-    options: ServerOptions, on_message: Callable[[str], object] = warnings.warn
+    options: ServerOptions,
+    on_message: Callable[[str], object] = warnings.warn,
+    prepared: ServerProcess | None = None,
 ) -> Iterator[tuple[str, int]]:
     """Run a server; yield its base URL and process id. Call `on_message` with each message about
-    its settings. Raises ServerFailed if it does not start."""
-    with TemporaryDirectory(prefix="mockllm-") as directory:
-        process, base_url = _start_server(Path(directory), options)
-        finalizer = weakref.finalize(process, _stop_process, process)
-        try:
-            for line in _log_lines(Path(directory)):
-                if line.startswith(MESSAGE_PREFIX):
-                    on_message(line.removeprefix(MESSAGE_PREFIX))
-            yield base_url, process.pid
-        finally:
-            finalizer()
-
-
-@contextmanager
-def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]:
-    """Run a server; yield a client of its control API. Raises ServerFailed."""
-    server = server_process(options or ServerOptions())
-    with server as (base_url, _), closing(Control(base_url)) as control:
-        yield control
-
-
-def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
-    """Start `serve`; return its process and base URL when it is ready. Raises ServerFailed."""
-    # `-P`: a folder of the user named like one of our packages is not imported instead.
-    command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
-    if options.light:
-        command.append("--light")
-    command += ["--parent", str(os.getpid())]
-    for fixture in options.fixtures:
-        file = Path(fixture)
-        is_file = file.suffix == ".json" and file.is_file()
-        command += ["--fixture", str(file.absolute()) if is_file else fixture]
-    if not options.catch_all:
-        command.append("--no-catch-all")
-    paths = [str(Path(path).expanduser().absolute()) for path in options.paths]
-    if paths:
-        command.append("--watch")
-    if options.documents:
-        file = directory / "scenarios.json"
-        file.write_text(json.dumps({"scenarios": list(options.documents)}), encoding="utf-8")
-        paths.append(str(file))
-    settings = options.settings
-    if paths:
-        settings = {"MOCKLLM_SCENARIOS": os.pathsep.join(paths), **settings}
-    deadline = time.monotonic() + options.timeout
-    with open(directory / "stderr", "wb") as log:
-        process = subprocess.Popen(
-            command,
-            # An empty directory, so that no `.env` or package of the user is read.
-            cwd=directory,
-            env=_server_environment(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            # Ctrl-C goes only to the parent, which reads the verdict before it stops the server.
-            start_new_session=True,
-        )
+    its settings. The server is the `prepared` process, which is stopped if it does not fit the
+    options. Raises ServerFailed if the server does not start."""
+    if prepared is not None and not (prepared.stop.alive and prepared.fits(options)):
+        prepared.stop()
+        prepared = None
+    process = prepared or ServerProcess(options)
     try:
-        line = _read_first_line(process, options.timeout)
-    except BaseException:
-        _stop_process(process)
-        raise
-    if line.startswith(READY_PREFIX):
-        return process, line.removeprefix(READY_PREFIX).strip()
-    is_late = time.monotonic() >= deadline
-    _stop_process(process)
-    last_line = next(reversed(_log_lines(directory)), "").removeprefix(MESSAGE_PREFIX)
-    if not is_late:
-        raise ServerFailed(last_line or f"the server ended with exit code {process.returncode}")
-    reason = f"the server was not ready after {options.timeout:g} s"
-    raise ServerFailed(f"{reason}; its last message: {last_line}" if last_line else reason)
+        base_url = process.start(options)
+        for line in process.messages():
+            if line.startswith(MESSAGE_PREFIX):
+                on_message(line.removeprefix(MESSAGE_PREFIX))
+        yield base_url, process.pid
+    finally:
+        process.stop()
 
 
-def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
+def _absolute_paths(paths: Sequence[str]) -> list[str]:
+    return [str(Path(path).expanduser().absolute()) for path in paths]
+
+
+def _fixture_argument(fixture: str) -> str:
+    """Return what `serve --fixture` gets: the absolute path of a file, or the name."""
+    file = Path(fixture)
+    return str(file.absolute()) if file.suffix == ".json" and file.is_file() else fixture
+
+
+def _server_environment(options: ServerOptions) -> dict[str, str]:
     """Return the environment of a server in test mode: this process's variables except MOCKLLM_*
-    and NOT_INHERITED, and `settings`."""
+    and NOT_INHERITED, and the settings."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in NOT_INHERITED and not name.startswith("MOCKLLM_")
     }
-    return {**inherited, "MOCKLLM_ENV": "test", "MOCKLLM_DRAIN_SECONDS": "1", **settings}
+    return {**inherited, "MOCKLLM_ENV": "test", "MOCKLLM_DRAIN_SECONDS": "1", **options.settings}
 
 
 def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
@@ -149,20 +204,19 @@ def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
         timer.cancel()
 
 
-def _stop_process(process: "subprocess.Popen[str]") -> None:
-    """Terminate a process, and kill it if it does not end in time."""
-    process.terminate()
+def _stop_process(
+    process: "subprocess.Popen[str]", end: Callable[[], None], directory: "TemporaryDirectory[str]"
+) -> None:
+    """End a process by `end`, kill it if that takes too long, and delete its directory."""
+    end()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def _log_lines(directory: Path) -> list[str]:
-    """Return the lines of a server's standard error that are not blank."""
-    # The environment may select another encoding for the server.
-    text = (directory / "stderr").read_text(encoding="utf-8", errors="replace")
-    return [line for line in text.splitlines() if line.strip()]
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            # Options that the process did not read.
+            with suppress(BrokenPipeError):
+                pipe.close()
+    directory.cleanup()

@@ -17,8 +17,8 @@ from scenarios_app.recording.upstreams import (
     upstream_names,
 )
 from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette, write_cassette
-from scenarios_app.testing.control import ServerFailed
-from scenarios_app.testing.process import ServerOptions, controlled_server
+from scenarios_app.testing.control import ServerFailed, controlled_server
+from scenarios_app.testing.process import ServerOptions
 from scenarios_app.testing.run import (
     VERDICT_FAILED,
     CannotRun,

@@ -15,9 +15,9 @@ from typing import IO, Any
 
 from mockllm_site.kit.parsers import UNKNOWN, OneLineParser
 from scenarios_app.testing.agents import UNSET_VARIABLES, agent_variables
-from scenarios_app.testing.control import Control, ServerFailed
+from scenarios_app.testing.control import Control, ServerFailed, controlled_server
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.process import ServerOptions, controlled_server
+from scenarios_app.testing.process import ServerOptions
 from scenarios_app.testing.variables import (
     API_KEY,
     command_variables,

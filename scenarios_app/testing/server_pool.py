@@ -11,8 +11,9 @@ from multiprocessing.connection import Client, Connection, Listener
 from threading import Lock, Thread
 from typing import Any
 
-from scenarios_app.testing.control import ServerFailed
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.early_start import EarlyStart
+from scenarios_app.testing.failures import ServerFailed
+from scenarios_app.testing.process import ServerOptions, ServerProcess, server_process
 
 # The keys of `mockllm_config`.
 CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch", "light")
@@ -20,10 +21,14 @@ CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "wat
 
 @contextmanager
 def server_for(
-    config: Mapping[str, Any], *, url: str | None = None, pool: tuple[str, str] | None = None
+    config: Mapping[str, Any],
+    *,
+    url: str | None = None,
+    pool: tuple[str, str] | None = None,
+    prepared: ServerProcess | None = None,
 ) -> Iterator[str]:
-    """Yield the base URL of a server: `url`, that of a `pool`, or a new one. `config` has the
-    arguments of `running_server`. Raises ServerFailed."""
+    """Yield the base URL of a server: `url`, that of a `pool`, or a new one, the `prepared`
+    process if that fits. `config` has the arguments of `running_server`. Raises ServerFailed."""
     if unknown := [name for name in config if name not in CONFIG_KEYS]:
         keys = ", ".join(CONFIG_KEYS)
         raise ServerFailed(f"mockllm_config: no {unknown[0]!r} is known, expected some of {keys}")
@@ -34,15 +39,17 @@ def server_for(
     if pool is not None:
         yield _request_server(pool, options)
         return
-    with server_process(ServerOptions(**options)) as (base_url, _):
+    with server_process(ServerOptions(**options), prepared=prepared) as (base_url, _):
         yield base_url
 
 
 class ServerPool:
     """Starts one server per configuration on request, and stops all when it is closed. `address` is
-    the socket for requests, with the secret that authenticates workers."""
+    the socket for requests, with the secret that authenticates workers. The first server is the
+    process of `early`."""
 
-    def __init__(self) -> None:
+    def __init__(self, early: EarlyStart | None = None) -> None:
+        self._early = early
         secret = secrets.token_hex()
         self._listener = Listener(authkey=secret.encode())
         self.address = (str(self._listener.address), secret)
@@ -91,7 +98,9 @@ class ServerPool:
         """Start a server and return the reply for workers: its URL and warnings, or the error."""
         messages: list[str] = []
         try:
-            server = server_process(ServerOptions(**options), messages.append)
+            early, self._early = self._early, None
+            prepared = early.process() if early else None
+            server = server_process(ServerOptions(**options), messages.append, prepared)
             base_url, _ = self._servers.enter_context(server)
         except Exception as error:
             return {"failed": str(error)}

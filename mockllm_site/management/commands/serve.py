@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from mockllm_site.serve import chat, database, lease, server
+from mockllm_site.serve import chat, database, lease, server, standby
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.workers import Workers
 from scenarios_app.recording.files import scenario_files
@@ -74,6 +74,11 @@ class Command(BaseCommand):
             metavar="PID",
             help="end when this process has ended",
         )
+        parser.add_argument(
+            "--standby",
+            action="store_true",
+            help="import all code, then read fixture, no_catch_all and watch from a line of JSON",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the options, prepare the database and serve in one or several processes."""
@@ -85,6 +90,9 @@ class Command(BaseCommand):
             raise CommandError(
                 f"--workers {count}: more than one process needs a shared state: set REDIS_URL"
             )
+        parent = None if options["parent"] is None else server.Parent(options["parent"])
+        if options["standby"]:
+            options |= standby.read_options(parent)
         try:
             server.write_ready_file("")
             bound = server.bind(options["host"], options["port"])
@@ -97,7 +105,6 @@ class Command(BaseCommand):
                 )
                 server.store_bound_address(bound)
                 ready = partial(server.announce_ready, options["host"], bound)
-                parent = None if options["parent"] is None else server.Parent(options["parent"])
                 if count == 1:
                     server.run(bound, stop=stop, ready=ready, parent=parent)
                 else:

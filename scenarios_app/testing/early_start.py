@@ -1,0 +1,65 @@
+"""Starts the server of a run while pytest collects, if the last run used it. Imported in every run,
+so it imports nothing but pytest until then."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from scenarios_app.testing.process import ServerProcess
+
+# In pytest's cache: whether the last run of tests used a server that can start early.
+CACHE_KEY = "mockllm/server"
+# Options of pytest with which no test runs.
+NO_TEST_OPTIONS = ("collectonly", "showfixtures", "show_fixtures_per_test", "setupplan")
+FIXTURES = ("mockllm", "mockllm_server")
+
+
+class EarlyStart:
+    """The process of a server that waits for the options of its start. It is stopped if no
+    collected test needs it, and at the latest when pytest ends."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._cache: pytest.Cache | None = getattr(config, "cache", None)
+        self._process: ServerProcess | None = None
+        self._was_used = bool(self._cache and self._cache.get(CACHE_KEY, False))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Start the process if the last run used it and tests will run."""
+        if self._was_used and not any(self._config.getoption(name) for name in NO_TEST_OPTIONS):
+            self.process()
+
+    def process(self) -> "ServerProcess":
+        """Return the process, started now unless it was before."""
+        if self._process is None:
+            from scenarios_app.testing.process import ServerOptions, ServerProcess
+
+            self._process = ServerProcess(ServerOptions())
+        return self._process
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Stop the process if no test names a fixture or the marker."""
+        if not any(map(_needs_server, session.items)):
+            self._stop_unused()
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Store for the next run whether this one used the process."""
+        is_used = self._process is not None and self._process.is_started
+        have_tests_run = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if self._cache and is_used != self._was_used and (is_used or have_tests_run):
+            self._cache.set(CACHE_KEY, is_used)
+
+    def pytest_unconfigure(self) -> None:
+        """Stop the process if no test used it."""
+        self._stop_unused()
+
+    def _stop_unused(self) -> None:
+        if self._process is not None and not self._process.is_started:
+            self._process.stop()
+
+
+def _needs_server(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return any(name in names for name in FIXTURES) or item.get_closest_marker("mockllm") is not None
