@@ -119,6 +119,7 @@ bench: setup
 	$(PY) -m tools.bench.writing
 	$(PY) -m tools.bench.chat
 	$(PY) -m tools.bench.plugin
+	$(PY) -m tools.bench.one_test
 
 # The same beside aimock from npm, both in the same rounds.
 bench-peers: setup

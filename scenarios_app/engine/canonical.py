@@ -249,6 +249,18 @@ class Usage(msgspec.Struct, frozen=True):
         return self.input_tokens + self.output_tokens if self.total is None else self.total
 
 
+class ScriptedUsage(msgspec.Struct, frozen=True):
+    """Token counts as scripted; what is `None` is counted from the text."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    total_tokens: int | None = None
+
+
 class Choice(msgspec.Struct, frozen=True):
     """A complete choice of an answer. `chunks` are its stream deltas if scripted, else None."""
 

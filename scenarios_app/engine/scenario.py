@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import Json, ScriptedUsage
 from scenarios_app.engine.conditions.match import NO_CONDITIONS, Match
 from scenarios_app.engine.parts import AnswerPart, Chunk, FinishReason
 from scenarios_app.engine.recorded import RecordedAnswer
@@ -75,18 +75,6 @@ class Pacing(msgspec.Struct, frozen=True):
     chunk_ms: int = 0
     words_per_chunk: int = 5
     jitter: float = 0
-
-
-class ScriptedUsage(msgspec.Struct, frozen=True):
-    """Token counts as scripted; what is `None` is counted from the text."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    total_tokens: int | None = None
 
 
 class ScriptedChoice(msgspec.Struct, frozen=True):

@@ -146,12 +146,16 @@ def _interrupt_at_sigterm(received: list[int]) -> Iterator[None]:
 
 
 def _progress() -> Callable[[int, int, CellResult | None], None]:
-    """Return a function that shows a progress bar with the time left, on a terminal."""
+    """Return a function that shows a progress bar with the time left on a terminal, otherwise a
+    line for each run, as logs of CI need them."""
     began = time.monotonic()
 
     def show(done: int, total: int, result: CellResult | None) -> None:
-        """Print the bar, on a terminal only."""
+        """Print the bar, or the line of a result."""
         if not sys.stderr.isatty():
+            if result:
+                line = progress_line(done, total, result.cell.name, result.judgement.outcome)
+                print(line, file=sys.stderr, flush=True)
             return
         left = (time.monotonic() - began) / done * (total - done) if done else 0
         bar = "#" * (20 * done // total)
@@ -161,6 +165,11 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
         print(text, end="", file=sys.stderr, flush=True)
 
     return show
+
+
+def progress_line(done: int, total: int, name: str, outcome: str) -> str:
+    """Return the line of progress for the result of the cell `name`."""
+    return f"[{done}/{total}] {name}: {outcome}"
 
 
 def parse_names(text: str) -> list[str]:

@@ -16,7 +16,13 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from scenarios_app.proof.alarm import Hung, time_limit
-from scenarios_app.proof.command import parse_names, parse_outcomes, parse_percent, parse_positive
+from scenarios_app.proof.command import (
+    parse_names,
+    parse_outcomes,
+    parse_percent,
+    parse_positive,
+    progress_line,
+)
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
@@ -218,12 +224,15 @@ class TestSweeps:
             return {"note": NO_CELLS}
         results = []
         seconds = self.options.seconds
-        for cell in cells_to_run(cells, self.options.budget):
+        chosen = cells_to_run(cells, self.options.budget)
+        for done, cell in enumerate(chosen, 1):
             if seconds and time.monotonic() - self._began > seconds:
                 break
             run = TestRun([cell.change], limit=seconds_for(cell, clean.seconds))
             observation = self._repeat(item, run).observation(session)
             judgement = self.experiment.judge(cell, before, observation)
+            name = f"{item.nodeid} {cell.name}"
+            self._show_progress(done, len(chosen), name, judgement.outcome)
             ended = astuple(judgement), astuple(observation.program)
             results.append((cell.name, *ended, list(observation.transcript)))
         return {
@@ -232,6 +241,14 @@ class TestSweeps:
             "cells": [asdict(cell) | {"kind": cell.kind.name} for cell in cells],
             "results": results,
         }
+
+    def _show_progress(self, done: int, total: int, name: str, outcome: str) -> None:
+        """Print the line of a result where there is no terminal, as logs of CI need it. Workers
+        have no output."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not reporter.isatty:
+            reporter.write_line(progress_line(done, total, name, outcome))
+            reporter.flush()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect the results of a test, also those of another process."""
@@ -247,8 +264,12 @@ class TestSweeps:
         cells = {one["name"]: self._cell_from(report.nodeid, one) for one in body["cells"]}
         sweep = Sweep(list(cells.values()), self.options.seed, body["clean"])
         sweep.versions, self._sweeps[report.nodeid] = body["versions"], sweep
-        for name, judgement, program, transcript in body["results"]:
+        results = body["results"]
+        for done, (name, judgement, program, transcript) in enumerate(results, 1):
             ended = Judgement(*judgement), ProgramRun(*program)
+            if hasattr(report, "node"):
+                # The worker printed nothing.
+                self._show_progress(done, len(results), cells[name].name, ended[0].outcome)
             sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)
 
     def _cell_from(self, test: str, body: Mapping[str, Any]) -> Cell:

@@ -7,12 +7,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any, BinaryIO, Final
 
 from mockllm_site.kit.parsers import OneLineParser
 from scenarios_app.testing.control import TOKEN_VARIABLE, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
+from scenarios_app.testing.mcp import MISSING_PACKAGE
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import refuse
 
@@ -56,6 +58,8 @@ def control_mcp(options: Namespace) -> int:
         return refuse(
             "control-mcp", "--scenario is for a new server; leave out --url and MOCKLLM_URL", code=1
         )
+    if not url and find_spec("mcp") is None:
+        return refuse("control-mcp", MISSING_PACKAGE, code=1)
     try:
         if url:
             _forward_input(url, token=os.environ.get(TOKEN_VARIABLE, ""))

@@ -1,6 +1,7 @@
 """Starts the server of a run while pytest collects, if the last run used it. Imported in every run,
 so it imports nothing but pytest until then."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 # In pytest's cache: whether the last run of tests used a server that can start early.
 CACHE_KEY = "mockllm/server"
+# In pytest's cache: the server's bytecode, if Python keeps none (PYTHONDONTWRITEBYTECODE).
+BYTECODE_FOLDER = "mockllm-bytecode"
 # Options of pytest with which no test runs.
 NO_TEST_OPTIONS = ("collectonly", "showfixtures", "show_fixtures_per_test", "setupplan")
 FIXTURES = ("mockllm", "mockllm_server")
@@ -34,9 +37,14 @@ class EarlyStart:
     def process(self) -> "ServerProcess":
         """Return the process, started now unless it was before."""
         if self._process is None:
-            from scenarios_app.testing.process import ServerOptions, ServerProcess
+            from scenarios_app.testing.process import ServerOptions, ServerProcess, lacks_bytecode
 
-            self._process = ServerProcess(ServerOptions())
+            folder = None
+            if self._cache is not None and lacks_bytecode():
+                # Some caches cannot be written.
+                with suppress(OSError):
+                    folder = self._cache.mkdir(BYTECODE_FOLDER)
+            self._process = ServerProcess(ServerOptions(), folder)
         return self._process
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

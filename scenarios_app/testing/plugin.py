@@ -33,7 +33,7 @@ TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
 OPTION_HELP = {
     "--mockllm-url": f"use the mockllm server at this URL (or {URL_VARIABLE}) and start none",
     "--mockllm-report": "write all verdicts to FILE: JSON (.json), JUnit XML (.xml) or text",
-    "--mockllm-coverage": "write which steps of the common scenarios answered to FILE, as above",
+    "--mockllm-coverage": "write which steps of the tests' scenarios answered to FILE, as above",
     "--mockllm-record": "for tests with a cassette: none (recordings alone answer), once (record "
     "where there is none yet), new (record what is not in it), all (record anew)",
 }
@@ -162,7 +162,7 @@ def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
     from scenarios_app.testing.report import write_coverage
 
     with closing(Control(base_url, token=os.environ.get(TOKEN_VARIABLE, ""))) as control:
-        write_coverage(file, control.send("GET", "coverage"))
+        write_coverage(file, control.send("GET", "coverage", scenarios="*"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,9 +50,10 @@ class ServerOptions:
 
 class ServerProcess:
     """A child process that imports the server's code (`serve --standby`) and then waits for its
-    options. It has the settings, the `paths` and the apps of the `options` that it began with."""
+    options. It has the settings, the `paths` and the apps of the `options` that it began with, and
+    keeps its bytecode in the folder `bytecode`, if that is given."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, bytecode: Path | None = None) -> None:
         self._directory = TemporaryDirectory(prefix="mockllm-")
         folder = Path(self._directory.name)
         self._documents, self._log = folder / "scenarios.json", folder / "stderr"
@@ -68,7 +70,11 @@ class ServerProcess:
                 command,
                 # An empty directory, so that no `.env` or package of the user is read.
                 cwd=folder,
-                env={"MOCKLLM_SCENARIOS": os.pathsep.join(files), **self._environment},
+                env={
+                    "MOCKLLM_SCENARIOS": os.pathsep.join(files),
+                    **self._environment,
+                    **({} if bytecode is None else _bytecode_variables(bytecode)),
+                },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -169,6 +175,16 @@ def server_process(
         yield base_url, process.pid
     finally:
         process.stop()
+
+
+def lacks_bytecode() -> bool:
+    """Return True if a server would compile its code at each start: Python neither has bytecode of
+    this package nor may write it."""
+    return sys.dont_write_bytecode and not Path(cache_from_source(__file__)).exists()
+
+
+def _bytecode_variables(folder: Path) -> dict[str, str]:
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def _absolute_paths(paths: Sequence[str]) -> list[str]:

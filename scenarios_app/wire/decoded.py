@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.shapes import DocumentError
+from scenarios_app.engine.problems import DocumentError
 
 _ORDER: Final = ("reasoning", "text", "tool_call", "refusal", "hosted_tool")
 _PRODUCE: Final = ("scenarios", 0, "steps", 0, "produce")

@@ -170,6 +170,14 @@ def test_plain_install_names_the_missing_extra_in_one_line(
     assert line.startswith("mockllm: the extra `server` is missing: pip install 'mockllm-server[")
 
 
+def test_plain_install_names_the_extra_of_control_mcp(base: Path, tmp_path: Path) -> None:
+    process = run("-m", "mockllm_site", "control-mcp", cwd=tmp_path, python=str(base))
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr == (
+        "mockllm control-mcp: MCP needs one more package: pip install 'mockllm-server[mcp]'\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "code", "line"),
     [

@@ -104,7 +104,8 @@ def test_report_that_cannot_be_written_is_named_after_the_others(
     reports = ["--json", str(tmp_path), "--junit", f"{dinner}/r.xml", "--html", "r.html"]
     process = run_sweep(*options, *reports, *agent_command(), folder=tmp_path)
     assert "1 of " in process.stdout and (tmp_path / "r.html").exists()
-    folder, file = process.stderr.splitlines()
+    line, folder, file = process.stderr.splitlines()
+    assert line == "[1/1] server_error@1: survived"
     assert folder == f"mockllm torture: {tmp_path}: cannot be written: Is a directory"
     assert file.startswith(f"{dinner}/r.xml: cannot be written: ")
     assert process.returncode == 2

@@ -1,6 +1,7 @@
 """`pytest --mockllm-torture` repeats tests, each with one fault at a time."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -107,6 +108,9 @@ def test_each_test_is_repeated_with_each_kind(folder: Path, workers: list[str]) 
         "test_strict server_error@1": "failed_loudly",
     }, process.stdout
     assert process.returncode == 1 and "1 failed, 4 passed" in process.stdout
+    for kind in ("refusal", "max_tokens", "server_error"):
+        (line,) = re.findall(rf"^\[./3\] .*test_lax {kind}@1: (\w+)$", process.stdout, re.M)
+        assert line == cells[f"test_lax {kind}@1"][0]
     assert "test_that_changes: not swept, since two clean runs differ: answer 1" in process.stdout
     again = cells["test_lax max_tokens@1"][1]
     options = "test_agent.py::test_lax --mockllm-torture --mockllm-torture-only max_tokens@1"

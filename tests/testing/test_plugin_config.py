@@ -60,7 +60,44 @@ def test_scenarios_of_the_configuration_and_of_markers_are_served(
     coverage = json.loads((pytester.path / "coverage.json").read_text())
     (common,) = [scenario for scenario in coverage["scenarios"] if scenario["scenario"] == "common"]
     assert [step["served"] for step in common["steps"]] == [1]
+    (own,) = [scenario for scenario in coverage["scenarios"] if scenario["scenario"] == "own"]
+    assert [step["served"] for step in own["steps"]] == [1]
     result.stdout.fnmatch_lines(["never served: common, step 1"])
+
+
+SCENARIOS_OF_TESTS = """
+import openai
+import pytest
+
+
+def ask():
+    with openai.OpenAI() as client:
+        return client.responses.create(model="m", input="Hello").output_text
+
+
+@pytest.mark.mockllm(scenario="own.json", allow_unserved=True)
+def test_a_file(mockllm):
+    assert ask() == "From a file."
+
+
+def test_a_document_and_a_stub(mockllm):
+    mockllm.scenario({"name": "pushed", "steps": [{"produce": {"text": "A"}}]})
+    assert ask() == "A"
+    mockllm.on("Hello").reply("B")
+    assert ask() == "B"
+"""
+
+
+def test_coverage_counts_what_tests_load(run: Run, pytester: pytest.Pytester) -> None:
+    steps = [
+        {"match": {"messages": [{"contains": "Hello"}]}, "produce": {"text": "From a file."}},
+        {"match": {"messages": [{"contains": "Bye"}]}, "produce": {"text": "Never."}},
+    ]
+    pytester.makefile(".json", own=json.dumps({"name": "own", "steps": steps}))
+    result = run("--mockllm-coverage", "coverage.txt", test_own=SCENARIOS_OF_TESTS)
+    result.assert_outcomes(passed=2)
+    lines = (pytester.path / "coverage.txt").read_text().splitlines()
+    assert lines[:2] == ["coverage: 75 %, 3 of 4 steps", "never served: own, step 2"]
 
 
 ONE = 'def test_ok(mockllm): pass\ndef test_bad(mockllm): mockllm.on("<x>").reply("y")\n'

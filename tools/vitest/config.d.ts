@@ -8,6 +8,8 @@ export interface MockllmOptions {
   fixtures?: string[];
   /** Settings of the server: environment variables such as MOCKLLM_WORDS_PER_SECOND. */
   settings?: Record<string, string>;
+  /** False starts a server with the chat, the admin and all pages; it needs the extra `server`. */
+  light?: boolean;
   /** The address of a running server; by default MOCKLLM_URL. No server is started then. */
   url?: string;
   /** Milliseconds in which the server has to start; by default 60,000. */

@@ -37,9 +37,14 @@ export async function startServer(root, options = {}) {
   const fixtures = (options.fixtures ?? []).flatMap((name) => ["--fixture", name]);
   const parent = ["--parent", String(process.pid)];
   const watched = paths.length ? ["--watch"] : [];
+  // As the servers of pytest's plugin: without an extra of the package.
+  const light = options.light === false ? [] : ["--light"];
   const child = spawn(
     program,
-    [...words, "serve", "--port", "0", "--no-catch-all", ...parent, ...watched, ...fixtures],
+    [
+      ...[...words, "serve", "--port", "0", "--no-catch-all"],
+      ...[...light, ...parent, ...watched, ...fixtures],
+    ],
     {
       // An empty folder, so that no `.env` of the project is read.
       cwd: folder,

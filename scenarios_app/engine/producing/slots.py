@@ -13,12 +13,11 @@ from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.parts import SAMPLE_PART
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.producing.usage import count_input
 
 SAMPLE_SEED: Final = Seed("sample")
-# Stands for a part of the request in what is stored of a response. It occurs in no JSON.
-SAMPLE_PART: Final = b"\x00part\x00"
 SAMPLE_UID: Final = "00000000-0000-4000-8000-73616d706c65"
 # The two counts differ by one, so that what grows with the count shows by how much. Like the time
 # they have ten digits.

@@ -10,7 +10,7 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, ScriptedUsage, Tool, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
     MessagePart,
@@ -23,7 +23,6 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
     produced_text,
 )
-from scenarios_app.engine.scenario import ScriptedUsage
 
 CHARACTERS_PER_TOKEN = 4
 # A word with the space before it, in pieces of at most 12 characters.

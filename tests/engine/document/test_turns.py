@@ -2,9 +2,9 @@
 
 import json
 
+from scenarios_app.engine.canonical import ScriptedUsage
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.producing.produce import error_turn, fallback_step
-from scenarios_app.engine.scenario import ScriptedUsage
 
 
 def test_error_turn_has_the_text_of_the_requirement() -> None:

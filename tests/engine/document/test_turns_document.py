@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.canonical import ScriptedUsage
 from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.parts import TextPart, ToolCallPart
-from scenarios_app.engine.scenario import ScriptedUsage
 from tests.engine.turn_scripts import (
     compile_answer,
     compile_script,

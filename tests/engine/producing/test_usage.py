@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Choice, Message, Tool, Usage
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    Choice,
+    Message,
+    ScriptedUsage,
+    Tool,
+    Usage,
+)
 from scenarios_app.engine.parts import (
     AnswerPart,
     OpaquePart,
@@ -16,7 +23,6 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.engine.producing.usage import count_input, count_output, count_tokens, usage_of
-from scenarios_app.engine.scenario import ScriptedUsage
 
 NO_USAGE = ScriptedUsage()
 

@@ -14,8 +14,7 @@ from openai.types.responses import (
 )
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, ErrorAnswer, Usage
-from scenarios_app.engine.parts import TextPart
-from scenarios_app.engine.producing.slots import SAMPLE_PART
+from scenarios_app.engine.parts import SAMPLE_PART, TextPart
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError

@@ -20,8 +20,15 @@ from scenarios_app.engine.canonical import (
     Message,
     Usage,
 )
-from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.engine.producing.slots import SAMPLE_PART
+from scenarios_app.engine.parts import (
+    SAMPLE_PART,
+    Finish,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StreamEvent,
+    TextPart,
+)
 from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.decoded import parse_events, parse_json
