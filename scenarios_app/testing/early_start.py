@@ -1,6 +1,7 @@
 """Starts the server of a run while pytest collects, if the last run used it. Imported in every run,
 so it imports nothing but pytest until then."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ CACHE_KEY = "mockllm/server"
 BYTECODE_FOLDER = "mockllm-bytecode"
 # Options of pytest with which no test runs.
 NO_TEST_OPTIONS = ("collectonly", "showfixtures", "show_fixtures_per_test", "setupplan")
+# What a server is given when its process begins.
+BEGIN_OPTIONS = {"settings", "watch", "paths", "light"}
 FIXTURES = ("mockllm", "mockllm_server")
 
 
@@ -32,10 +35,14 @@ class EarlyStart:
     def pytest_sessionstart(self) -> None:
         """Start the process if the last run used it and tests will run."""
         if self._was_used and not any(self._config.getoption(name) for name in NO_TEST_OPTIONS):
-            self.process()
+            self.process_for({})
 
-    def process(self) -> "ServerProcess":
-        """Return the process, started now unless it was before."""
+    def process_for(self, options: Mapping[str, object]) -> "ServerProcess | None":
+        """Return the process, started now unless it was before. If it cannot fit these options
+        of a server, stop it and return None."""
+        if BEGIN_OPTIONS & options.keys():
+            self._stop_unused()
+            return None
         if self._process is None:
             from scenarios_app.testing.process import ServerOptions, ServerProcess, lacks_bytecode
 

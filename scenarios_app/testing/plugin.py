@@ -60,8 +60,6 @@ SCOPE_HINT = (
 _JUDGE_KEY: pytest.StashKey["TestJudge"] = pytest.StashKey()
 _POOL_KEY: pytest.StashKey["ServerPool"] = pytest.StashKey()
 _EARLY_KEY: pytest.StashKey["EarlyStart"] = pytest.StashKey()
-# What `mockllm_config` changes of a process before it waits for its options.
-_BEGIN_OPTIONS = {"settings", "watch", "light"}
 
 
 class MockllmWarning(UserWarning):
@@ -222,9 +220,8 @@ def mockllm_server(
 
             settings = options.get("settings") or {}
             options["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
-        early, process = pytestconfig.stash.get(_EARLY_KEY, None), None
-        if early is not None and not _BEGIN_OPTIONS & options.keys():
-            process = early.process()
+        early = pytestconfig.stash.get(_EARLY_KEY, None)
+        process = early.process_for(options) if early else None
         # Imported while the process imports the server's code.
         from scenarios_app.testing import guard, variables  # noqa: F401
         from scenarios_app.testing.control import Control

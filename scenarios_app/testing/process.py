@@ -87,8 +87,9 @@ class ServerProcess:
         self.is_started = False
         """Whether it got its options."""
         # Nothing of a light server in test mode outlives it, and it has no child processes.
-        is_test = self._environment["MOCKLLM_ENV"] == "test"
-        end = self._process.kill if options.light and is_test else self._process.terminate
+        in_memory = self._environment["MOCKLLM_ENV"] == "test" and options.light
+        own_settings = "DJANGO_SETTINGS_MODULE" in options.settings
+        end = self._process.kill if in_memory and not own_settings else self._process.terminate
         self.stop = weakref.finalize(self, _stop_process, self._process, end, self._directory)
         """Stop the process, once; also called when this process ends."""
 

@@ -99,7 +99,7 @@ class ServerPool:
         messages: list[str] = []
         try:
             early, self._early = self._early, None
-            prepared = early.process() if early else None
+            prepared = early.process_for(options) if early else None
             server = server_process(ServerOptions(**options), messages.append, prepared)
             base_url, _ = self._servers.enter_context(server)
         except Exception as error:
