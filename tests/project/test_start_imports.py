@@ -170,3 +170,17 @@ def test_checks_include_the_admin(tmp_path: Path) -> None:
     assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.urls"} <= parse_heavy_modules(
         stderr
     )
+
+
+def test_plugin_of_a_test_imports_no_document_models() -> None:
+    """The modules that the fixture needs before and beside a server."""
+    code = (
+        "import sys, scenarios_app.testing.early_start, scenarios_app.testing.process\n"
+        "early = set(sys.modules)\n"
+        "import scenarios_app.testing.sessions, scenarios_app.testing.guard\n"
+        "late = set(sys.modules)\n"
+        "unneeded = {'pydantic', 'django', 'scenarios_app.engine.scenario'}\n"
+        "print('httpx2' in early, bool(unneeded & late))"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    assert subprocess.check_output(command, text=True) == "False False\n"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -186,11 +186,14 @@ def test_prepared_process_serves_the_options_that_it_gets(prepared: ServerProces
     assert names == {"a", "test-mode"}
 
 
-@pytest.mark.parametrize("options", [{"settings": {"TZ": "UTC"}}, {"paths": ["."]}])
+@pytest.mark.parametrize("name", ["settings", "paths"])
 def test_process_that_does_not_fit_is_replaced(
-    prepared: ServerProcess, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    prepared: ServerProcess, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with server_process(ServerOptions(**options), prepared=prepared) as (_, pid):  # type: ignore[arg-type]
+    file = tmp_path / "a.json"
+    file.write_text('{"name": "a", "steps": []}')
+    value: Any = {"MOCKLLM_CLOCK": ""} if name == "settings" else [str(file)]
+    with server_process(ServerOptions(**{name: value}), prepared=prepared) as (_, pid):
         assert pid != prepared.pid and not prepared.stop.alive
     assert prepared.fits(ServerOptions())
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")

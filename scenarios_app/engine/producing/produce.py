@@ -16,6 +16,7 @@ from scenarios_app.engine.canonical import (
     Choice,
     ErrorAnswer,
     Json,
+    ScriptedUsage,
     compact_json,
 )
 from scenarios_app.engine.parts import (
@@ -45,7 +46,6 @@ from scenarios_app.engine.scenario import (
     Scenario,
     ScriptedAnswer,
     ScriptedChoice,
-    ScriptedUsage,
     Step,
 )
 
