@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
-from scenarios_app.engine.canonical import compact_json, text_or_json
+from scenarios_app.engine.canonical import ScriptedUsage, compact_json, text_or_json
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FaultDocument
 from scenarios_app.engine.document.parts import (
     ChunkShape,
@@ -29,7 +29,6 @@ from scenarios_app.engine.scenario import (
     RawAnswer,
     ScriptedAnswer,
     ScriptedChoice,
-    ScriptedUsage,
     Unoffered,
 )
 from scenarios_app.engine.shapes import Document, KeyProblem, fields, to_struct

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.canonical import ScriptedUsage
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import (
@@ -19,7 +20,6 @@ from scenarios_app.engine.scenario import (
     Scenario,
     ScriptedAnswer,
     ScriptedChoice,
-    ScriptedUsage,
     SideEffects,
     Step,
 )

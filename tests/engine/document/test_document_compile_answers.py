@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.canonical import ScriptedUsage
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import (
     Chunk,
@@ -20,7 +21,6 @@ from scenarios_app.engine.scenario import (
     RawAnswer,
     ScriptedAnswer,
     ScriptedChoice,
-    ScriptedUsage,
     Step,
 )
 from tests.engine.documents import one_step_scenario

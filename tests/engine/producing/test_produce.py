@@ -8,6 +8,7 @@ from scenarios_app.engine.canonical import (
     CanonicalResponse,
     ErrorAnswer,
     Message,
+    ScriptedUsage,
     Usage,
 )
 from scenarios_app.engine.document import compile_scenario, load_documents
@@ -26,7 +27,6 @@ from scenarios_app.engine.scenario import (
     Scenario,
     ScriptedAnswer,
     ScriptedChoice,
-    ScriptedUsage,
     Step,
 )
 
