@@ -7,12 +7,21 @@ from urllib.parse import quote
 
 import httpx2
 
-from scenarios_app.testing.failures import CallRejected, ServerFailed
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.process import ServerFailed, ServerOptions, server_process
 
 TIMEOUT_SECONDS = 30.0
 BAD_REQUEST = 400
 TOKEN_VARIABLE = "MOCKLLM_CONTROL_TOKEN"
+
+
+class CallRejected(ServerFailed):
+    """The server rejected what a call sent, such as a scenario; `reason` is its message alone."""
+
+    __module__ = "mockllm"
+
+    def __init__(self, reason: str, *, place: str = "") -> None:
+        super().__init__(f"{place}: {reason}" if place else reason)
+        self.reason = reason
 
 
 # `__tracebackhide__` keeps these frames out of the tracebacks of tests.

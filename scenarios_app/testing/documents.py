@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
 from scenarios_app.recording.files import read_paths
-from scenarios_app.testing.failures import ServerFailed
+from scenarios_app.testing.process import ServerFailed
 
 
 @runtime_checkable

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from scenarios_app.testing.early_start import EarlyStart
+
 if TYPE_CHECKING:
     from scenarios_app.testing.cassettes import TestCassette
-    from scenarios_app.testing.early_start import EarlyStart
     from scenarios_app.testing.guard import ProviderGuard
     from scenarios_app.testing.server_pool import ServerPool
     from scenarios_app.testing.sessions import SharedServer
@@ -59,7 +60,7 @@ SCOPE_HINT = (
 
 _JUDGE_KEY: pytest.StashKey["TestJudge"] = pytest.StashKey()
 _POOL_KEY: pytest.StashKey["ServerPool"] = pytest.StashKey()
-_EARLY_KEY: pytest.StashKey["EarlyStart"] = pytest.StashKey()
+_EARLY_KEY: pytest.StashKey[EarlyStart] = pytest.StashKey()
 
 
 class MockllmWarning(UserWarning):
@@ -106,12 +107,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.pluginmanager.register(Report(file))
     # With `--dist=each` every worker starts a server.
-    if not (hasattr(config, "workerinput") or config.getoption("dist", "no") == "each"):
-        from scenarios_app.testing.early_start import EarlyStart
-
-        if not _external_url(config):
-            config.stash[_EARLY_KEY] = EarlyStart(config)
-            config.pluginmanager.register(config.stash[_EARLY_KEY])
+    is_leader = not hasattr(config, "workerinput") and config.getoption("dist", "no") != "each"
+    if is_leader and not _external_url(config):
+        config.stash[_EARLY_KEY] = EarlyStart(config)
+        config.pluginmanager.register(config.stash[_EARLY_KEY])
 
 
 def _external_url(config: pytest.Config) -> str | None:
@@ -228,9 +227,8 @@ def mockllm_server(
         from scenarios_app.testing.server_pool import server_for
         from scenarios_app.testing.sessions import SharedServer
 
-        with server_for(
-            options, url=external_url, pool=worker.get(MARKER), prepared=process
-        ) as base_url:
+        pool = worker.get(MARKER)
+        with server_for(options, url=external_url, pool=pool, prepared=process) as base_url:
             token = os.environ.get(TOKEN_VARIABLE, "") if external_url else ""
             server = SharedServer(Control(base_url, token=token), exclusive=not external_url)
             try:

@@ -16,8 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scenarios_app.testing.failures import ServerFailed
-
 READY_PREFIX = "mockllm ready on "
 MESSAGE_PREFIX = "mockllm: "
 START_SECONDS = 60.0
@@ -31,6 +29,13 @@ NOT_INHERITED = {
     "REDIS_URL",
     "SECRET_KEY",
 }
+
+
+class ServerFailed(Exception):
+    """The server did not start, is gone, or rejected a call; the message gives the reason."""
+
+    # The public module, which tracebacks of tests show.
+    __module__ = "mockllm"
 
 
 @dataclass(frozen=True, slots=True)

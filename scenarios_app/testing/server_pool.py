@@ -12,8 +12,12 @@ from threading import Lock, Thread
 from typing import Any
 
 from scenarios_app.testing.early_start import EarlyStart
-from scenarios_app.testing.failures import ServerFailed
-from scenarios_app.testing.process import ServerOptions, ServerProcess, server_process
+from scenarios_app.testing.process import (
+    ServerFailed,
+    ServerOptions,
+    ServerProcess,
+    server_process,
+)
 
 # The keys of `mockllm_config`.
 CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch", "light")

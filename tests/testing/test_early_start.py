@@ -126,7 +126,7 @@ def remember_use(folder: Path) -> None:
     ("config", "fits"),
     [
         ({"scenarios": [{"name": "a", "steps": []}], "fixtures": ["turns"]}, True),
-        ({"settings": {"MOCKLLM_CLOCK": "2026-01-01T00:00:00Z"}}, False),
+        ({"settings": {"MOCKLLM_MAX_BODY_BYTES": "5000"}}, False),
     ],
 )
 def test_configuration_is_that_of_the_started_server(
@@ -192,7 +192,7 @@ def test_process_that_does_not_fit_is_replaced(
 ) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"name": "a", "steps": []}')
-    value: Any = {"MOCKLLM_CLOCK": ""} if name == "settings" else [str(file)]
+    value: Any = {"MOCKLLM_MAX_BODY_BYTES": "5000"} if name == "settings" else [str(file)]
     with server_process(ServerOptions(**{name: value}), prepared=prepared) as (_, pid):
         assert pid != prepared.pid and not prepared.stop.alive
     assert prepared.fits(ServerOptions())
