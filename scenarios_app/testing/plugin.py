@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scenarios_app.testing.early_start import EarlyStart
+from scenarios_app.testing.shared.early_start import EarlyStart
 
 if TYPE_CHECKING:
     from scenarios_app.testing.cassettes import TestCassette
     from scenarios_app.testing.guard import ProviderGuard
-    from scenarios_app.testing.server_pool import ServerPool
     from scenarios_app.testing.sessions import SharedServer
+    from scenarios_app.testing.shared.server_pool import ServerPool
     from scenarios_app.testing.stubs import Mockllm
 
 MARKER = "mockllm"
@@ -126,7 +126,7 @@ def _cassette_mode(config: pytest.Config) -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Share one server among the workers of pytest-xdist, started by this process on demand."""
-    from scenarios_app.testing.server_pool import ServerPool
+    from scenarios_app.testing.shared.server_pool import ServerPool
 
     config = node.config
     # With `--dist=each` every worker runs all tests, so their sessions would collide.
@@ -224,8 +224,8 @@ def mockllm_server(
         # Imported while the process imports the server's code.
         from scenarios_app.testing import guard, variables  # noqa: F401
         from scenarios_app.testing.control import Control
-        from scenarios_app.testing.server_pool import server_for
         from scenarios_app.testing.sessions import SharedServer
+        from scenarios_app.testing.shared.server_pool import server_for
 
         pool = worker.get(MARKER)
         with server_for(options, url=external_url, pool=pool, prepared=process) as base_url:

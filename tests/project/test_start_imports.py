@@ -175,7 +175,7 @@ def test_checks_include_the_admin(tmp_path: Path) -> None:
 def test_plugin_of_a_test_imports_no_document_models() -> None:
     """The modules that the fixture needs before and beside a server."""
     code = (
-        "import sys, scenarios_app.testing.early_start, scenarios_app.testing.process\n"
+        "import sys, scenarios_app.testing.shared.early_start, scenarios_app.testing.process\n"
         "early = set(sys.modules)\n"
         "import scenarios_app.testing.sessions, scenarios_app.testing.guard\n"
         "late = set(sys.modules)\n"

@@ -14,7 +14,7 @@ from scenarios_app.testing import process
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.server import running_server
-from scenarios_app.testing.server_pool import ServerPool, server_for
+from scenarios_app.testing.shared.server_pool import ServerPool, server_for
 from tests.support import fork_server
 
 pytestmark = pytest.mark.timeout(120)

@@ -23,7 +23,7 @@ GOAL_MS, FIRST_GOAL_SECONDS = 5.0, 2.0
 BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "The weather, please."}]}
 FIRST_USE = """
 from scenarios_app.testing.control import Control
-from scenarios_app.testing.server_pool import server_for
+from scenarios_app.testing.shared.server_pool import server_for
 with server_for({}) as base_url:
     Control(base_url).send("GET", "state", session="any")
     print("first", flush=True)

@@ -11,13 +11,13 @@ from multiprocessing.connection import Client, Connection, Listener
 from threading import Lock, Thread
 from typing import Any
 
-from scenarios_app.testing.early_start import EarlyStart
 from scenarios_app.testing.process import (
     ServerFailed,
     ServerOptions,
     ServerProcess,
     server_process,
 )
+from scenarios_app.testing.shared.early_start import EarlyStart
 
 # The keys of `mockllm_config`.
 CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch", "light")
