@@ -12,6 +12,7 @@ from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
+from mockllm_site.kit.edited import EditedRow
 from mockllm_site.kit.fields import NamesField
 from traces_app.fields import TextJsonField
 
@@ -127,7 +128,7 @@ class Feedback(models.TextChoices):
     DISLIKE = "dislike"
 
 
-class Conversation(models.Model):
+class Conversation(EditedRow):
     """A conversation of one client, hidden from all others. An archived one is not listed until its
     client continues it."""
 
@@ -149,7 +150,7 @@ class Conversation(models.Model):
         return self.title or str(self.id)
 
 
-class Message(models.Model):
+class Message(EditedRow):
     """One message. An answer's `rounds` are its model calls in order, for the next prompt:
     `[{"parts": [{"thinking", "signature", "redacted"} | {"text"} | {"tool_call": {"id", "name",
     "arguments"}}], "results": [{"tool_call_id", "name", "content", "is_error"}]}]`; `content` and
@@ -192,6 +193,13 @@ class Message(models.Model):
         return f"{self.sender} {self.number}: {self.content[:40]}"
 
 
+class ContextStateQuerySet(models.QuerySet["ContextState"]):
+    """Lets fixtures refer to summaries by their conversations."""
+
+    def get_by_natural_key(self, conversation: str) -> "ContextState":
+        return self.get(conversation=conversation)
+
+
 class ContextState(models.Model):
     """A summary that replaces the messages numbered `first` to `last` in prompts.
 
@@ -207,11 +215,16 @@ class ContextState(models.Model):
     message_count = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
 
+    objects = ContextStateQuerySet.as_manager()
+
     class Meta:
         verbose_name = "context state"
 
     def __str__(self) -> str:
         return f"messages {self.first} to {self.last} of {self.conversation}"
+
+    def natural_key(self) -> tuple[str]:
+        return (str(self.conversation_id),)
 
 
 class Preference(models.TextChoices):
@@ -220,7 +233,7 @@ class Preference(models.TextChoices):
     TIE = "tie"
 
 
-class ABComparison(models.Model):
+class ABComparison(EditedRow):
     """Two answers to one message, under the blind labels `a` and `b`, drawn from `seed`.
 
     Names are stored beside the profiles, which may be deleted; the answers are the traces'

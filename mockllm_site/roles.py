@@ -32,8 +32,11 @@ _PUBLISH = (
 _EDIT_CHATS = (
     *_write_permissions("chat_app", "modelprofile"),
     *_write_permissions("chat_app", "conversation"),
-    *("chat_app.change_message", "chat_app.change_abcomparison"),
-    *("traces_app.change_trace", "traces_app.delete_trace"),
+    *_write_permissions("chat_app", "message"),
+    *_write_permissions("chat_app", "abcomparison"),
+    *_write_permissions("traces_app", "trace"),
+    *_write_permissions("traces_app", "traceevent"),
+    *_write_permissions("traces_app", "modelcall"),
 )
 # Permissions of each role, as `app_label.codename`.
 ROLES = {

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL
 from django.utils import timezone
 
+from mockllm_site.kit.edited import EditedRow
 from mockllm_site.kit.fields import NamesField
 from traces_app.fields import TextJsonField
 
@@ -19,7 +20,7 @@ class Status(models.TextChoices):
     FAILED = "failed"
 
 
-class Trace(models.Model):
+class Trace(EditedRow):
     """One run. It belongs to the process `owner`, which renews `lease_until`; if the lease is no
     longer renewed, the process has died. `code` and `error` say why a run failed; `note` and
     `tags` are written by staff."""
@@ -67,7 +68,14 @@ class Trace(models.Model):
         return f"{self.id} ({self.status})"
 
 
-class TraceEvent(models.Model):
+class EventQuerySet(models.QuerySet["TraceEvent"]):
+    """Lets fixtures refer to events by their places: their keys are other events elsewhere."""
+
+    def get_by_natural_key(self, trace: str, seq: int) -> "TraceEvent":
+        return self.get(trace=trace, seq=seq)
+
+
+class TraceEvent(EditedRow):
     """One event of a run, as its stream sends it; `seq` counts from 1. `payload` is requirement
     004's event without its `type`."""
 
@@ -77,6 +85,8 @@ class TraceEvent(models.Model):
     payload = TextJsonField(default=dict)
     at = models.DateTimeField(default=timezone.now)
 
+    objects = EventQuerySet.as_manager()
+
     class Meta:
         ordering = ("trace", "seq")
         constraints = (models.UniqueConstraint(fields=["trace", "seq"], name="seq_in_trace"),)
@@ -84,8 +94,18 @@ class TraceEvent(models.Model):
     def __str__(self) -> str:
         return f"{self.seq} {self.type}"
 
+    def natural_key(self) -> tuple[str, int]:
+        return (str(self.trace_id), self.seq)
 
-class ModelCall(models.Model):
+
+class ModelCallQuerySet(models.QuerySet["ModelCall"]):
+    """Lets fixtures refer to model calls by their places."""
+
+    def get_by_natural_key(self, trace: str, number: int) -> "ModelCall":
+        return self.get(trace=trace, number=number)
+
+
+class ModelCall(EditedRow):
     """One request of a run to a model and its response.
 
     `parts` are the response, as in a message's rounds; `tools` are the names of the offered tools;
@@ -111,6 +131,8 @@ class ModelCall(models.Model):
     first_token_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    objects = ModelCallQuerySet.as_manager()
+
     class Meta:
         verbose_name = "model call"
         ordering = ("trace", "number")
@@ -118,3 +140,6 @@ class ModelCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} {self.number}"
+
+    def natural_key(self) -> tuple[str, int]:
+        return (str(self.trace_id), self.number)

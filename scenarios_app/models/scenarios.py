@@ -116,6 +116,11 @@ def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None
     announce_changes([instance.scenario_id if isinstance(instance, Step) else instance.pk], using)
 
 
+class TrialConversationQuerySet(models.QuerySet["TrialConversation"]):
+    def get_by_natural_key(self, scenario: str) -> "TrialConversation":
+        return self.get(scenario=scenario)
+
+
 class TrialConversation(models.Model):
     """The *Play it* conversation of a scenario or draft, by its name; `content` is its document."""
 
@@ -123,8 +128,13 @@ class TrialConversation(models.Model):
     content = JsonField(default=dict)
     updated_at = models.DateTimeField(auto_now=True)
 
+    objects = TrialConversationQuerySet.as_manager()
+
     def __str__(self) -> str:
         return self.scenario
+
+    def natural_key(self) -> tuple[str]:
+        return (self.scenario,)
 
 
 class Presence(models.Model):
