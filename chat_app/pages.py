@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from chat_app.comparisons import leaderboard
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
-from chat_app.ranking import MEAN_SCORE, ProfileRank
+from chat_app.ranking import MEAN_SCORE, MIN_VOTES, ProfileRank
 from mockllm_site.kit.api.access import CHAT_PERMISSION, local_or_logged_in
 
 # In units of the chart.
@@ -50,7 +50,8 @@ def _profile_context(profile: ModelProfile) -> dict[str, object]:
 @local_or_logged_in()
 def leaderboard_page(request: HttpRequest) -> HttpResponse:
     """Render the leaderboard."""
-    ranks = leaderboard()
+    profiles = leaderboard()
+    ranks = [rank for rank in profiles if not rank.too_few_votes]
     low, high = _chart_bounds(ranks)
 
     def to_chart(score: float) -> float:
@@ -67,7 +68,12 @@ def leaderboard_page(request: HttpRequest) -> HttpResponse:
         }
         for rank in ranks
     ]
-    context = {"rows": rows, "middle": f"{to_chart(MEAN_SCORE):.1f}"}
+    context = {
+        "rows": rows,
+        "unranked": [rank for rank in profiles if rank.too_few_votes],
+        "min_votes": MIN_VOTES,
+        "middle": f"{to_chart(MEAN_SCORE):.1f}",
+    }
     return render(request, "chat_app/leaderboard.html", context)
 
 

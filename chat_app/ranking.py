@@ -12,6 +12,8 @@ from typing import TypeAlias
 # 1,000 is the average score; 400 points more mean ten wins for each loss, as in Elo's scale.
 MEAN_SCORE = 1_000.0
 POINTS = 400.0
+# A profile with fewer votes is not ranked: its interval says little, and it comes after the others.
+MIN_VOTES = 10
 RESAMPLES = 200
 _SEED = 20_250_101
 _MAX_STEPS = 1_000
@@ -44,12 +46,22 @@ class ProfileRank:
     low: float
     high: float
 
+    @property
+    def votes(self) -> int:
+        return self.wins + self.ties + self.losses
+
+    @property
+    def too_few_votes(self) -> bool:
+        """True if the profile has fewer than MIN_VOTES votes."""
+        return self.votes < MIN_VOTES
+
 
 VoteCounts: TypeAlias = Mapping[Vote, int]
 
 
 def rank_profiles(votes: Iterable[Vote]) -> list[ProfileRank]:
-    """Rank all profiles with votes, the best first. A profile against itself does not count."""
+    """Rank all profiles with votes: the best first, those with too few votes last. A vote between
+    a profile and itself does not count."""
     vote_counts = Counter(_sort_tie(vote) for vote in votes if vote.winner != vote.loser)
     return list(_rank_counts(tuple(sorted(vote_counts.items()))))
 
@@ -72,7 +84,7 @@ def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank
         low, *_, high = quantiles(drawn[name], n=40, method="inclusive")
         score, low, high = (round(value, 1) for value in (scores[name], low, high))
         ranks.append(ProfileRank(name, wins[name], ties[name], losses[name], score, low, high))
-    return tuple(sorted(ranks, key=lambda row: (-row.score, row.profile)))
+    return tuple(sorted(ranks, key=lambda row: (row.too_few_votes, -row.score, row.profile)))
 
 
 def _sort_tie(vote: Vote) -> Vote:

@@ -107,8 +107,17 @@ class PendingView(ChatView):
 class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
-        answers={200: (shapes.LeaderboardBody, "The profiles, best first.")},
+        answers={
+            200: (
+                shapes.LeaderboardBody,
+                "The best first; too few votes last.",
+            )
+        },
     )
     def get(self, request: Request) -> Response:
         """Rank all profiles with votes."""
-        return Response({"profiles": [asdict(rank) for rank in comparisons.leaderboard()]})
+        rows = [
+            {**asdict(rank), "votes": rank.votes, "too_few_votes": rank.too_few_votes}
+            for rank in comparisons.leaderboard()
+        ]
+        return Response({"profiles": rows})

@@ -9,6 +9,7 @@ from rest_framework.exceptions import ValidationError
 
 from chat_app.conversations import POSITION, ListPosition, to_position
 from chat_app.models import Feedback, MessageStatus, Preference, Sender
+from chat_app.ranking import MIN_VOTES
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from traces_app.models import Status
 
@@ -363,6 +364,8 @@ class RankBody(Shape):
     score = serializers.FloatField()
     low = serializers.FloatField()
     high = serializers.FloatField()
+    votes = Whole(help_text="Wins, ties and losses.")
+    too_few_votes = Flag(help_text=f"True below {MIN_VOTES} votes: the score says little.")
 
 
 class LeaderboardBody(Shape):

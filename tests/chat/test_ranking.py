@@ -122,6 +122,18 @@ def test_one_vote_leaves_the_intervals_overlapping() -> None:
     assert ranks["two"].low < MEAN_SCORE < ranks["two"].high
 
 
+def test_profile_is_ranked_from_ten_votes_on() -> None:
+    # Undefeated, but after nine votes only.
+    votes = [Vote("new", "old")] * 9 + [Vote("old", "older")] * 3
+    assert [(rank.profile, rank.votes, rank.too_few_votes) for rank in rank_profiles(votes)] == [
+        ("old", 12, False),
+        ("new", 9, True),
+        ("older", 3, True),
+    ]
+    ranks = rank_profiles([*votes, Vote("new", "old")])
+    assert [rank.profile for rank in ranks] == ["new", "old", "older"]
+
+
 def test_a_profile_against_itself_counts_for_nothing() -> None:
     assert rank_profiles([Vote("one", "one"), Vote("one", "one", tie=True)]) == []
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import httpx2
 import pytest
+from django.test import Client
 
-from chat_app.models import ABComparison, Conversation, ModelProfile
+from chat_app.models import ABComparison, Conversation, Message, ModelProfile
 from tests.chat.api.comparison_helpers import (
     ONE,
     TWO,
@@ -177,6 +178,26 @@ def test_leaderboard_counts_votes_of_all_clients(two_profiles: None, live: Live,
     assert (second["profile"], second["wins"], second["ties"], second["losses"]) == (TWO, 0, 1, 3)
     assert first["low"] <= first["score"] <= first["high"]
     assert first["score"] > 1000 > second["score"]
+    assert [(row["votes"], row["too_few_votes"]) for row in (first, second)] == [(4, True)] * 2
+    html = Client().get("/chat/leaderboard/").content.decode()
+    assert html.count("too few votes: 4 of 10") == 2 and "<svg" not in html
+    rows = ABComparison.objects.all()
+    rows.bulk_create(
+        ABComparison(
+            conversation=row.conversation,
+            user_message=Message.objects.create(conversation=row.conversation, number=number),
+            seed=1,
+            profile_a_name=row.profile_a_name,
+            profile_b_name="third",
+            preference="a",
+        )
+        for row in rows[:1]
+        for number in range(10, 16)
+    )
+    ranks = api.get("ab/leaderboard").json()["profiles"]
+    assert [row["too_few_votes"] for row in ranks] == [False, True, True]
+    html = Client().get("/chat/leaderboard/").content.decode()
+    assert html.count("too few votes") == 2 and html.count("<svg") == 1
 
 
 def test_a_profile_that_is_deleted_keeps_its_name_in_the_records(
