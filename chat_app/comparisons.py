@@ -170,6 +170,7 @@ def comparison_record(comparison: ABComparison) -> dict[str, Any]:
         "preference": comparison.preference or None,
         "created_at": comparison.created_at,
         "preference_at": comparison.preference_at,
+        "edited_at": comparison.edited_at,
         **{f"trace_id_{branch}": getattr(comparison, f"trace_{branch}_id") for branch in BRANCHES},
         **{
             f"message_id_{branch}": _trace_column(comparison, branch, "message_id")

@@ -1,19 +1,24 @@
 """Reads and changes conversations, each change in one transaction. Clients see only their own
 conversations; others are not found."""
 
+import json
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
+from chat_app.prompt.messages import to_stored_round
+from chat_app.values.events import ToolCall
+from chat_app.values.model_call import TextPart, ToolOutput
 from mockllm_site.kit.rows import add, maximum, update
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace
@@ -25,6 +30,9 @@ MAX_TITLE_CHARS = 80
 MAX_SEARCHED_CONVERSATIONS = 1_000
 POSITION = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNDER_WAY = (
+    "An answer in this conversation is under way. What it says can be changed once that has ended."
+)
 
 
 def create(client_id: str, title: str = "") -> Conversation:
@@ -87,6 +95,67 @@ def append_message(
         conversation.title = title
     last = maximum(Message, "number", {"conversation_id": conversation.pk}) or 0
     return _add_message(conversation, last + 1, sender=sender, content=content, **columns)
+
+
+def insert_message(message: Message, *, number: int | None = None) -> None:
+    """Store a message that a person wrote, at the end or before the message of that number. Later
+    ones move on by one. The conversation must be locked."""
+    conversation = message.conversation
+    rows = Message.objects.filter(conversation=conversation)
+    last = maximum(Message, "number", {"conversation_id": conversation.pk}) or 0
+    message.client_id = conversation.client_id
+    message.number = min(number or last + 1, last + 1)
+    message.rounds = rounds_of(message)
+    message.edited_at = timezone.now()
+    # One by one from the end: no two messages ever have one number.
+    for pk in rows.filter(number__gte=message.number).order_by("-number").values_list("pk"):
+        rows.filter(pk=pk[0]).update(number=F("number") + 1)
+    message.save()
+    after_edit(conversation)
+
+
+def rounds_of(message: Message) -> list[dict[str, Any]]:
+    """Return the rounds of an answer that a person wrote: its tool calls, then its text. Thinking
+    is left out, because providers accept only their own, signed."""
+    rounds = []
+    if message.tool_calls:
+        calls = [ToolCall(row["id"], row["name"], _json_text(row)) for row in message.tool_calls]
+        results = [
+            ToolOutput(row["id"], row["name"], row["result"], row["is_error"])
+            for row in message.tool_calls
+            if row["result"] is not None
+        ]
+        rounds.append(to_stored_round(calls, results))
+    if message.content and message.sender == Sender.ASSISTANT:
+        rounds.append(to_stored_round([TextPart(message.content)], []))
+    return rounds
+
+
+def _json_text(call: Mapping[str, Any]) -> str:
+    arguments = call["arguments"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def after_edit(conversation: Conversation) -> None:
+    """Mark a conversation whose messages a person changed, delete its summary, and give it a title
+    if it has none."""
+    ContextState.objects.filter(conversation=conversation).delete()
+    conversation.edited_at = timezone.now()
+    if not conversation.title:
+        first = messages_of(conversation).filter(sender=Sender.USER).first()
+        conversation.title = title_from(first.content) if first else ""
+    conversation.save(update_fields=["title", "edited_at"])
+
+
+def why_locked(conversation_id: Any, *, writing: bool) -> str:
+    """Return why messages cannot be edited now, "" if they can. If `writing`, lock the conversation
+    in the open transaction, so that no run starts meanwhile."""
+    end_dead_runs(Trace.objects.filter(conversation=conversation_id))
+    if writing:
+        _lock_rows(Conversation.objects.filter(pk=conversation_id))
+    if Trace.objects.filter(conversation=conversation_id, status=Status.RUNNING).exists():
+        return UNDER_WAY
+    return ""
 
 
 def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> None:

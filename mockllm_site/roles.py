@@ -36,7 +36,6 @@ _EDIT_CHATS = (
     *_write_permissions("chat_app", "abcomparison"),
     *_write_permissions("traces_app", "trace"),
     *_write_permissions("traces_app", "traceevent"),
-    *_write_permissions("traces_app", "modelcall"),
 )
 # Permissions of each role, as `app_label.codename`.
 ROLES = {

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.access import ClientView
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.shapes import EditedField, Flag, Shape, Text, Whole
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, trace_of_message, trace_record
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
@@ -226,6 +226,7 @@ class TraceBody(Shape):
     started_at = serializers.DateTimeField()
     first_token_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
+    edited_at = EditedField()
     totals = TotalsBody()
     events = serializers.ListField(child=EventField())
     model_calls = ModelCallBody(many=True)

@@ -138,7 +138,7 @@ def _end_dead_run(trace_id: UUID, lease: datetime | None, now: datetime) -> bool
             return False
         trace = Trace.objects.get(pk=trace_id)
         events = list(trace.events.order_by("seq"))
-        _store_totals(trace, events)
+        store_totals(trace, events)
         try:
             with transaction.atomic():
                 run_died.send(Trace, trace=trace, events=events)
@@ -155,8 +155,8 @@ def _end_dead_run(trace_id: UUID, lease: datetime | None, now: datetime) -> bool
     return True
 
 
-def _store_totals(trace: Trace, events: Iterable[TraceEvent]) -> None:
-    """Store the totals that the run's process would have stored."""
+def store_totals(trace: Trace, events: Iterable[TraceEvent]) -> None:
+    """Store the totals of a run as they follow from its events and model calls."""
     tokens = trace.calls.aggregate(input=Sum("input_tokens"), output=Sum("output_tokens"))
     token_times = (event.at for event in events if event.type in ("chunk", "thinking"))
     Trace.objects.filter(pk=trace.pk).update(

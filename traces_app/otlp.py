@@ -95,6 +95,7 @@ def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
             "gen_ai.conversation.id": conversation,
             **_usage_attributes(trace),
             "mockllm.run.status": trace.status,
+            "mockllm.edited": "true" if trace.edited_at else "",
             "mockllm.report.status": run.report,
         },
         error=trace.code or (REPORTED_FAILURE if run.report == FAILURE else ""),

@@ -84,6 +84,7 @@ def trace_record(trace: Trace) -> dict[str, Any]:
         "started_at": trace.started_at,
         "first_token_at": trace.first_token_at,
         "finished_at": trace.finished_at,
+        "edited_at": trace.edited_at,
         "totals": {
             "events": len(events),
             "model_calls": trace.model_calls,

@@ -1,12 +1,12 @@
-"""The chat in the admin: profiles to edit; conversations and comparisons with what staff add."""
+"""The chat in the admin: profiles, conversations, messages and comparisons."""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest
 
-from chat_app.admin import comparisons, conversations, profiles
+from chat_app.admin import comparisons, conversations, messages, profiles
 
-__all__ = ["comparisons", "conversations", "profiles"]
+__all__ = ["comparisons", "conversations", "messages", "profiles"]
 
 
 def _permission_check(permission: str) -> Callable[[HttpRequest], bool]:

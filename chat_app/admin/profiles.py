@@ -1,10 +1,11 @@
 """Profiles in the admin: the form refuses, at its field, all that a run would refuse."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import TextField
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -14,6 +15,7 @@ from chat_app.clients.transports import check_base_url, check_key_host, is_liste
 from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
+from mockllm_site.kit import read_only_admin as kit
 from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.fields import NamesFormField
 
@@ -133,6 +135,7 @@ def _scheme_and_host(provider_id: str, base_url: str) -> tuple[str, str]:
 @admin.register(ModelProfile)
 class ProfileAdmin(KeptFormAdmin):
     form = ProfileForm
+    formfield_overrides: ClassVar = {TextField: kit.TEXT_OVERRIDE}
     list_display = ("name", "provider_id", "model_id", "base_url", "key", "updated_at")
     list_filter = ("provider_id",)
     search_fields = ("name", "provider_id", "model_id")

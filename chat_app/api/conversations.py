@@ -157,6 +157,7 @@ def _message_record(
         "trace_id": None if trace_id is None else str(trace_id),
         "answered_by": steps[trace_id] if has_steps and trace_id else [],
         "created_at": message.created_at,
+        "edited_at": message.edited_at,
     }
 
 

@@ -10,7 +10,7 @@ from rest_framework.exceptions import ValidationError
 from chat_app.conversations import POSITION, ListPosition, to_position
 from chat_app.models import Feedback, MessageStatus, Preference, Sender
 from chat_app.ranking import MIN_VOTES
-from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.shapes import EditedField, Flag, Shape, Text, Whole
 from traces_app.models import Status
 
 # The length of the columns.
@@ -187,6 +187,7 @@ class MessageBody(Shape):
         child=Text(), help_text="For an answer: the mock's scenario and step of each model call."
     )
     created_at = serializers.DateTimeField()
+    edited_at = EditedField()
 
 
 class LoadedBody(Shape):
@@ -338,6 +339,7 @@ class ComparisonBody(Shape):
     preference = serializers.ChoiceField(Preference.choices, allow_null=True)
     created_at = serializers.DateTimeField()
     preference_at = serializers.DateTimeField(allow_null=True)
+    edited_at = EditedField()
     trace_id_a = serializers.UUIDField(allow_null=True)
     trace_id_b = serializers.UUIDField(allow_null=True)
     message_id_a = serializers.UUIDField(allow_null=True)

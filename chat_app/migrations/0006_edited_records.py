@@ -22,11 +22,7 @@ NEW = {
         for model in ("message", "abcomparison")
     ),
     "traces_app.add_trace",
-    *(
-        f"traces_app.{verb}_{model}"
-        for verb in ("add", "change", "delete")
-        for model in ("traceevent", "modelcall")
-    ),
+    *(f"traces_app.{verb}_traceevent" for verb in ("add", "change", "delete")),
 }
 
 

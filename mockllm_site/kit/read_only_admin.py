@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Model, QuerySet, TextField
@@ -23,6 +24,32 @@ MAX_EXCERPT_CHARS = 80
 HIDDEN = "hidden until the vote"
 
 
+class TextArea(UnfoldAdminTextareaWidget):
+    """The theme's text area with the line break of Django's, without which a browser drops an empty
+    first line."""
+
+    template_name = "django/forms/widgets/textarea.html"
+
+
+class TextFormField(forms.CharField):
+    """A text with the line ends that programs write, whichever a browser posts."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"strip": False, **kwargs})
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value) or "").replace("\r\n", "\n")
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return self.to_python(initial) != self.to_python(data)
+
+
+# Of text columns in the admin.
+TEXT_OVERRIDE: Mapping[str, Any] = MappingProxyType(
+    {"form_class": TextFormField, "widget": TextArea({"rows": 3})}
+)
+
+
 class RecordAdmin(KeptFormAdmin):
     """Admin of rows that programs write: only `editable` columns change, none are added."""
 
@@ -35,7 +62,7 @@ class RecordAdmin(KeptFormAdmin):
     formfield_overrides: Mapping[Any, Any] = MappingProxyType(
         {
             NamesField: {"widget": UnfoldAdminTextInputWidget},
-            TextField: {"widget": UnfoldAdminTextareaWidget({"rows": 3})},
+            TextField: TEXT_OVERRIDE,
         }
     )
 

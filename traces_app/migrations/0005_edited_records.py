@@ -4,25 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('traces_app', '0004_tokens_estimated'),
+        ("traces_app", "0004_tokens_estimated"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='modelcall',
-            name='edited_at',
+            model_name="modelcall",
+            name="edited_at",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='trace',
-            name='edited_at',
+            model_name="trace",
+            name="edited_at",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='traceevent',
-            name='edited_at',
+            model_name="traceevent",
+            name="edited_at",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
     ]

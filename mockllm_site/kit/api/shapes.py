@@ -104,6 +104,13 @@ class Whole(serializers.IntegerField):
         return data
 
 
+class EditedField(serializers.DateTimeField):
+    """When a person last changed the record in the admin; null if only programs wrote it."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_null=True, help_text="When a person last changed it, or null.")
+
+
 class JsonField(serializers.JSONField):
     """Any JSON; `form` is its JSON Schema in the OpenAPI document."""
 

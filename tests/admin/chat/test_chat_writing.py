@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.test import Client
@@ -33,8 +34,7 @@ def test_editor_changes_the_editable_fields(editor: Client, model: type[Model]) 
     row = model._default_manager.earliest("pk")
     assert post(editor, row, **form_data).status_code == 302
     assert model._default_manager.values(*column_values).get(pk=row.pk) == column_values
-    (line,) = LogEntry.objects.all()
-    assert line.object_id == str(row.pk)
+    assert LogEntry.objects.filter(object_id=str(row.pk)).count() == 1
     assert (
         form_data.keys() <= fields_at(editor, admin_url(row), f"{row._meta.model_name}_form").keys()
     )
@@ -42,13 +42,14 @@ def test_editor_changes_the_editable_fields(editor: Client, model: type[Model]) 
 
 @pytest.mark.parametrize("model", EDITED_FIELDS)
 def test_posted_read_only_fields_are_ignored(root: Client, model: type[Model]) -> None:
-    # Votes, events, answers and owners have no form fields.
+    # Owners, ids and numbers have no form fields; events are changed on their own pages.
     create_conversation()
     row = model._default_manager.earliest("pk")
     other = create("another client")
     read_only_fields = {
         field.name: str(other.pk) if field.is_relation else "b"
         for field in row._meta.concrete_fields
+        if field.name not in admin.site.get_model_admin(model).recorded
     }
     event, call = TraceEvent.objects.earliest("pk"), ModelCall.objects.earliest("pk")
     for prefix, inner in (
@@ -155,7 +156,7 @@ def test_running_traces_cannot_be_deleted(root: Client) -> None:
     later = "2999-01-01T00:00:00Z"
     Trace.objects.filter(pk=running.pk).update(status=Status.RUNNING, lease_until=later)
     page = f"{LISTS['traces_app.trace']}{running.pk}/delete/"
-    assert "still running" in root.get(page).content.decode()
+    assert "is under way" in root.get(page).content.decode()
     root.post(page, {"post": "yes"})
     form_data = {
         "_selected_action": [running.pk, completed.pk],

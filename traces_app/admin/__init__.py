@@ -1,8 +1,10 @@
-"""Traces in the admin: runs with their events and model calls, read-only but for note and tags."""
+"""Traces in the admin: add runs with their events, change and delete them."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar, cast
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -10,26 +12,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from mockllm_site.kit import read_only_admin as kit
+from mockllm_site.kit.record_editing import EditableRecordAdmin, RecordForm
+from traces_app.admin.events import EventInline, NewEventInline
+from traces_app.editing import STATUSES, settle, why_locked, write_run
 from traces_app.leases import end_dead_runs
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.models import ModelCall, Status, Trace
 from traces_app.selectors import duration_ms, is_blind
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
-
-
-class EventInline(kit.ReadOnlyInline):
-    """The events of a run, in order."""
-
-    model = TraceEvent
-    fields = ("seq", "type", "payload_json", "when")
-    readonly_fields = ("payload_json", "when")
-    ordering = ("seq",)
-    when = kit.column("At", lambda event: kit.format_time(event.at))
-
-    @admin.display(description="Payload")
-    def payload_json(self, event: TraceEvent) -> str:
-        """Return the payload as JSON, without the conversation, which all events share."""
-        payload = {key: value for key, value in event.payload.items() if key != "conversation_id"}
-        return kit.json_html(payload, indent=None)
 
 
 def _format_tokens(row: Trace | ModelCall) -> str:
@@ -65,12 +54,86 @@ class ModelCallInline(kit.ReadOnlyInline):
         return kit.HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
 
 
+_MODEL = ("profile_name", "provider_id", "model_id")
+
+
+class TraceForm(RecordForm):
+    """A run that has ended: its error fits its status, and it belongs to an answer or question."""
+
+    class Meta:
+        model = Trace
+        fields = "__all__"
+        help_texts: ClassVar = {
+            "message": "The answer of the run, from which its events are made.",
+            "user_message": "Only without an answer: the question.",
+            "code": f"Of a failed run: {', '.join(STATUSES)}.",
+            "finished_at": "Empty: when it started.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if (status := self.fields.get("status")) is not None:
+            ended = [choice for choice in Status.choices if choice[0] != Status.RUNNING]
+            cast(forms.ChoiceField, status).choices = ended
+            status.initial = Status.COMPLETED
+            if self.instance._state.adding:
+                self.initial["status"] = Status.COMPLETED
+        for name in {"message", "user_message"} & set(self.fields):
+            self.fields[name].required = False
+
+    def check_record(self, cleaned: dict[str, Any]) -> None:
+        """Add an error to each field that does not fit the others."""
+        if self.instance._state.adding:
+            self._set_owner(cleaned)
+        if {"status", "code"} <= set(cleaned) and self.has_changed_in("status", "code", "error"):
+            failed = cleaned["status"] == Status.FAILED
+            if failed and cleaned["code"] not in STATUSES:
+                self.add_error("code", f"A failed run has one of {', '.join(STATUSES)}.")
+            for name in () if failed else ("code", "error"):
+                if cleaned.get(name):
+                    self.add_error(name, "Only a failed run has this.")
+        started = cleaned.get("started_at")
+        cleaned["finished_at"] = finished = cleaned.get("finished_at") or started
+        if started and finished < started:
+            self.add_error("finished_at", "It ends before it starts.")
+
+    def _set_owner(self, cleaned: dict[str, Any]) -> None:
+        """Set the run's conversation, question and branch from its answer or question."""
+        trace, answer, question = self.instance, cleaned.get("message"), cleaned.get("user_message")
+        if answer is None and question is None:
+            if "message" not in self.errors:
+                self.add_error("message", "A run belongs to an answer, or to a question.")
+            return
+        if answer is not None and answer.sender != "assistant":
+            self.add_error("message", "This is a message of the user.")
+        elif answer is not None:
+            before = answer.conversation.messages.filter(number__lt=answer.number, sender="user")
+            asked = before.order_by("number").last()
+            if question not in (None, asked):
+                self.add_error("user_message", "This is not the question before the answer.")
+            trace.branch, trace.conversation = answer.branch, answer.conversation
+            cleaned["user_message"] = asked
+        elif question.sender != "user":
+            self.add_error("user_message", "This is an answer.")
+        else:
+            trace.conversation = question.conversation
+
+
 @admin.register(Trace)
-class TraceAdmin(kit.RecordAdmin):
+class TraceAdmin(EditableRecordAdmin):
+    form = TraceForm
     editable = ("note", "tags")
-    deletable = True
+    recorded = ("status", "code", "error", "started_at", "finished_at", *_MODEL)
+    added_only = ("message", "user_message")
+    autocomplete_fields = ("message", "user_message")
+    new_fields = (
+        ("message", "user_message"), "status", ("code", "error"), _MODEL,
+        ("started_at", "finished_at"), "note", "tags",
+    )  # fmt: skip
+    shown = MappingProxyType({"started_at": "started", "finished_at": "finished"})
     list_display: Sequence[str] = (
-        "start", "question", "status", "tag_list", "profile", "calls", "tokens", "duration",
+        "start", "question", "status", "tag_list", "edited", "profile", "calls", "tokens",
+        "duration",
     )  # fmt: skip
     # No filter by profile or model: it would reveal the sides of a comparison before the vote.
     list_filter = ("status", kit.TagFilter, "branch", "code")
@@ -85,10 +148,10 @@ class TraceAdmin(kit.RecordAdmin):
     actions = ("make_scenarios",)
     fields = (
         *editable, "question", "conversation_link", "waterfall", ("status", "branch"),
-        ("code", "error"), "profile_and_model", ("started", "finished"),
-        ("first_token", "duration"), ("calls", "tokens"), "id",
+        ("code", "error"), "profile_and_model", ("started_at", "finished_at"),
+        ("first_token", "duration"), ("calls", "tokens"), "edited_time", "id",
     )  # fmt: skip
-    inlines = (ModelCallInline, EventInline)
+    inlines = (ModelCallInline, EventInline, NewEventInline)
     tag_list = kit.column("Tags", lambda trace: kit.tags_html(trace.tags))
     started = kit.column("Started", lambda trace: kit.format_time(trace.started_at))
     first_token = kit.column("First token", lambda trace: kit.format_time(trace.first_token_at))
@@ -109,11 +172,37 @@ class TraceAdmin(kit.RecordAdmin):
         end_dead_runs()
         return super().get_queryset(request)
 
+    def lock(self, row: Trace, *, writing: bool) -> str:
+        return why_locked(row.pk, writing=writing)
+
+    def _writable(self, request: HttpRequest, row: Any) -> set[str]:
+        """Return the fields that can be changed, without those that are hidden until the vote."""
+        hidden = _MODEL if row is not None and is_blind(row) else ()
+        return super()._writable(request, row) - set(hidden)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+        """Return the fields; profile and model are one text unless they can be changed."""
+        fields = super().get_fields(request, obj)
+        if obj is None or "model_id" not in self._writable(request, obj):
+            return fields
+        return [_MODEL if name == "profile_and_model" else name for name in fields]
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Return no inlines for a new trace: its events are made from its answer."""
+        return self.inlines if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: Trace, form: Any, change: bool) -> None:
+        """Save the run; its events follow."""
+        super().save_model(request, obj, form, change)
+        if not change:
+            write_run(obj)
+        elif set(form.changed_data) & set(self.recorded):
+            settle(obj)
+
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Protect running runs, because their processes still write to them."""
-        listed, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        running = [f"{trace}: still running" for trace in objs if trace.status == Status.RUNNING]
-        return listed, counts, lacking, [*protected, *running]
+        """Allow deletion with the events, which need no permission of their own."""
+        listed, counts, _, protected = super().get_deleted_objects(objs, request)
+        return listed, counts, set(), protected
 
     @admin.action(description="Export as scenarios (JSON)", permissions=["view"])
     def make_scenarios(self, request: HttpRequest, traces: QuerySet[Trace]) -> HttpResponse | None:
