@@ -1,9 +1,10 @@
-"""Checks of permissions whose refusals name the missing ones."""
+"""Checks of permissions whose refusals name the missing ones, and who can grant them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.apps import apps
-from django.contrib.auth import get_permission_codename
+from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
@@ -47,3 +48,28 @@ def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]
             needed = [f"{options.app_label}.{get_permission_codename(v, options)}" for v in verbs]
             return [name for name in needed if not request.user.has_perm(name)][:1]
     return ()
+
+
+MANAGERS_SHOWN = 3
+
+
+def names_of_managers() -> list[str]:
+    """Return the names of the first people who can give roles, superusers first."""
+    users = get_user_model().objects.with_perm(
+        "auth.change_user", backend="django.contrib.auth.backends.ModelBackend"
+    )
+    names = users.filter(is_staff=True).order_by("-is_superuser", "pk")
+    return list(names.values_list("username", flat=True)[:MANAGERS_SHOWN])
+
+
+def without_role(user: Any) -> str:
+    """Return what somebody is told who may not use the admin or sees nothing there, "" for
+    others."""
+    if user.is_staff and (user.is_superuser or user.get_all_permissions()):
+        return ""
+    lacks = "no role yet" if user.is_staff or not user.groups.exists() else "no staff status"
+    managers = " or ".join(names_of_managers()) or "an administrator"
+    return (
+        f"Your account “{user.get_username()}” has {lacks}, so there is nothing to see here. "
+        f"Ask {managers} for it."
+    )

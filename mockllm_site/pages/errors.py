@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -23,7 +22,7 @@ from mockllm_site.kit.api.errors import (
 )
 from mockllm_site.kit.api.in_thread import GetResponse
 from mockllm_site.kit.client_address import cool_off
-from mockllm_site.kit.permissions import missing_permissions
+from mockllm_site.kit.permissions import missing_permissions, names_of_managers
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.transports.django import refusal
 from scenarios_app.wire.registry import is_provider_path
@@ -50,9 +49,7 @@ def _refusal_context(request: HttpRequest, missing: Sequence[str]) -> dict[str, 
         # Names of accounts and groups are shown only to staff, who see them in the admin anyway.
         return {"permissions": [(_permission_title(name), ()) for name in missing]}
     permissions = [(_permission_title(name), _roles_with(name)) for name in missing]
-    superusers = get_user_model().objects.filter(is_superuser=True, is_active=True)
-    names = superusers.order_by("pk").values_list("username", flat=True)
-    return {"permissions": permissions, "managers": list(names[:MANAGERS_SHOWN])}
+    return {"permissions": permissions, "managers": names_of_managers()}
 
 
 def _permission_title(permission: str) -> str:
@@ -96,7 +93,7 @@ def _api_error(request: HttpRequest, status: int, message: str) -> HttpResponseB
 
 
 TOO_MANY_REQUESTS = 429
-MANAGERS_SHOWN = ROLES_SHOWN = 3
+ROLES_SHOWN = 3
 
 
 def locked_out(request: HttpRequest, response: object, credentials: Any) -> HttpResponse:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from mockllm_site import __version__
 from mockllm_site.kit.api.locality import is_open
+from mockllm_site.kit.permissions import without_role
 from mockllm_site.pages import docs
 from scenarios_app.journal.coverage import count_requests_since, coverage
 from scenarios_app.models import Scenario
@@ -119,3 +120,9 @@ def help_link(context: dict[str, Any]) -> str:
     """Return the URL of the docs page that explains the shown page."""
     request = context.get("request")
     return docs.help_url(request.path if request else "")
+
+
+@register.simple_tag
+def role_notice(user: Any) -> str:
+    """Return what a logged-in user without a role is told, "" for others."""
+    return without_role(user) if user.is_authenticated else ""

@@ -58,6 +58,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": "scripted model answers",
     "SITE_ICON": lambda request: static("scenarios_app/favicon.svg"),
     "SHOW_VIEW_ON_SITE": False,
+    "LOGIN": {"form": "mockllm_site.pages.login.PersonLoginForm"},
     "BORDER_RADIUS": "8px",
     "SITE_FAVICONS": [
         {

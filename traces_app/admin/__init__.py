@@ -99,7 +99,9 @@ class TraceForm(RecordForm):
 
     def _set_owner(self, cleaned: dict[str, Any]) -> None:
         """Set the run's conversation, question and branch from its answer or question."""
-        trace, answer, question = self.instance, cleaned.get("message"), cleaned.get("user_message")
+        trace = self.instance
+        answer: Any = cleaned.get("message")
+        question: Any = cleaned.get("user_message")
         if answer is None and question is None:
             if "message" not in self.errors:
                 self.add_error("message", "A run belongs to an answer, or to a question.")
