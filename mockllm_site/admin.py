@@ -60,9 +60,8 @@ class RoleForm(forms.ModelForm):
             field.queryset = self.roles  # type: ignore[attr-defined]
             self.initial["role"] = self.instance.pk and role_of(self.instance)
 
-    def _save_m2m(self) -> None:
-        """Save groups and permissions, then the role if it was changed."""
-        super()._save_m2m()
+    def save_role(self) -> None:
+        """Store the role of a stored user, if it was changed; other groups stay."""
         if "role" not in self.changed_data:
             return
         self.instance.groups.remove(*Group.objects.filter(name__in=ROLES))
@@ -137,13 +136,20 @@ class PersonAdmin(UserAdmin, KeptFormAdmin):  # type: ignore[misc]
         is_superuser = getattr(request.user, "is_superuser", False)
         return (*fieldsets, self.advanced) if obj and is_superuser else fieldsets
 
-    def get_form(self, request: HttpRequest, obj: Any = None, **kw: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kw: Any
+    ) -> Any:
         """Return the form with the roles that the person may grant."""
-        form = super().get_form(request, obj, **kw)
+        form: Any = super().get_form(request, obj, change=change, **kw)
         roles = Group.objects.filter(name__in=ROLES)
         granted = [role.pk for role in roles if may_manage(request, role)]
         form.roles = roles.filter(pk__in=granted).order_by("name")
         return form
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save groups and permissions, then the role."""
+        super().save_related(request, form, formsets, change)
+        form.save_role()
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and may_manage(request, obj)
@@ -160,10 +166,10 @@ class ThemedGroupAdmin(GroupAdmin, KeptFormAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_delete_permission(request, obj) and may_manage(request, obj)
 
-    def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         """Return the field; of permissions, it offers those that the person has."""
-        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
         if db_field.name == "permissions" and field and not request.user.is_superuser:
             own: Sequence[int] = sorted(permissions_of(request.user))
-            field.queryset = field.queryset.filter(pk__in=own)  # type: ignore[attr-defined]
+            field.queryset = field.queryset.filter(pk__in=own)
         return field

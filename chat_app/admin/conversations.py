@@ -74,6 +74,10 @@ class ConversationAdmin(EditableRecordAdmin):
         for conversation in queryset:
             conversation_rows.delete(conversation)
 
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Return the inlines; a new conversation has no list of messages yet."""
+        return self.inlines if obj else (NewMessageInline,)
+
     def get_changeform_initial_data(self, request: HttpRequest) -> Any:
         return {"client_id": "test", **super().get_changeform_initial_data(request)}
 

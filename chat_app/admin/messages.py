@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminIntegerFieldWidget
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from chat_app import conversations
 from chat_app.models import ABComparison, Conversation, Feedback, Message, MessageStatus, Sender
@@ -89,6 +89,12 @@ class MessageForm(RecordForm):
         widget=UnfoldAdminIntegerFieldWidget,
         help_text="The number of the message that it comes before. Empty: at the end.",
     )
+    branch = forms.ChoiceField(
+        label="Answer of a comparison",
+        required=False,
+        choices=[("", "no"), ("a", "A"), ("b", "B")],
+        widget=UnfoldAdminSelectWidget,
+    )
     tool_calls = JsonFormField(read_tool_calls, help_text=_TOOL_CALLS_HELP)
 
     class Meta:
@@ -153,7 +159,12 @@ def _is_compared(message: Message) -> bool:
 
 
 class NewMessages(NewRows):
-    """Messages that are added at the end of a conversation, in their order on the page."""
+    """Messages that are added at the end of a conversation, in their order on the page: first a
+    question, then its answer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        senders = [{"sender": sender} for sender in (Sender.USER, Sender.ASSISTANT)]
+        super().__init__(*args, **{"initial": senders, **kwargs})
 
     def lock(self, parent: Conversation) -> str:
         return conversations.why_locked(parent.pk, writing=True)

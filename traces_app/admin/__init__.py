@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from mockllm_site.kit import read_only_admin as kit
 from mockllm_site.kit.record_editing import EditableRecordAdmin, RecordForm
@@ -60,13 +61,19 @@ _MODEL = ("profile_name", "provider_id", "model_id")
 class TraceForm(RecordForm):
     """A run that has ended: its error fits its status, and it belongs to an answer or question."""
 
+    code = forms.ChoiceField(
+        required=False,
+        choices=[("", "none"), *((code, code) for code in STATUSES)],
+        widget=UnfoldAdminSelectWidget,
+        help_text="Of a failed run.",
+    )
+
     class Meta:
         model = Trace
         fields = "__all__"
         help_texts: ClassVar = {
             "message": "The answer of the run, from which its events are made.",
             "user_message": "Only without an answer: the question.",
-            "code": f"Of a failed run: {', '.join(STATUSES)}.",
             "finished_at": "Empty: when it started.",
         }
 
@@ -88,7 +95,7 @@ class TraceForm(RecordForm):
         if {"status", "code"} <= set(cleaned) and self.has_changed_in("status", "code", "error"):
             failed = cleaned["status"] == Status.FAILED
             if failed and cleaned["code"] not in STATUSES:
-                self.add_error("code", f"A failed run has one of {', '.join(STATUSES)}.")
+                self.add_error("code", "A failed run has one of these codes.")
             for name in () if failed else ("code", "error"):
                 if cleaned.get(name):
                     self.add_error(name, "Only a failed run has this.")
@@ -129,8 +136,8 @@ class TraceAdmin(EditableRecordAdmin):
     added_only = ("message", "user_message")
     autocomplete_fields = ("message", "user_message")
     new_fields = (
-        ("message", "user_message"), "status", ("code", "error"), _MODEL,
-        ("started_at", "finished_at"), "note", "tags",
+        "message", "user_message", "status", "code", "error", *_MODEL, "started_at",
+        "finished_at", "note", "tags",
     )  # fmt: skip
     shown = MappingProxyType({"started_at": "started", "finished_at": "finished"})
     list_display: Sequence[str] = (
@@ -150,7 +157,7 @@ class TraceAdmin(EditableRecordAdmin):
     actions = ("make_scenarios",)
     fields = (
         *editable, "question", "conversation_link", "waterfall", ("status", "branch"),
-        ("code", "error"), "profile_and_model", ("started_at", "finished_at"),
+        "code", "error", "profile_and_model", "started_at", "finished_at",
         ("first_token", "duration"), ("calls", "tokens"), "edited_time", "id",
     )  # fmt: skip
     inlines = (ModelCallInline, EventInline, NewEventInline)
@@ -187,7 +194,8 @@ class TraceAdmin(EditableRecordAdmin):
         fields = super().get_fields(request, obj)
         if obj is None or "model_id" not in self._writable(request, obj):
             return fields
-        return [_MODEL if name == "profile_and_model" else name for name in fields]
+        place = fields.index("profile_and_model")
+        return [*fields[:place], *_MODEL, *fields[place + 1 :]]
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Return no inlines for a new trace: its events are made from its answer."""
