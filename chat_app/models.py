@@ -12,8 +12,7 @@ from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
-from mockllm_site.kit.edited import EditedRow
-from mockllm_site.kit.fields import NamesField
+from mockllm_site.kit.fields import EditedRow, NamesField
 from traces_app.fields import TextJsonField
 
 _VARIABLE_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")

@@ -1,4 +1,4 @@
-"""People in the admin: a name, a password and a role. Nobody can grant more than they may do."""
+"""People in the admin: a name, a password and a role. A grant is limited by one's own rights."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -6,8 +6,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL
 from django.utils import timezone
 
-from mockllm_site.kit.edited import EditedRow
-from mockllm_site.kit.fields import NamesField
+from mockllm_site.kit.fields import EditedRow, NamesField
 from traces_app.fields import TextJsonField
 
 

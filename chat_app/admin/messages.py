@@ -215,7 +215,7 @@ class MessageAdmin(EditableRecordAdmin):
         "id", "client_id", "client_message_id", "created_at",
     )  # fmt: skip
     # In place of columns that cannot be changed.
-    shown = MappingProxyType(
+    read_only_texts = MappingProxyType(
         {"content": "text", "tool_calls": "tools", "thinking": "thinking_text"}
     )
     excerpt = kit.column(

@@ -1,4 +1,4 @@
-"""Model and form fields of all apps: JSON in a text column, and lists of names."""
+"""Model and form fields of all apps: JSON in a text column, lists of names, the mark of edits."""
 
 import json
 from typing import Any
@@ -74,3 +74,13 @@ class NamesFormField(forms.CharField):
     def run_validators(self, value: Any) -> None:
         for item in value:
             super().run_validators(item)
+
+
+class EditedRow(models.Model):
+    """Base of records that people may edit in the admin; `edited_at` is when one last did. Null in
+    rows that only programs wrote."""
+
+    edited_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True

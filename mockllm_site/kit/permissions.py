@@ -63,8 +63,8 @@ def names_of_managers() -> list[str]:
 
 
 def without_role(user: Any) -> str:
-    """Return what somebody is told who may not use the admin or sees nothing there, "" for
-    others."""
+    """Return the notice for an account that may not use the admin or has no permission there, ""
+    for other accounts."""
     if user.is_staff and (user.is_superuser or user.get_all_permissions()):
         return ""
     lacks = "no role yet" if user.is_staff or not user.groups.exists() else "no staff status"

@@ -25,8 +25,7 @@ HIDDEN = "hidden until the vote"
 
 
 class TextArea(UnfoldAdminTextareaWidget):
-    """The theme's text area with the line break of Django's, without which a browser drops an empty
-    first line."""
+    """The theme's text area with Django's template, which keeps a first line that is empty."""
 
     template_name = "django/forms/widgets/textarea.html"
 

@@ -124,5 +124,5 @@ def help_link(context: dict[str, Any]) -> str:
 
 @register.simple_tag
 def role_notice(user: Any) -> str:
-    """Return what a logged-in user without a role is told, "" for others."""
+    """Return the notice for a logged-in user without a role, "" for other users."""
     return without_role(user) if user.is_authenticated else ""

@@ -117,11 +117,11 @@ class TraceForm(RecordForm):
             self.add_error("message", "This is a message of the user.")
         elif answer is not None:
             before = answer.conversation.messages.filter(number__lt=answer.number, sender="user")
-            asked = before.order_by("number").last()
-            if question not in (None, asked):
+            previous = before.order_by("number").last()
+            if question not in (None, previous):
                 self.add_error("user_message", "This is not the question before the answer.")
             trace.branch, trace.conversation = answer.branch, answer.conversation
-            cleaned["user_message"] = asked
+            cleaned["user_message"] = previous
         elif question.sender != "user":
             self.add_error("user_message", "This is an answer.")
         else:
@@ -139,7 +139,7 @@ class TraceAdmin(EditableRecordAdmin):
         "message", "user_message", "status", "code", "error", *_MODEL, "started_at",
         "finished_at", "note", "tags",
     )  # fmt: skip
-    shown = MappingProxyType({"started_at": "started", "finished_at": "finished"})
+    read_only_texts = MappingProxyType({"started_at": "started", "finished_at": "finished"})
     list_display: Sequence[str] = (
         "start", "question", "status", "tag_list", "edited", "profile", "calls", "tokens",
         "duration",

@@ -119,7 +119,7 @@ class EventAdmin(EditableRecordAdmin):
     search_fields = ("=trace__id",)
     ordering = ("-at", "-seq")
     fields = ("trace_link", "seq", "type", "payload", "at", "edited_time")
-    shown = {"payload": "payload_json"}  # noqa: RUF012  (never changed)
+    read_only_texts = {"payload": "payload_json"}  # noqa: RUF012  (never changed)
     trace_link = kit.column("Trace", lambda event: kit.row_link(event.trace))
     payload_json = kit.column("Payload", lambda event: kit.json_html(event.payload))
 

@@ -1,4 +1,4 @@
-"""Conversations, traces and comparisons that people add, change and delete."""
+"""Conversations, messages, comparisons and votes that people add, change and delete."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.management import call_command
-from django.db.models import Model
 from django.test import Client
 
 from chat_app.comparisons import leaderboard
@@ -22,65 +21,23 @@ from chat_app.models import (
 from chat_app.prompt.messages import rounds_to_turns
 from mockllm_site.kit.read_only_admin import admin_url
 from tests.admin.chat.chat_records import post
+from tests.admin.chat.record_forms import (
+    CONVERSATIONS,
+    WEATHER,
+    add,
+    add_conversation,
+    add_to,
+    all_rows,
+    errors_of,
+    prepared,
+    start_run,
+    texts,
+)
 from tests.admin.chat.talks import LISTS, create_conversation
 from tests.admin.pages import fields_at
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.to_scenario import scenario_of_trace
+from traces_app.models import Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
-
-CONVERSATIONS = LISTS["chat_app.conversation"]
-WEATHER = '[{"name": "get_weather", "arguments": {"city": "Oslo"}, "result": "rain"}]'
-EVENT = "traces_app_traceevent"
-LATER = "2999-01-01T00:00:00Z"
-
-
-def prepared(text: str = "words", *, preference: str = "a") -> Conversation:
-    """Store a conversation of two answers with feedback, which explains its comments."""
-    conversation = create_conversation(text, preference=preference)
-    conversation.messages.exclude(branch="").update(feedback="like")
-    return conversation
-
-
-def errors_of(response: Any) -> dict[str, list[str]]:
-    """Return the errors of the page's form and of its new rows, by field."""
-    assert response.status_code == 200
-    form = response.context["adminform"].form
-    forms = [
-        form,
-        *(
-            row
-            for inline in response.context["inline_admin_formsets"]
-            for row in inline.formset.forms
-        ),
-    ]
-    return {field: list(lines) for one in forms for field, lines in one.errors.items()}
-
-
-def add(client: Client, model: type[Model], **values: str) -> Any:
-    url = f"{LISTS[model._meta.label_lower]}add/"
-    form = f"{model._meta.model_name}_form"
-    return client.post(url, fields_at(client, url, form) | values)
-
-
-def add_conversation(client: Client, *messages: dict[str, str], **values: str) -> Any:
-    rows = {
-        f"new-{place}-{name}": value
-        for place, message in enumerate(messages)
-        for name, value in message.items()
-    }
-    count = {"new-TOTAL_FORMS": str(len(messages)), "new-INITIAL_FORMS": "0"}
-    return add(client, Conversation, **rows, **count, **values)
-
-
-def texts(conversation: Conversation) -> list[tuple[int, str, str]]:
-    rows = conversation.messages.order_by("number")
-    return list(rows.values_list("number", "sender", "content"))
-
-
-def start_run(conversation: Conversation) -> Trace:
-    """Store a run that is under way in a process that lives."""
-    return Trace.objects.create(conversation=conversation, lease_until=LATER)
 
 
 # ── Conversations and messages ──
@@ -227,11 +184,6 @@ def test_second_save_changes_nothing(editor: Client, text: str) -> None:
     assert all_rows() == before
 
 
-def all_rows() -> list[Any]:
-    models = (Conversation, Message, ContextState, ABComparison, Trace, TraceEvent, ModelCall)
-    return [list(model._default_manager.order_by("pk").values()) for model in models]
-
-
 def test_message_is_deleted_and_the_others_stay_in_order(editor: Client) -> None:
     conversation = create("c", "Title")
     for number in range(1, 4):
@@ -255,133 +207,6 @@ def test_long_conversation_is_a_short_page(editor: Client) -> None:
     response = add_to(editor, conversation, content="the 501st")
     assert response.status_code == 302
     assert texts(conversation)[-1] == (501, "user", "the 501st")
-
-
-def add_to(client: Client, row: Any, **values: str) -> Any:
-    """Add one new row on the page of a conversation or trace."""
-    new = {f"new-0-{name}": value for name, value in values.items()}
-    return post(client, row, **{"new-TOTAL_FORMS": "1", "new-0-sender": "user"} | new)
-
-
-# ── Traces and events ──
-
-
-def test_trace_of_an_answer_is_added_with_its_events(editor: Client) -> None:
-    add_conversation(
-        editor,
-        {"sender": "user", "content": "Rain?"},
-        {"sender": "assistant", "content": "Yes.", "tool_calls": WEATHER},
-    )
-    answer = Message.objects.get(number=2)
-    response = add(editor, Trace, message=str(answer.pk), profile_name="demo", model_id="m")
-    assert response.status_code == 302, errors_of(response)
-    trace = Trace.objects.get()
-    assert (trace.conversation, trace.user_message) == (
-        answer.conversation,
-        answer.conversation.messages.get(number=1),
-    )
-    types = ["started", "tool_start", "tool_output", "tool_end", "chunk", "done"]
-    assert list(trace.events.order_by("seq").values_list("type", flat=True)) == types
-    assert (trace.status, trace.model_calls, trace.tool_calls) == (Status.COMPLETED, 2, 1)
-    html = editor.get(f"/traces/{trace.pk}/").content.decode()
-    assert "get_weather" in html and "Yes." in html and "edited" in html
-    record = Client().get(f"/api/trace/{trace.pk}").json()
-    assert record["edited_at"] and [event["type"] for event in record["events"]] == types
-    document = scenario_of_trace(trace)
-    assert len(document["steps"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("values", "fields"),
-    [
-        ({"message": ""}, {"message"}),
-        ({"message": "user"}, {"message"}),
-        ({"message": "", "user_message": "assistant"}, {"user_message"}),
-        ({"status": "failed"}, {"code"}),
-        ({"status": "failed", "code": "NONSENSE"}, {"code"}),
-        ({"code": "CONFLICT", "error": "x"}, {"code", "error"}),
-        ({"status": "running"}, {"status"}),
-        ({"finished_at_0": "2000-01-01", "finished_at_1": "00:00:00"}, {"finished_at"}),
-    ],
-)
-def test_wrong_trace_is_an_error_at_its_field(
-    editor: Client, values: dict[str, str], fields: set[str]
-) -> None:
-    conversation = create("c")
-    ids = {
-        str(sender.value): str(append_message(conversation, sender, content="x").pk)
-        for sender in (Sender.USER, Sender.ASSISTANT)
-    }
-    values = {"message": "assistant", "status": "completed", **values}
-    response = add(editor, Trace, **{name: ids.get(value, value) for name, value in values.items()})
-    assert set(errors_of(response)) == fields
-    assert not Trace.objects.exists()
-
-
-def test_events_are_added_before_the_last_changed_and_deleted(editor: Client) -> None:
-    conversation = create("c")
-    append_message(conversation, Sender.USER, content="x")
-    answer = append_message(conversation, Sender.ASSISTANT, content="One.")
-    add(editor, Trace, message=str(answer.pk))
-    trace = Trace.objects.get()
-    response = add_to(editor, trace, type="chunk", payload='{"content": " Two."}')
-    assert response.status_code == 302, errors_of(response)
-    assert events_of(trace) == [(1, "started"), (2, "chunk"), (3, "chunk"), (4, "done")]
-    event = trace.events.get(seq=3)
-    ids = {"conversation_id": str(conversation.pk)}
-    assert event.payload == {"content": " Two.", **ids}
-    response = post(editor, event, payload='{"content": " 2."}')
-    assert response.status_code == 302, errors_of(response)
-    event.refresh_from_db()
-    assert event.payload == {"content": " 2.", **ids} and event.edited_at
-    response = add_to(
-        editor, trace, type="tool_start", payload='{"tool_call_id": "1", "tool_name": "a"}'
-    )
-    assert response.status_code == 302, errors_of(response)
-    trace.refresh_from_db()
-    assert trace.tool_calls == 1
-    page = admin_url(event).replace("/change/", "/delete/")
-    assert editor.post(page, {"post": "yes"}).status_code == 302
-    assert events_of(trace) == [(1, "started"), (2, "chunk"), (4, "tool_start"), (5, "done")]
-    lines = [line.get_change_message() for line in LogEntry.objects.filter(object_id=trace.pk)]
-    assert any("3 chunk: Payload: from" in line for line in lines)
-
-
-def events_of(trace: Trace) -> list[tuple[int, str]]:
-    return list(trace.events.order_by("seq").values_list("seq", "type"))
-
-
-@pytest.mark.parametrize(
-    "payload",
-    ["", "[]", "{", '{"contents": "x"}', '{"content": 1, "more": 2}', '{"content": {"a": NaN}}'],
-)
-def test_wrong_payload_is_an_error_at_its_field(editor: Client, payload: str) -> None:
-    prepared()
-    trace = Trace.objects.get(branch="a")
-    response = add_to(editor, trace, type="chunk", payload=payload)
-    assert list(errors_of(response)) == ["payload"]
-    assert trace.events.count() == 1
-
-
-def test_first_and_last_event_follow_from_the_trace(editor: Client) -> None:
-    conversation = create("c")
-    question = append_message(conversation, Sender.USER, content="x")
-    response = add(editor, Trace, user_message=str(question.pk))
-    assert response.status_code == 302, errors_of(response)
-    trace = Trace.objects.get()
-    assert events_of(trace) == [(1, "started"), (2, "done")]
-    for event in trace.events.all():
-        assert "follow from the trace" in editor.get(admin_url(event)).content.decode()
-        delete = admin_url(event).replace("/change/", "/delete/")
-        editor.post(delete, {"post": "yes"})
-        assert editor.post(admin_url(event), {"payload": "{}"}).status_code == 200
-    assert events_of(trace) == [(1, "started"), (2, "done")]
-    response = post(editor, trace, status="failed", code="RATE_LIMITED", error="Too many.")
-    assert response.status_code == 302, errors_of(response)
-    last = trace.events.get(seq=2)
-    assert (last.type, last.payload) == (
-        "error", {"status": 429, "message": "Too many.", "code": "RATE_LIMITED"},
-    )  # fmt: skip
 
 
 # ── Comparisons ──

@@ -98,7 +98,7 @@ class EditableRecordAdmin(kit.RecordAdmin):
     # The fields of the page that adds a row.
     new_fields: Sequence[Any] = ()
     # Fields that show columns which cannot be changed, by column.
-    shown: Mapping[str, str] = MappingProxyType({})
+    read_only_texts: Mapping[str, str] = MappingProxyType({})
     # A row of another admin page whose history names changes of this one's rows.
     parent: str = ""
     edited = kit.column("Edited", lambda row: kit.tags_html(edited_marks(row)) or "–")
@@ -135,7 +135,7 @@ class EditableRecordAdmin(kit.RecordAdmin):
         writable = self._writable(request, obj)
 
         def name_of(field: str) -> str:
-            return field if field in writable else self.shown.get(field, field)
+            return field if field in writable else self.read_only_texts.get(field, field)
 
         return [
             name_of(field) if isinstance(field, str) else tuple(map(name_of, field))

@@ -132,10 +132,14 @@ def test_manager_cannot_take_over_somebody_with_more_rights(
     else:
         strong.user_permissions.add(Permission.objects.get(codename="delete_scenario"))
     password = f"{USERS}{strong.pk}/password/"
-    taken = {"password1": "taken over 9", "password2": "taken over 9", "usable_password": "true"}
+    new_password = {
+        "password1": "taken over 9",
+        "password2": "taken over 9",
+        "usable_password": "true",
+    }
     assert manager.get(page_of(strong)).status_code == 200
     assert manager.post(page_of(strong), {"username": "mine", "is_active": "on"}).status_code == 403
-    assert manager.post(password, taken).status_code == 403
+    assert manager.post(password, new_password).status_code == 403
     assert manager.post(f"{USERS}{strong.pk}/delete/", {"post": "yes"}).status_code == 403
     selected = {"action": "delete_selected", "post": "yes", "_selected_action": [strong.pk]}
     manager.post(USERS, selected)
@@ -150,12 +154,12 @@ def test_manager_cannot_widen_a_group(manager: Client) -> None:
     assert manager.post(page, {"name": EDITOR, "permissions": []}).status_code == 403
     author = Group.objects.get(name=AUTHOR)
     publish = Permission.objects.get(codename="publish_draft")
-    kept = [str(pk) for pk in author.permissions.values_list("pk", flat=True)]
+    stored_keys = [str(pk) for pk in author.permissions.values_list("pk", flat=True)]
     page = f"/admin/auth/group/{author.pk}/change/"
-    wider = manager.post(page, {"name": AUTHOR, "permissions": [*kept, str(publish.pk)]})
+    wider = manager.post(page, {"name": AUTHOR, "permissions": [*stored_keys, str(publish.pk)]})
     assert list(errors_of(wider)) == ["permissions"]
-    assert manager.post(page, {"name": AUTHOR, "permissions": kept}).status_code == 302
-    assert sorted(map(str, author.permissions.values_list("pk", flat=True))) == sorted(kept)
+    assert manager.post(page, {"name": AUTHOR, "permissions": stored_keys}).status_code == 302
+    assert sorted(map(str, author.permissions.values_list("pk", flat=True))) == sorted(stored_keys)
     new = {"name": "new", "permissions": [str(publish.pk)]}
     assert list(errors_of(manager.post("/admin/auth/group/add/", new))) == ["permissions"]
 
@@ -171,8 +175,10 @@ def test_account_without_a_role_is_told_so_and_whom_to_ask(
     for name in managers:
         User.objects.create_superuser(name)
     User.objects.create_user("eva", password=PASSWORD, is_staff=staff)
-    asked = " or ".join(managers) or "an administrator"
-    notice = f"Your account “eva” has no role yet, so there is nothing to see here. Ask {asked}"
+    manager_names = " or ".join(managers) or "an administrator"
+    notice = (
+        f"Your account “eva” has no role yet, so there is nothing to see here. Ask {manager_names}"
+    )
     client = Client()
     credentials = {"username": "eva", "password": PASSWORD}
     response = client.post("/admin/login/?next=/admin/", credentials, follow=True)

@@ -1,0 +1,1 @@
+"""People, roles and accounts in the admin."""
