@@ -25,13 +25,13 @@ HIDDEN = "hidden until the vote"
 
 
 class TextArea(UnfoldAdminTextareaWidget):
-    """The theme's text area with Django's template, which keeps a first line that is empty."""
+    """Text area with the template of Django: the one of the theme loses an empty first line."""
 
     template_name = "django/forms/widgets/textarea.html"
 
 
 class TextFormField(forms.CharField):
-    """A text with the line ends that programs write, whichever a browser posts."""
+    """A text with line feeds alone: browsers post each with a carriage return."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"strip": False, **kwargs})

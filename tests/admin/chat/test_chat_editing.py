@@ -76,7 +76,7 @@ def test_conversation_is_added_with_its_messages(editor: Client) -> None:
         ({"sender": "user", "content": " "}, "content"),
         ({"sender": "user", "content": "x", "tool_calls": WEATHER}, "tool_calls"),
         ({"sender": "user", "content": "x", "branch": "a"}, "branch"),
-        ({"sender": "assistant", "content": ""}, "content"),
+        ({"sender": "assistant", "branch": "a"}, "content"),
         ({"sender": "assistant", "tool_calls": "[{]"}, "tool_calls"),
         ({"sender": "assistant", "tool_calls": "{}"}, "tool_calls"),
         ({"sender": "assistant", "tool_calls": '[{"arguments": {}}]'}, "tool_calls"),
