@@ -102,7 +102,7 @@ class PersonForm(RoleForm, UserChangeForm):
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin, KeptFormAdmin):  # type: ignore[misc]
+class PersonAdmin(UserAdmin, KeptFormAdmin):
     form = PersonForm
     add_form = AddPersonForm
     change_password_form = AdminPasswordChangeForm

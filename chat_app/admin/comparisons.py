@@ -13,8 +13,8 @@ from django.utils import timezone
 from chat_app.comparisons import BRANCHES, profile_names
 from chat_app.conversations import why_locked
 from chat_app.models import ABComparison, Message, Preference, Sender
-from mockllm_site.kit.read_only_admin import HIDDEN, column, row_link, tags_html
-from mockllm_site.kit.record_editing import EditableRecordAdmin, RecordForm
+from mockllm_site.kit.admin.record_edits import EditableRecordAdmin, RecordForm
+from mockllm_site.kit.admin.records import HIDDEN, column, row_link, tags_html
 from traces_app.models import Status
 
 

@@ -14,8 +14,8 @@ from chat_app import conversations as conversation_rows
 from chat_app.admin.messages import NewMessageInline
 from chat_app.fixtures import CannotExport, fixture_of
 from chat_app.models import ContextState, Conversation, Message
-from mockllm_site.kit import read_only_admin as kit
-from mockllm_site.kit.record_editing import EditableRecordAdmin, edited_marks
+from mockllm_site.kit.admin import records as kit
+from mockllm_site.kit.admin.record_edits import EditableRecordAdmin, edited_marks
 
 
 class MessageInline(kit.ReadOnlyInline):

@@ -13,8 +13,8 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 
 from chat_app import conversations
 from chat_app.models import ABComparison, Conversation, Feedback, Message, MessageStatus, Sender
-from mockllm_site.kit import read_only_admin as kit
-from mockllm_site.kit.record_editing import (
+from mockllm_site.kit.admin import records as kit
+from mockllm_site.kit.admin.record_edits import (
     EditableRecordAdmin,
     JsonFormField,
     NewRows,

@@ -15,7 +15,7 @@ from chat_app.clients.transports import check_base_url, check_key_host, is_liste
 from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
-from mockllm_site.kit import read_only_admin as kit
+from mockllm_site.kit.admin import records as kit
 from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.fields import NamesFormField
 

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from msgspec import to_builtins
 
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from scenarios_app.admin.pages import StyledForm, find_row
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import parse_row

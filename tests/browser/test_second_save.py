@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from playwright.sync_api import expect
 
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from scenarios_app.models import Presence
 from tests.browser.conftest import OPERATOR, Admin
 from tests.project.conftest import ids as ids

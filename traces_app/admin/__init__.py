@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from mockllm_site.kit import read_only_admin as kit
-from mockllm_site.kit.record_editing import EditableRecordAdmin, RecordForm
+from mockllm_site.kit.admin import records as kit
+from mockllm_site.kit.admin.record_edits import EditableRecordAdmin, RecordForm
 from traces_app.admin.events import EventInline, NewEventInline
 from traces_app.editing import STATUSES, settle, why_locked, write_run
 from traces_app.leases import end_dead_runs

@@ -9,8 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from mockllm_site.kit import read_only_admin as kit
-from mockllm_site.kit.record_editing import (
+from mockllm_site.kit.admin import records as kit
+from mockllm_site.kit.admin.record_edits import (
     EditableRecordAdmin,
     JsonFormField,
     NewRows,

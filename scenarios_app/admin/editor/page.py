@@ -19,8 +19,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
+from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import MissingPermission
-from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field

@@ -22,8 +22,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from unfold.paginator import InfinitePaginator
 
+from mockllm_site.kit.admin.records import RecordAdmin, column
 from mockllm_site.kit.permissions import MissingPermission, require_permissions
-from mockllm_site.kit.read_only_admin import RecordAdmin, column
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.body_search import search_bodies
 from scenarios_app.admin.journal.from_request import curl_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from mockllm_site.kit.read_only_admin import link_html
+from mockllm_site.kit.admin.records import link_html
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict

@@ -15,8 +15,8 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 
+from mockllm_site.kit.admin.records import admin_url, column
 from mockllm_site.kit.permissions import require_permissions
-from mockllm_site.kit.read_only_admin import admin_url, column
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem

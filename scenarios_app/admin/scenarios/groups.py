@@ -16,8 +16,8 @@ from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 
+from mockllm_site.kit.admin.records import tags_html
 from mockllm_site.kit.fields import NamesFormField
-from mockllm_site.kit.read_only_admin import tags_html
 from scenarios_app.admin.scenarios.actions import BulkChange, BulkForm, set_column
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario

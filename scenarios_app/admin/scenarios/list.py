@@ -18,7 +18,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
-from mockllm_site.kit.read_only_admin import TagFilter, column
+from mockllm_site.kit.admin.records import TagFilter, column
 from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import answered_by_scenario

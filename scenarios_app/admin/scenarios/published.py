@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, reverse
 
+from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import require_permissions
-from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.editor.warnings import MAX_SHOWN, warning_groups

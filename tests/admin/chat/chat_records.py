@@ -11,7 +11,7 @@ from chat_app.models import (
     Conversation,
     Message,
 )
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from tests.admin.pages import fields_at
 from traces_app.models import Trace
 

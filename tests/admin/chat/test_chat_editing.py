@@ -19,7 +19,7 @@ from chat_app.models import (
     Sender,
 )
 from chat_app.prompt.messages import rounds_to_turns
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from tests.admin.chat.chat_records import post
 from tests.admin.chat.record_forms import (
     CONVERSATIONS,

@@ -17,7 +17,7 @@ from chat_app.models import (
     Message,
     Sender,
 )
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from tests.admin.chat.chat_records import EDITED_FIELDS, post, read_records
 from tests.admin.chat.talks import LISTS, create_conversation
 from tests.admin.pages import fields_at

@@ -9,7 +9,7 @@ from chat_app.models import (
     Message,
     Sender,
 )
-from mockllm_site.kit.read_only_admin import admin_url
+from mockllm_site.kit.admin.records import admin_url
 from tests.admin.chat.chat_records import post
 from tests.admin.chat.record_forms import (
     WEATHER,

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin, StackedInline
 
-from mockllm_site.kit import read_only_admin as kit
+from mockllm_site.kit.admin import records as kit
 
 
 class JsonFormField(forms.CharField):
@@ -152,7 +152,7 @@ class EditableRecordAdmin(kit.RecordAdmin):
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kw: Any
     ) -> Any:
         """Return the form class, which knows how to lock the row."""
-        form = super().get_form(request, obj, change=change, **kw)
+        form: Any = super().get_form(request, obj, change=change, **kw)
         form.recorded = (*self.recorded, *self.added_only)
         form.lock = staticmethod(lambda row: self.lock(row, writing=True))
         return form

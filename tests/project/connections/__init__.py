@@ -1,0 +1,1 @@
+"""HTTP connections of the server: queues, limits, parsing."""
