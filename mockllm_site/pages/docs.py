@@ -196,9 +196,8 @@ def _markdown_parser() -> "MarkdownIt":
 
 # Docs pages for paths below `/admin/`; the first match counts.
 HELP_PAGES: Final = (
-    (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
-    (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
-    (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
+    (r"scenarios_app/\w+/(.+/)?test/", "admin/#test"),
+    (r"scenarios_app/\w+/.+/history/", "admin/#lint-and-history"),
     (r"scenarios_app/draft/", "admin/#drafts"),
     (r"scenarios_app/scenario/trash/", "admin/#the-trash"),
     (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),

@@ -15,8 +15,7 @@ _APP = "scenarios_app_"
 # Links by group: title, icon, route, and the functions for permission and display.
 _SCRIPTS = (
     ("Scenarios", "theater_comedy", "scenario_changelist", "may_see_scenarios", "is_scenario_page"),
-    ("Try it", "science", "scenario_try", "may_see_scenarios", "is_try_page"),
-    ("Play it", "play_circle", "scenario_play", "may_see_scenarios", "is_play_page"),
+    ("Test", "science", "scenario_test", "may_see_scenarios", "is_test_page"),
     ("Import", "upload", "scenario_import", "may_import", "is_import_page"),
 )
 _TRAFFIC = (

@@ -36,19 +36,13 @@ may_see_accounts = _has_permissions("auth.view_user")
 
 
 def is_scenario_page(request: HttpRequest) -> bool:
-    """Return True on pages of scenarios and drafts, except *Import*, *Try it* and *Play it*."""
+    """Return True on pages of scenarios and drafts, except *Import* and *Test*."""
     inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
-    elsewhere = is_import_page(request) or is_try_page(request) or is_play_page(request)
-    return inside and not elsewhere
+    return inside and not (is_import_page(request) or is_test_page(request))
 
 
-def is_try_page(request: HttpRequest) -> bool:
-    return request.path.startswith(f"{_LIST}/") and request.path.endswith("/try/")
-
-
-def is_play_page(request: HttpRequest) -> bool:
-    """Return True on the pages *Play it* and *Play the user*."""
-    return request.path.startswith(f"{_LIST}/") and request.path.endswith(("/play/", "/user/"))
+def is_test_page(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/") and request.path.endswith("/test/")
 
 
 def is_import_page(request: HttpRequest) -> bool:

@@ -122,7 +122,7 @@ class TrialConversationQuerySet(models.QuerySet["TrialConversation"]):
 
 
 class TrialConversation(models.Model):
-    """The *Play it* conversation of a scenario or draft, by its name; `content` is its document."""
+    """The test conversation of a scenario or draft, by its name; `content` is its document."""
 
     scenario = models.CharField(max_length=255, unique=True)
     content = JsonField(default=dict)

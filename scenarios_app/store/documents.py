@@ -1,5 +1,5 @@
 """Loads whole documents into the database and exports them as documents or fixtures; stores the
-conversations of *Play it*."""
+conversations that test them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

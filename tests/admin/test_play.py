@@ -24,7 +24,7 @@ from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db
 
-PLAY = f"{LIST}play/"
+PLAY = f"{LIST}test/?tab=conversation"
 NEW = f"{LIST}new/"
 DRAFTS = "/admin/scenarios_app/draft/"
 STEP = {"name": "sun", "match_user": "sun", "answer_text": "It is sunny.", "consume": False}
@@ -86,7 +86,7 @@ def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
     url = page_of(scenario)
     edits = fields_at(root, url) | new_step(1, match_user="moon", answer_text="It shines.")
     edits["steps-TOTAL_FORMS"] = "2"
-    page = root.post(url.replace("/change/", "/play/"), edits)
+    page = root.post(url.replace("/change/", "/test/?tab=conversation"), edits)
     hidden_fields = dict(page.context["tried"].hidden)
     turn = {"user": "moon?", "expect": {"text": "It shines."}}
     assert states(play_conversation(root, turn, **hidden_fields)) == [True]
@@ -95,26 +95,30 @@ def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
 
 def test_edits_with_errors_list_the_errors(root: Client) -> None:
     url = page_of(create_scenario("weather", STEP))
-    page = root.post(url.replace("/change/", "/play/"), fields_at(root, url) | {"name": ""})
+    page = root.post(
+        url.replace("/change/", "/test/?tab=conversation"), fields_at(root, url) | {"name": ""}
+    )
     assert "Fix this first:" in page.content.decode()
 
 
 def test_play_page_starts_with_a_request_for_the_first_step(root: Client) -> None:
     create_scenario("weather", STEP)
-    page = root.get(PLAY, {"scenario": "weather"})
+    page = root.get(PLAY, {"tab": "conversation", "scenario": "weather"})
     assert page.context["conversation"]["turns"] == [{"user": "sun"}]
 
 
 def test_proposal_for_a_step_with_a_tool_result_condition_passes(root: Client) -> None:
     match = {"messages": [{"role": "tool", "which": "new"}]}
     create_scenario("loop", {"name": "answer", "answer_text": "Sunny.", "match_extra": match})
-    conversation = root.get(PLAY, {"scenario": "loop"}).context["conversation"]
+    conversation = root.get(PLAY, {"tab": "conversation", "scenario": "loop"}).context[
+        "conversation"
+    ]
     assert states(play_conversation(root, *conversation["turns"], scenario="loop")) == [True]
 
 
 def test_scenario_without_a_proposal_shows_the_reason(root: Client) -> None:
     create_scenario("red", {"answer_text": "Yes.", "match_extra": {"headers": {"x-team": "red"}}})
-    text = root.get(PLAY, {"scenario": "red"}).content.decode()
+    text = root.get(PLAY, {"tab": "conversation", "scenario": "red"}).content.decode()
     assert "No conversation was found that this scenario answers." in text
     assert "x-team" in text
 
@@ -123,9 +127,13 @@ def test_saved_conversation_stays_with_the_scenario(root: Client) -> None:
     scenario = create_scenario("weather", STEP)
     turn = {"user": "Is there sun in Rome?"}
     play_conversation(root, turn, scenario="weather", keep="1")
-    assert root.get(PLAY, {"scenario": "weather"}).context["conversation"]["turns"] == [turn]
+    assert root.get(PLAY, {"tab": "conversation", "scenario": "weather"}).context["conversation"][
+        "turns"
+    ] == [turn]
     save(root, scenario, name="forecast")
-    assert root.get(PLAY, {"scenario": "forecast"}).context["conversation"]["turns"] == [turn]
+    assert root.get(PLAY, {"tab": "conversation", "scenario": "forecast"}).context["conversation"][
+        "turns"
+    ] == [turn]
     assert TrialConversation.objects.count() == 1
 
 
@@ -144,9 +152,14 @@ def test_session_of_the_journal_is_played_again(root: Client) -> None:
     create_journal_row(request_body=asking("Is there rain?"), session=session, scenario="")
     create_journal_row(request_body="{", session=session, request_cut=True)
     create_journal_row(path="/v1/models", method="GET", session=session)
-    assert f"play/?session={session}" in root.get(SESSION, {"name": session}).content.decode()
-    conversation = root.get(PLAY, {"session": session}).context["conversation"]
-    assert root.get(PLAY, {"session": session}).context["left_out"] == 1
+    assert (
+        f"test/?tab=conversation&amp;session={session}"
+        in root.get(SESSION, {"name": session}).content.decode()
+    )
+    conversation = root.get(PLAY, {"tab": "conversation", "session": session}).context[
+        "conversation"
+    ]
+    assert root.get(PLAY, {"tab": "conversation", "session": session}).context["left_out"] == 1
     first, second = conversation["turns"]
     assert first["expect"]["text"] == {"startswith": "It is sunny."}
     assert second["expect"] == {}
@@ -161,13 +174,17 @@ def test_session_of_the_journal_is_played_again(root: Client) -> None:
 )
 def test_body_that_is_no_json_document_is_played_as_text(root: Client, body: str) -> None:
     create_journal_row(request_body=body, session="odd", matched=False, status=400)
-    (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
+    (turn,) = root.get(PLAY, {"tab": "conversation", "session": "odd"}).context["conversation"][
+        "turns"
+    ]
     assert turn["request"]["body"] == body
 
 
 def test_query_of_a_journaled_request_keeps_its_escapes(root: Client) -> None:
     create_journal_row(request_body=asking("Hi"), session="odd", query={"a": "1&b=2", "c": "3 %"})
-    (turn,) = root.get(PLAY, {"session": "odd"}).context["conversation"]["turns"]
+    (turn,) = root.get(PLAY, {"tab": "conversation", "session": "odd"}).context["conversation"][
+        "turns"
+    ]
     assert turn["request"]["path"] == "/v1/chat/completions?a=1%26b%3D2&c=3+%25"
 
 
@@ -177,7 +194,7 @@ def test_session_is_not_played_without_permission_for_the_journal(db: None) -> N
     user.user_permissions.set(Permission.objects.filter(codename="view_scenario"))
     client = Client()
     client.force_login(user)
-    page = client.get(PLAY, {"session": "key-1"})
+    page = client.get(PLAY, {"tab": "conversation", "session": "key-1"})
     assert "session" not in page.context
     assert page.context["conversation"]["turns"] == [{"user": ""}]
 
@@ -217,11 +234,20 @@ def test_example_becomes_a_draft_with_its_conversation(editor: Client) -> None:
         assert draft.steps.count() == 2
         assert Draft.objects.count() == number
     assert not Scenario.objects.exists()
-    conversation = editor.get(PLAY, {"draft": draft.pk}).context["conversation"]
+    conversation = editor.get(PLAY, {"tab": "conversation", "draft": draft.pk}).context[
+        "conversation"
+    ]
     page = editor.post(PLAY, {"conversation": json.dumps(conversation), "draft": draft.pk})
     assert states(page) == [True, True, True]
     publish(editor, draft)
-    assert len(editor.get(PLAY, {"scenario": draft.name}).context["conversation"]["turns"]) == 3
+    assert (
+        len(
+            editor.get(PLAY, {"tab": "conversation", "scenario": draft.name}).context[
+                "conversation"
+            ]["turns"]
+        )
+        == 3
+    )
 
 
 def test_unknown_example_and_reader_are_refused(editor: Client, reader: Client) -> None:

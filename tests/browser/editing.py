@@ -35,6 +35,15 @@ def add_step(page: Page) -> Locator:
     return row(page, step_count)
 
 
+def open_test(page: Page, tab: str = "One request") -> Page:
+    """Open a tab of *Test* for the content of a scenario's page."""
+    with page.expect_popup() as popup_info:
+        page.get_by_role("button", name="Test", exact=True).click()
+    if tab != "One request":
+        popup_info.value.get_by_role("button", name=tab).click()
+    return popup_info.value
+
+
 def request_answer(admin: Admin, text: str) -> str:
     """Send a chat request; return the answer text, or "none" after an error."""
     response = httpx2.post(

@@ -43,7 +43,7 @@ class HostilePage:
 
 
 def write_scenarios() -> list[HostilePage]:
-    """Store hostile scenarios; most are invalid, and the valid ones are used by *Try it*."""
+    """Store hostile scenarios; most are invalid, and the valid ones are used by *Test*."""
     for text in PAYLOADS:
         create_scenario(text[:255], description=text, tags=[text.replace(",", "")])
     payload_groups = [PAYLOADS[start : start + STEPS] for start in range(0, len(PAYLOADS), STEPS)]

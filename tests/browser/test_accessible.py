@@ -74,8 +74,8 @@ def paths(live: Live) -> list[str]:
         f"{scenarios}/{row.pk}/change/",
         f"{scenarios}/{row.pk}/history/?at={first}",
         f"{scenarios}/{row.pk}/delete/",
-        *(f"{scenarios}/trash/", f"{scenarios}/import/", f"{scenarios}/try/?scenario=weather"),
-        f"{scenarios}/play/?scenario=weather",
+        *(f"{scenarios}/trash/", f"{scenarios}/import/", f"{scenarios}/test/?scenario=weather"),
+        f"{scenarios}/test/?tab=conversation&scenario=weather",
         *(f"{drafts}/", f"{drafts}/{draft.pk}/change/", f"{drafts}/{draft.pk}/publish/"),
         *(f"{requests}/", f"{requests}/sessions/", f"{requests}/session/?name={live.session}"),
         f"{requests}/{live.requests()[-1].pk}/make-step/",
@@ -153,7 +153,7 @@ def count_tabs_to_field(page: Page) -> int:
     return 40
 
 
-@pytest.mark.parametrize("path", ["add/", "try/", "play/", "import/", ""])
+@pytest.mark.parametrize("path", ["add/", "test/", "test/?tab=conversation", "import/", ""])
 def test_first_field_is_reached_with_few_tab_presses(admin: Admin, path: str) -> None:
     create_scenario("weather", {})
     admin.go(f"scenarios_app/scenario/{path}")

@@ -51,7 +51,7 @@ def watch_scripts(page: Page, script_calls: list[object]) -> Page:
 
 def load_results(page: Page) -> None:
     """Wait until the page has loaded the content that its scripts fetch."""
-    if "/try/" in page.url:
+    if "/test/" in page.url:
         page.get_by_role("button", name="Try", exact=True).click()
         expect(page.locator(".sc-tried-step").first).to_be_visible()
     elif "/chat/?c=" in page.url:

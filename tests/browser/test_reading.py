@@ -76,7 +76,7 @@ def paths(live: Live) -> list[str]:
         f"{admin}/scenario/{pk}/history/",
         f"{admin}/draft/{draft.pk}/change/",
         f"{admin}/draft/{draft.pk}/publish/",
-        f"{admin}/scenario/try/?scenario=doubtful",
+        f"{admin}/scenario/test/?scenario=doubtful",
         f"{admin}/scenario/import/",
         f"{admin}/servedrequest/",
         f"{admin}/servedrequest/{unmatched.pk}/change/",
@@ -92,7 +92,7 @@ def paths(live: Live) -> list[str]:
 
 def unfold(page: Page) -> None:
     """Open all folded parts of a page."""
-    if "/try/" in page.url:
+    if "/test/" in page.url:
         page.get_by_role("button", name="Try", exact=True).click()
         expect(page.locator(".sc-tried-step").first).to_be_visible()
     elif "/chat/?c=" in page.url:

@@ -99,15 +99,13 @@ def test_qa_completes_the_first_hour(admin: Admin) -> None:
 
     # Tried and played before it is saved.
     with page.expect_popup() as popup_info:
-        counter.click(page.get_by_role("button", name="Try it"))
+        counter.click(page.get_by_role("button", name="Test", exact=True))
     try_page = popup_info.value
     try_page.get_by_label("User message").fill("Thanks!")
     counter.click(try_page.get_by_role("button", name="Try", exact=True))
     expect(try_page.locator("#told")).to_contain_text("You are welcome.")
-    try_page.close()
-    with page.expect_popup() as popup_info:
-        counter.click(page.get_by_role("button", name="Play it"))
-    play_page = popup_info.value
+    counter.click(try_page.get_by_role("button", name="Conversation"))
+    play_page = try_page
     play_page.get_by_label("Turn 1 is").select_option("The user says")
     play_page.get_by_label("Turn 1: what the user says").fill("Thanks!")
     counter.click(play_page.get_by_role("button", name="Play", exact=True))
@@ -345,8 +343,9 @@ def test_trace_becomes_a_replayed_scenario_in_two_clicks(admin: Admin) -> None:
     counter.click(page.get_by_role("button", name="Make a scenario of it"))
     expect(page.get_by_label("Draft", exact=True)).to_be_visible()
     with page.expect_popup() as popup_info:
-        counter.click(page.get_by_role("button", name="Play it"))
+        counter.click(page.get_by_role("button", name="Test", exact=True))
     tab = popup_info.value
-    expect(tab.locator(".sc-tried-step")).to_contain_text("It rains.")
+    expect(tab.locator("#told")).to_contain_text("would say: It rains.")
+    tab.get_by_role("button", name="Conversation").click()
     expect(tab.locator("#told")).to_have_text("All turns passed.")
     assert counter.clicks <= 2

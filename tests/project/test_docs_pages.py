@@ -114,9 +114,9 @@ def test_help_links_to_existing_pages() -> None:
         ("/admin/", "admin/"),
         ("/admin/scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
         ("/admin/scenarios_app/scenario/3/change/", "admin/#a-scenarios-page"),
-        ("/admin/scenarios_app/scenario/3/history/", "admin/#lint-try-history"),
-        ("/admin/scenarios_app/scenario/try/", "admin/#lint-try-history"),
-        ("/admin/scenarios_app/draft/3/play/", "admin/#play-it"),
+        ("/admin/scenarios_app/scenario/3/history/", "admin/#lint-and-history"),
+        ("/admin/scenarios_app/scenario/test/", "admin/#test"),
+        ("/admin/scenarios_app/draft/3/test/", "admin/#test"),
         ("/admin/scenarios_app/servedrequest/session/", "admin/#sessions"),
         ("/admin/scenarios_app/servedrequest/7/change/", "admin/#the-journal"),
         ("/admin/chat_app/modelprofile/add/", "providers/"),
@@ -131,7 +131,7 @@ def test_help_of_an_admin_page_links_to_its_explanation(path: str, page: str) ->
 @pytest.mark.django_db
 def test_each_page_of_the_admin_has_the_help_link() -> None:
     root = make_client("root")
-    for path in ("", "scenarios_app/scenario/", "scenarios_app/scenario/try/", "auth/group/add/"):
+    for path in ("", "scenarios_app/scenario/", "scenarios_app/scenario/test/", "auth/group/add/"):
         html = root.get(f"/admin/{path}").content.decode()
         (link,) = re.findall(r'<a href="([^"]+)" class="sc-help-link"', html)
         assert link == docs.help_url(f"/admin/{path}")

@@ -207,7 +207,7 @@ WRITES: tuple[Write, ...] = (
     Write(f"admin/{DRAFT}/<path:object_id>/here/", "be here", fixed_fields(), CHANGE),
     Write(f"admin/{SCENARIO}/new/", "example", fixed_fields(example="tool-loop"), ("add",)),
     Write(
-        f"admin/{SCENARIO}/play/",
+        f"admin/{SCENARIO}/test/",
         "keep",
         keep_conversation,
         CHANGE,
@@ -283,8 +283,7 @@ HISTORY, ADD, DELETE = "<path:object_id>/history/", "add/", "<path:object_id>/de
 MODEL_PAGES = ("", ADD, "<path:object_id>/change/", DELETE, HISTORY)
 EDITOR_PAGES = (
     *("add/check/", "<path:object_id>/check/", "<path:object_id>/steps/<int:step_id>/"),
-    *("add/try/", "<path:object_id>/try/", "add/play/", "<path:object_id>/play/"),
-    *("add/user/", "<path:object_id>/user/"),
+    *("add/test/", "<path:object_id>/test/"),
 )
 LOGOUT = "admin/logout/"
 # Pages that write nothing but the login on any POST.

@@ -66,13 +66,6 @@ def add_step(page: Page, answer: str) -> None:
     rows(page).last.get_by_label("Answer text").fill(answer)
 
 
-def open_in_tab(page: Page, button: str) -> Page:
-    """Click a button that opens a tab for the unsaved content of the page; return the tab."""
-    with page.expect_popup() as tab:
-        page.get_by_role("button", name=button, exact=True).click()
-    return tab.value
-
-
 def stored_document(scenario: AnyScenario) -> dict[str, Any]:
     """Return the document of a scenario in the database."""
     return dump(document_of(type(scenario).objects.get(pk=scenario.pk)))

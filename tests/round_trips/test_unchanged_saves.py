@@ -13,13 +13,13 @@ from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import load, save_conversation
 from scenarios_app.store.drafts import create_draft
 from tests.browser.conftest import Admin
+from tests.browser.editing import open_test
 from tests.round_trips.collected import docs_documents, gallery_documents, recorded_documents
 from tests.round_trips.editing import (
     add_step,
     describe_differences,
     move_up,
     open_everything,
-    open_in_tab,
     open_page,
     save,
     save_unchanged,
@@ -97,7 +97,7 @@ def test_gallery_examples_play_as_expected_from_their_pages(admin: Admin) -> Non
     for example in examples().values():
         draft = create_draft(example.scenario)
         save_conversation(draft.name, dump_play(example.conversation))
-        tab = open_in_tab(open_page(admin, draft), "Play it")
+        tab = open_test(open_page(admin, draft), "Conversation")
         tab.get_by_role("button", name="Play", exact=True).click()
         expect(tab.locator("#told")).to_have_class("sc-note sc-note-good")
         tab.close()
@@ -108,5 +108,5 @@ def test_fault_of_an_unopened_step_is_tried_beside_unsaved_edits(admin: Admin) -
     (document,) = load_documents({"name": "teapot", "steps": [{"produce": {"fault": fault}}]})
     page = open_page(admin, create_draft(document))
     add_step(page, "unsaved")
-    tab = open_in_tab(page, "Try it")
+    tab = open_test(page)
     expect(tab.locator("#told")).to_contain_text("418")

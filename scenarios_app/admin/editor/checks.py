@@ -6,15 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
-from scenarios_app.admin.dry_run import fields_for_edits
+from scenarios_app.admin.dry_run.inputs import fields_for_edits
+from scenarios_app.admin.dry_run.page import show_dry_run
 from scenarios_app.admin.editor.forms import ScenarioForm
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
 from scenarios_app.admin.editor.warnings import WarningGroup, warning_groups
 from scenarios_app.admin.pages import published_name, render_page
-from scenarios_app.admin.play_it import play_edits
-from scenarios_app.admin.play_user import user_edits
-from scenarios_app.admin.try_it import try_edits
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.journal import journal
@@ -35,31 +33,20 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
-# The pages that show unsaved edits, with their titles and icons.
-PREVIEWS = {
-    "try": ("Try it", "science", try_edits),
-    "play": ("Play it", "play_circle", play_edits),
-    "user": ("Play the user", "record_voice_over", user_edits),
-}
-
-
 @require_POST
-def edits_page(
-    request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, preview: str
+def dry_run_edits_page(
+    request: HttpRequest, owner: Any, scenario: AnyScenario | None
 ) -> HttpResponse:
-    """Return the preview (a key of PREVIEWS) of the posted form, or a page with its errors. Nothing
-    is saved."""
-    title, _, show = PREVIEWS[preview]
+    """Return the page *Test* for the posted form, or with its errors. Nothing is saved."""
     of = published_name(scenario)
     form, formset, valid = _validate_posted(request, owner, scenario)
     if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
-        context = {"title": title, "wrong": errors}
-        return render_page(request, owner, "try.html", context)
+        return render_page(request, owner, "test.html", {"title": "Test", "wrong": errors})
     row = form.instance
     steps = [one.instance for one in formset.remaining_forms] if formset else list(row.steps.all())
-    hidden = fields_for_edits(document_of(row, steps), [step.key for step in steps], of=of)
-    return show(request, owner, hidden)
+    fields = fields_for_edits(document_of(row, steps), [step.key for step in steps], of=of)
+    return show_dry_run(request, owner, fields)
 
 
 def _validate_posted(

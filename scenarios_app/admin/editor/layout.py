@@ -98,7 +98,7 @@ SCENARIO = (
         _scenario_cell(
             "user",
             12,
-            "A user who talks to your agent in turns, with checkpoints, by Play the user or "
+            "A user who talks to your agent in turns, with checkpoints, in Test or by "
             "mockllm simulate. It answers no requests.",
             example='{"turns": [{"say": "Hello.", "must": [{"say": "Hi!"}]}]}',
         ),

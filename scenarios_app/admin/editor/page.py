@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC
-from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -21,7 +20,7 @@ from django.utils import timezone
 from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import MissingPermission
-from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page
+from scenarios_app.admin.editor.checks import check_page, dry_run_edits_page
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
@@ -77,11 +76,8 @@ class ScenarioPage(KeptFormAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.route("add/check/", self.check_edits, "check_new"),
-            *(
-                self.route(f"{which}/{verb}/", partial(self.preview_edits, verb), f"{verb}_{name}")
-                for verb in PREVIEWS
-                for which, name in (("add", "new"), ("<path:object_id>", "one"))
-            ),
+            self.route("add/test/", self.test_edits, "test_new"),
+            self.route("<path:object_id>/test/", self.test_edits, "test_one"),
             self.route("<path:object_id>/here/", self.report_presence, "here"),
             self.route("<path:object_id>/check/", self.check_edits, "check"),
             self.route("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
@@ -177,7 +173,7 @@ class ScenarioPage(KeptFormAdmin):
         }
         if may_edit:
             more = context.get("actions_submit_line", ())
-            context["actions_submit_line"] = [*more, *self._preview_buttons(obj)]
+            context["actions_submit_line"] = [*more, self._test_button(obj)]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     @reports_effects
@@ -238,12 +234,9 @@ class ScenarioPage(KeptFormAdmin):
         """Return the errors or warnings of posted edits as an HTML fragment. Nothing is saved."""
         return check_page(request, self, self._edited_row(request, object_id))
 
-    def preview_edits(
-        self, preview: str, request: HttpRequest, object_id: str | None = None
-    ) -> HttpResponse:
-        """Return the preview (a key of PREVIEWS) of the posted edits, or their errors. Nothing is
-        saved."""
-        return edits_page(request, self, self._edited_row(request, object_id), preview=preview)
+    def test_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        """Return the page *Test* for posted edits, or their errors. Nothing is saved."""
+        return dry_run_edits_page(request, self, self._edited_row(request, object_id))
 
     def _edited_row(self, request: HttpRequest, object_id: str | None) -> Any:
         """Return the row that the user is editing, or None for a new one. Raises MissingPermission
@@ -258,19 +251,12 @@ class ScenarioPage(KeptFormAdmin):
         self.require(request, "change")
         return presence_page(request, self.get_object(request, unquote(object_id)))
 
-    def _preview_buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
-        """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
-        which, row = ("one", (obj.pk,)) if obj else ("new", ())
-        return [
-            submit_button(
-                f"_{verb}",
-                title,
-                to=reverse(f"admin:{self._route_name(f'{verb}_{which}')}", args=row),
-                icon=icon,
-                tab=verb,
-            )
-            for verb, (title, icon, _) in PREVIEWS.items()
-        ]
+    def _test_button(self, obj: AnyScenario | None) -> dict[str, Any]:
+        """Return the button that tests the page's content. It opens a new tab, so unsaved edits
+        stay open."""
+        name, row = ("test_one", (obj.pk,)) if obj else ("test_new", ())
+        to = reverse(f"admin:{self._route_name(name)}", args=row)
+        return submit_button("_test", "Test", to=to, icon="science", tab="test")
 
     def require(self, request: HttpRequest, verb: str) -> None:
         """Raise MissingPermission unless the user may view, add, change or delete (the `verb`) rows

@@ -155,7 +155,7 @@ class JournalAdmin(RecordAdmin):
             "session_url": session_url(served.session),
             "pages": scenario_urls(names),
             "curl": curl_of(served, request.build_absolute_uri("/").removesuffix("/")),
-            "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={served.pk}",
+            "test_url": f"{reverse('admin:scenarios_app_scenario_test')}?request={served.pk}",
             "may_make": may_make_step(request),
             "timings": [(_TIMINGS.get(k, k), v) for k, v in served.timings.items()],
             "request_body": indent_json(served.request_body),

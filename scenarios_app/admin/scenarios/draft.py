@@ -103,7 +103,7 @@ class DraftAdmin(ScenarioPage):
             "publication": publication,
             "wrong": list(draft_problems(stored, publication.problems)),
             "suspicions": _suspicions(stored, publication),
-            "try_query": f"draft={obj.pk}",
+            "test_query": f"draft={obj.pk}",
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],
             "made_at": stored.created_at,

@@ -14,19 +14,17 @@ from django.urls import URLPattern, reverse
 
 from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import require_permissions
+from scenarios_app.admin.dry_run.page import dry_run_page, redirect_to_tab
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.editor.warnings import MAX_SHOWN, warning_groups
 from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.pages import published_name, render_page
-from scenarios_app.admin.play_it import play_page
-from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
 from scenarios_app.admin.scenarios.trash_page import deleted_history_page, restore_view, trash_page
 from scenarios_app.admin.site import may_import
-from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
@@ -49,9 +47,11 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.route("import/", partial(import_page, owner=self), "import"),
-            self.route("try/", partial(try_page, owner=self), "try"),
-            self.route("play/", partial(play_page, owner=self), "play"),
-            self.route("user/", partial(user_page, owner=self), "user"),
+            self.route("test/", partial(dry_run_page, owner=self), "test"),
+            *(
+                self.route(f"{old}/", partial(redirect_to_tab, tab=tab), f"test_{tab}")
+                for old, tab in (("try", "request"), ("play", "conversation"), ("user", "user"))
+            ),
             self.route("new/", partial(gallery_page, owner=self), "new"),
             self.route("trash/", partial(trash_page, owner=self), "trash"),
             self.route("trash/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
@@ -77,7 +77,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             "hits": answered_by_scenario([name])[name],
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": _suspicions_of(name),
-            "try_query": f"scenario={quote(name)}",
+            "test_query": f"scenario={quote(name)}",
             "draft": draft,
             "may_draft": request.user.has_perm(EDIT_DRAFTS),
             "swept": [one for one in survival([name]).scenarios if one.was_swept],

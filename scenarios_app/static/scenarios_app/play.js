@@ -1,4 +1,4 @@
-/* The editor of a conversation on the page Play it. Alpine shows the fields; this script converts
+/* The editor of a conversation on the page Test. Alpine shows the fields; this script converts
    the document of `mockllm play` to fields and back. Keys without a field are kept. */
 "use strict";
 

@@ -1,1 +1,1 @@
-"""Tests of *Try it* and related pages."""
+"""Tests of *Test* and related pages."""

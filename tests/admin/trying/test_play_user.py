@@ -16,7 +16,7 @@ from tests.admin.pages import LIST, fields_at, page_of, save
 
 pytestmark = pytest.mark.django_db
 
-PAGE = f"{LIST}user/"
+PAGE = f"{LIST}test/"
 REFUND: dict[str, Any] = {
     "name": "refund",
     "steps": [
@@ -63,7 +63,7 @@ def answers(page: Any) -> list[str | None]:
 
 def test_user_is_played_with_scripted_tool_results(root: Client) -> None:
     store_scenario()
-    page = root.get(PAGE, {"scenario": "refund"})
+    page = root.get(PAGE, {"tab": "user", "scenario": "refund"})
     assert answers(page) == ["What is your order number?", "Your money is on its way."]
     assert page.context["run"].passed
     assert "All checkpoints hold." in page.content.decode()
@@ -71,7 +71,7 @@ def test_user_is_played_with_scripted_tool_results(root: Client) -> None:
 
 def test_failed_checkpoint_is_shown_with_its_expected_value(root: Client) -> None:
     store_scenario(user={"turns": [{"say": "money back", "must": [{"say": {"contains": "<b>"}}]}]})
-    text = root.get(PAGE, {"scenario": "refund"}).content.decode()
+    text = root.get(PAGE, {"tab": "user", "scenario": "refund"}).content.decode()
     assert "A checkpoint failed." in text
     assert "contains &quot;&lt;b&gt;&quot;" in text
 
@@ -97,7 +97,7 @@ def test_conversation_ends_where_the_model_gives_no_answer(
     root: Client, step: Any, reason: str
 ) -> None:
     store_scenario(steps=[{"consume": False} | step])
-    (turn,) = root.get(PAGE, {"scenario": "refund"}).context["run"].turns
+    (turn,) = root.get(PAGE, {"tab": "user", "scenario": "refund"}).context["run"].turns
     assert reason in turn.checkpoints[-1].actual
     assert not turn.passed
 
@@ -105,7 +105,7 @@ def test_conversation_ends_where_the_model_gives_no_answer(
 def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
     store_scenario()
     for _ in range(2):
-        assert root.get(PAGE, {"scenario": "refund"}).context["run"].passed
+        assert root.get(PAGE, {"tab": "user", "scenario": "refund"}).context["run"].passed
     journal.flush()
     assert not ServedRequest.objects.exists()
 
@@ -113,7 +113,7 @@ def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
 @pytest.mark.parametrize("name", ["plain", "absent"])
 def test_scenario_without_a_user_shows_how_to_write_one(root: Client, name: str) -> None:
     store_scenario(name="plain", user=None)
-    page = root.get(PAGE, {"scenario": name})
+    page = root.get(PAGE, {"tab": "user", "scenario": name})
     assert "run" not in page.context
     assert 'id="no_user"' in page.content.decode()
 
@@ -122,7 +122,7 @@ def test_unsaved_script_is_played(root: Client) -> None:
     row = store_scenario()
     fields = fields_at(root, page_of(row))
     fields["user"] = json.dumps({"turns": [{"say": "My money back, please."}]})
-    page = root.post(f"{page_of(row).removesuffix('change/')}user/", fields)
+    page = root.post(f"{page_of(row).removesuffix('change/')}test/?tab=user", fields)
     assert answers(page) == ["What is your order number?"]
     assert document_of(row).user == load_documents(REFUND)[0].user
 
@@ -139,7 +139,7 @@ def test_script_is_edited_saved_and_published_as_a_draft(root: Client) -> None:
     row = store_scenario()
     draft = edit_as_draft(root, row)
     assert draft.user == REFUND["user"]
-    page = root.get(PAGE, {"draft": draft.pk})
+    page = root.get(PAGE, {"tab": "user", "draft": draft.pk})
     assert page.context["run"].passed
     fields = fields_at(root, draft_page(draft), "draft_form")
     fields["user"] = json.dumps({"turns": [{"say": "My money back."}]})
@@ -160,9 +160,9 @@ def test_page_needs_the_permission_to_view_scenarios(client: Client) -> None:
     store_scenario()
     reader = User.objects.create_user("reader", password="x", is_staff=True)
     client.force_login(reader)
-    assert client.get(PAGE, {"scenario": "refund"}).status_code == 403
+    assert client.get(PAGE, {"tab": "user", "scenario": "refund"}).status_code == 403
     reader.user_permissions.add(Permission.objects.get(codename="view_scenario"))
-    assert client.get(PAGE, {"scenario": "refund"}).status_code == 200
+    assert client.get(PAGE, {"tab": "user", "scenario": "refund"}).status_code == 200
 
 
 @pytest.mark.parametrize("arguments", ["[" * 100_000, "{"], ids=["deep", "cut"])
@@ -173,5 +173,5 @@ def test_call_with_unreadable_arguments_ends_the_conversation(root: Client, argu
     store_scenario(
         steps=[*steps, {"match": {"model": "never"}, "produce": {"tool_calls": tool_calls}}]
     )
-    page = root.get(PAGE, {"scenario": "refund"})
+    page = root.get(PAGE, {"tab": "user", "scenario": "refund"})
     assert "refund with arguments that are not JSON" in page.content.decode()

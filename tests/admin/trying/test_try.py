@@ -1,4 +1,4 @@
-"""The page *Try it*: a dry run of a request."""
+"""The page *Test*: a dry run of a request."""
 
 from typing import Any
 

@@ -44,7 +44,7 @@ def test_request_of_each_provider_fills_the_form(root: Client, key: str) -> None
         request_headers=dict(call.headers),
         request_body=call.body.decode(),
     )
-    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert fields["mode"] == "form"
     assert fields["provider"] == key
     assert (fields["user"], fields["system"]) == ("Is it raining?", "Be brief.")
@@ -60,7 +60,7 @@ def test_tool_result_and_turn_fill_the_form(root: Client) -> None:
         {"role": "tool", "tool_call_id": "c", "content": "sunny"},
     ]
     row = create_journal_row_with_body({"messages": messages})
-    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert (fields["tool_name"], fields["tool_result"], fields["turn"]) == ("f", "sunny", "2")
     assert "stream" not in fields
 
@@ -85,7 +85,7 @@ def test_request_that_the_form_cannot_describe_is_shown_raw(root: Client, row: A
     page = root.get(f"{TRY}?request={create_journal_row_with_body(row).pk}")
     assert page.context["raw_only"]
     fields = fields_at(
-        root, page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], "try_form"
+        root, page.request["PATH_INFO"] + "?" + page.request["QUERY_STRING"], "test_form"
     )
     assert fields["mode"] == "raw"
     assert (fields["path"], json.loads(fields["body"])["messages"]) == (
@@ -106,14 +106,14 @@ def test_request_with_the_scenario_header_is_shown_raw(root: Client) -> None:
 def test_posted_raw_request_is_tried_with_its_headers(root: Client) -> None:
     create_scenario("talk", {"match_user": "Two"})
     row = create_journal_row_with_body({"messages": [text_message("One"), text_message("Two")]})
-    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "wins")]
 
 
 def test_edited_form_is_tried_and_not_the_raw_request(root: Client) -> None:
     create_scenario("talk", {"match_user": "Good day"})
     row = create_journal_row_with_body({"messages": [text_message("Hello")]})
-    fields = fields_at(root, f"{TRY}?request={row.pk}", "try_form")
+    fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "misses")]
     page = root.post(f"{TRY}?request={row.pk}", fields | {"user": "Good day"})
     assert states(page) == [("1", "wins")]

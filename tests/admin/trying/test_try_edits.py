@@ -1,4 +1,4 @@
-"""*Try it* with unsaved edits."""
+"""*Test* with unsaved edits."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 
 
 def try_edits(client: Client, page: str, form_id: str = "scenario_form", **changes: str) -> Any:
-    """Post *Try it* for a page with changed fields."""
+    """Post *Test* for a page with changed fields."""
     form_data = fields_at(client, page, form_id) | changes
-    return client.post(f"{page.removesuffix('change/')}try/", form_data)
+    return client.post(f"{page.removesuffix('change/')}test/", form_data)
 
 
 def summary_of(page: Any) -> tuple[str, str, str]:
@@ -46,7 +46,7 @@ def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
     scenario = create_scenario("weather", {"match_user": "rain"})
     changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
     html = try_edits(root, page_of(scenario), **changes).content.decode()
-    form_data = fields(html, "try_form")
+    form_data = fields(html, "test_form")
     page = root.post(TRY, form_data | {"user": "More snow?"})
     assert summary_of(page) == ("climate", "1", "It snows.")
     # The edited scenario replaces the stored one.
@@ -79,14 +79,14 @@ def test_edits_with_errors_list_the_errors(root: Client) -> None:
     page = try_edits(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
     text = page.content.decode()
     assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
-    assert "Fix this first:" in text and 'id="try_form"' not in text
+    assert "Fix this first:" in text and 'id="test_form"' not in text
 
 
 def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
     scenario = create_scenario("weather", {"match_user": "rain"})
     changes = fields_at(root, page_of(scenario))
     del changes["enabled"]
-    page = root.post(f"{LIST}{scenario.pk}/try/", changes)
+    page = root.post(f"{LIST}{scenario.pk}/test/", changes)
     assert "The scenario is disabled, so it answers no requests." in page.content.decode()
     assert page.context["answer"] == "none"
 

@@ -1,10 +1,10 @@
-"""Posts the form of *Try it*."""
+"""Posts the form of the tab *One request* of *Test*."""
 
 from typing import Any
 
 from django.test import Client
 
-TRY = "/admin/scenarios_app/scenario/try/"
+TRY = "/admin/scenarios_app/scenario/test/"
 FIELDS = {"provider": "openai", "model": "gpt-4o", "turn": "1", "stream": "on"}
 
 

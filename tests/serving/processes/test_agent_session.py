@@ -101,8 +101,8 @@ def test_turns_of_an_agent_are_the_same_in_journal_play_and_verdict(client: http
     assert json.dumps(json.loads(turns[-1]), ensure_ascii=False, indent=2) in page
     assert len(journal_pages(client, "größe 17:")) == 2
 
-    play = "/admin/scenarios_app/scenario/play/"
-    page = client.get(play, params={"session": session}).text
+    play = "/admin/scenarios_app/scenario/test/?tab=conversation"
+    page = client.get(play, params={"tab": "conversation", "session": session}).text
     conversation = re.search(r'<script id="conversation"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert conversation is not None
     form = {"conversation": conversation[1]}

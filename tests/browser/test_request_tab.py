@@ -1,4 +1,4 @@
-"""*Try it* in a browser: expected and actual values of each step, and the response bytes."""
+"""*Test* of one request in a browser: values of each step, and the response bytes."""
 
 import json
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     page, live = admin.page, admin.live
     live.load(SCENARIO)
     before = state(live)
-    page.get_by_role("link", name="Try it").click()
+    page.get_by_role("link", name="Test", exact=True).click()
     page.get_by_label("User message").fill(QUESTION)
     page.get_by_label("Session").fill(live.session)
     page.get_by_role("button", name="Try", exact=True).click()
@@ -100,7 +100,7 @@ def test_unsaved_edits_are_tried_in_a_new_tab_and_stay(
     row.locator("summary").first.click()
     row.get_by_label("Answer text").fill("It burns.")
     with page.expect_popup() as popup_info:
-        page.get_by_role("button", name="Try it").click()
+        page.get_by_role("button", name="Test", exact=True).click()
     tab = popup_info.value
     tab.get_by_label("User message").fill(QUESTION)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_be_in_viewport(ratio=1)

@@ -1,4 +1,4 @@
-"""The form of a dry run (*Try it*), and the draft or unsaved edits that it runs against."""
+"""The form of a dry run of one request, and the draft or unsaved edits that it runs against."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scenarios_app.models import Draft, Scenario, TrialConversation
 from tests.admin.pages import create_scenario
 from tests.browser.conftest import Admin
-from tests.browser.editing import open_row, page_of
+from tests.browser.editing import open_row, open_test, page_of
 
 pytestmark = pytest.mark.browser
 
@@ -23,9 +23,7 @@ def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width
     page.get_by_role("link", name="start from an example").click()
     page.get_by_role("button", name="Tool loop").click()
     expect(page.get_by_label("Draft", exact=True)).to_be_visible()
-    with page.expect_popup() as popup_info:
-        page.get_by_role("button", name="Play it").click()
-    tab = popup_info.value
+    tab = open_test(page, "Conversation")
     play = tab.get_by_role("button", name="Play", exact=True)
     expect(play).to_be_in_viewport(ratio=1)
     play.click()
@@ -54,9 +52,7 @@ def test_unsaved_edits_are_played(admin: Admin) -> None:
     scenario = create_scenario("weather", {"match_user": "sun", "consume": False})
     admin.go(page_of(scenario))
     open_row(page, 0).get_by_label("Answer text").fill("It burns.")
-    with page.expect_popup() as popup_info:
-        page.get_by_role("button", name="Play it").click()
-    tab = popup_info.value
+    tab = open_test(page, "Conversation")
     tab.get_by_role("button", name="Play", exact=True).click()
     expect(tab.locator(".sc-tried-step")).to_contain_text("It burns.")
     assert Scenario.objects.get().steps.get().answer_text == "answer 1"

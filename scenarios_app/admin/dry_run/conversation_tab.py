@@ -1,17 +1,15 @@
-"""*Play it*: plays a conversation turn by turn, compares each answer with the expected one, and
-shows which steps answered. No step is used up, and nothing is counted or journalled."""
+"""The tab *Conversation*: plays a conversation turn by turn, compares each answer with the expected
+one, and shows which steps answered."""
 
 import asyncio
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from mockllm_site.kit.admin.kept_forms import mark_saved
-from scenarios_app.admin.dry_run import DryRunScenario, document_from_fields, dry_run_scenario
-from scenarios_app.admin.pages import json_download, render_page
+from scenarios_app.admin.dry_run.inputs import DryRunScenario, document_from_fields
+from scenarios_app.admin.pages import json_download
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
@@ -30,70 +28,57 @@ from scenarios_app.wire.registry import wires_by_name
 MAX_SESSION_REQUESTS = 50
 
 
-def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Return the page for the scenario that the fields name; without one all published scenarios
-    answer. Raises MissingPermission."""
-    owner.require(request, "view")
-    fields = (request.POST if request.method == "POST" else request.GET).dict()
-    page = _render_page(request, owner, fields, dry_run_scenario(fields))
-    return mark_saved(request, page)
-
-
-def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """Return the page for the unsaved edits in `hidden`, with the saved conversation of their
-    scenario, or a proposed one, played."""
-    tried = dry_run_scenario(hidden)
-    conversation = conversation_for(tried.name) or _propose(tried)[0]
-    return _render_page(request, owner, {"conversation": json.dumps(conversation)}, tried)
-
-
-def _render_page(
+def conversation_context(
     request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
-) -> HttpResponse:
-    """Return the page with the field `conversation` played, or with its errors; with `keep` also
-    save it, with `download` return it as a file. Without that field, show the conversation of the
-    field `session`, else the saved one, else a proposed one, not played."""
+) -> dict[str, Any] | HttpResponse:
+    """Return the conversation of the field `conversation`, played; else the requests of the session
+    `?session=`, or the saved or proposed conversation, which a post plays. With `keep` it is also
+    saved, with `download` a file is returned."""
     name, compiled = tried.name, tried.compiled
     context: dict[str, Any] = {
-        "title": f"Play {name}" if name else "Play it",
-        "tried": tried,
         "providers": [(name, wire.title) for name, wire in wires_by_name().items()],
         "may_keep": _is_stored(name) and owner.has_change_permission(request),
         "steps": [step.label for step in compiled.steps] if compiled else [],
         "left_out": 0,
     }
-    if "conversation" in fields:
+    if "conversation" not in fields:
+        context |= _first_conversation(request, tried)
+        if request.method != "POST" or not name or context.get("unplayable"):
+            return context
+        conversation = load_conversation(context["conversation"])
+    else:
         context["conversation"] = {"turns": []}
         try:
             # Shown even if it cannot be played, so that it is not lost.
             context["conversation"] = decode(fields["conversation"].encode("utf-8", "replace"))
             conversation = load_conversation(context["conversation"])
         except DocumentError as error:
-            context["problems"] = error.problems
-        else:
-            context["conversation"] = dump_play(conversation)
-            if "download" in fields:
-                document = document_from_fields(fields)
-                return _download_response(name, document, dump_play(conversation))
-            if "keep" in fields and context["may_keep"]:
-                save_conversation(name, dump_play(conversation))
-                context["kept"] = True
-            catalog, options = FixedCatalog(tried.index), services().pipeline.options
-            run = asyncio.run(play(conversation, catalog=catalog, options=options, scenario=name))
-            context |= {"run": run, "lines": _step_lines(run, compiled)}
-            context["came"] = [_expectation(turn.response) for turn in run.turns]
-    elif (session := fields.get("session", "")) and may_see_journal(request):
+            return context | {"problems": error.problems}
+    context["conversation"] = dump_play(conversation)
+    if "download" in fields:
+        document = document_from_fields(fields)
+        return _download_response(name, document, dump_play(conversation))
+    if "keep" in fields and context["may_keep"]:
+        save_conversation(name, dump_play(conversation))
+        context["kept"] = True
+    catalog, options = FixedCatalog(tried.index), services().pipeline.options
+    run = asyncio.run(play(conversation, catalog=catalog, options=options, scenario=name))
+    came = [_expectation(turn.response) for turn in run.turns]
+    return context | {"run": run, "lines": _step_lines(run, compiled), "came": came}
+
+
+def _first_conversation(request: HttpRequest, tried: DryRunScenario) -> dict[str, Any]:
+    """Return the context of a conversation that is not played yet: that of the session `?session=`,
+    else the saved one, else a proposed one, with the reason if there is none."""
+    if (session := request.GET.get("session", "")) and may_see_journal(request):
         journal.flush()
         latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
-        context["session"] = session
-        context["conversation"], context["left_out"] = journaled_conversation(
-            session, reversed(latest)
-        )
-    elif stored := conversation_for(name):
-        context["conversation"] = stored
-    else:
-        context["conversation"], context["unplayable"] = _propose(tried)
-    return render_page(request, owner, "play.html", context)
+        conversation, left_out = journaled_conversation(session, reversed(latest))
+        return {"session": session, "conversation": conversation, "left_out": left_out}
+    if stored := conversation_for(tried.name):
+        return {"conversation": stored}
+    conversation, unplayable = _propose(tried)
+    return {"conversation": conversation, "unplayable": unplayable}
 
 
 def _is_stored(name: str) -> bool:

@@ -1,23 +1,21 @@
-"""*Try it*: shows which step would answer a request, why others would not, and the bytes that would
-be sent. No step is used up, and nothing is counted or journalled."""
+"""The tab *One request*: shows which step would answer a request, why others would not, and the
+bytes that would be sent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
-from mockllm_site.kit.admin.kept_forms import mark_saved
-from scenarios_app.admin.dry_run import (
+from scenarios_app.admin.dry_run.inputs import (
     FORM,
     RAW,
     DryRunScenario,
     PrefilledForm,
     TryForm,
-    dry_run_scenario,
     prefilled_form,
 )
-from scenarios_app.admin.pages import find_row, render_page, scenario_urls
+from scenarios_app.admin.pages import find_row, scenario_urls
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.control.explain import explain_call
 from scenarios_app.engine.conditions.match import ConditionResult
@@ -83,54 +81,33 @@ class ResponseBytes:
     cut: bool
 
 
-def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the form of the scenario or draft in the address, filled from the journal entry
-    `?request=`, if any; a post also shows the result. Raises MissingPermission of `owner`."""
-    owner.require(request, "view")
+def request_context(
+    request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
+) -> dict[str, Any]:
+    """Return the form, filled from the journal entry `?request=`, if any, and the result of a post.
+    A post without the form's fields, such as from another tab, tries a request for the first step
+    of `tried`."""
     served = None
     if "request" in request.GET and may_see_journal(request):
         journal.flush()
         served = find_row(ServedRequest, request.GET["request"])
     prefilled = prefilled_form(served) if served else None
-    if request.method == "POST":
-        tried = dry_run_scenario(request.POST.dict())
-        form = TryForm(request.POST)
+    initial = _initial_values(tried, served, prefilled)
+    if request.method == "POST" and not fields.keys().isdisjoint(TryForm.base_fields):
+        form = TryForm(fields)
+    elif request.method == "POST" and tried.name:
+        form = TryForm({"provider": next(iter(wires_by_name())), **initial})
     else:
-        tried = dry_run_scenario(request.GET.dict())
-        form = TryForm(initial=_initial_values(tried, served, prefilled))
-    page = _render_page(request, owner, form, tried, served=served, prefilled=prefilled)
-    return mark_saved(request, page)
-
-
-def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
-    """Return the page for the unsaved edits in `hidden`, with the result of a request for their
-    first step."""
-    tried = dry_run_scenario(hidden)
-    form = TryForm({"provider": next(iter(wires_by_name())), **_initial_values(tried)})
-    return _render_page(request, owner, form, tried)
-
-
-def _render_page(
-    request: HttpRequest,
-    owner: Any,
-    form: TryForm,
-    tried: DryRunScenario,
-    *,
-    served: ServedRequest | None = None,
-    prefilled: PrefilledForm | None = None,
-) -> HttpResponse:
-    """Return the page with the form, and the results if the form is posted and valid."""
+        form = TryForm(initial=initial)
     context = {
-        "title": "Try it",
         "form": form,
         "served": served,
-        "tried": tried,
         "described": prefilled,
         "raw_only": served is not None and prefilled is None,
     }
     if form.is_bound and form.is_valid():
         context |= _dry_run(form, served, tried)
-    return render_page(request, owner, "try.html", context)
+    return context
 
 
 def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scenarios_app.models import Scenario
 from tests.admin.pages import create_scenario
 from tests.browser.conftest import Admin
-from tests.browser.editing import page_of
+from tests.browser.editing import open_test, page_of
 
 pytestmark = pytest.mark.browser
 
@@ -40,9 +40,7 @@ def test_script_is_written_and_played(
     admin.go(page_of(create_scenario("refund", *STEPS)))
     page.get_by_text("Scripted user", exact=True).click()
     page.get_by_label("Scripted user (JSON)").fill(json.dumps(SCRIPT, indent=1))
-    with page.expect_popup() as popup_info:
-        page.get_by_role("button", name="Play the user").click()
-    tab = popup_info.value
+    tab = open_test(page, "Scripted user")
     expect(tab.locator("#told")).to_have_text("A checkpoint failed.")
     turns = tab.locator("[data-state]")
     expect(turns).to_have_count(2)

@@ -1,0 +1,1 @@
+"""The page *Test*: dry runs of one request, of a conversation, and of a scripted user."""
