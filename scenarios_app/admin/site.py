@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from scenarios_app.admin.filters import MATCH_PARAMETER, UNMATCHED
-from scenarios_app.admin.journal.sessions import display_names_of
+from scenarios_app.admin.journal.session_list import display_names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
 from scenarios_app.models import UNMATCHED_ROWS, Scenario, ServedRequest
@@ -30,6 +30,7 @@ def _has_permissions(*permissions: str) -> Callable[[HttpRequest], bool]:
 
 
 may_see_scenarios = _has_permissions("scenarios_app.view_scenario")
+may_see_drafts = _has_permissions("scenarios_app.view_draft")
 may_import = _has_permissions(*IMPORT)
 may_see_journal = _has_permissions("scenarios_app.view_servedrequest")
 may_see_accounts = _has_permissions("auth.view_user")

@@ -1,5 +1,6 @@
 """Session pages: their state, and the reset button."""
 
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -10,7 +11,7 @@ from django.test import Client
 from scenarios_app.admin.journal import verdict
 from scenarios_app.admin.journal.sessions import reset_session
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, put_scenario
-from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.models import Scenario, ServedRequest, SessionName
 from scenarios_app.serving.services import services
 from tests.admin.pages import RESET, SESSION, SESSIONS, create_scenario, fields, save
 from tests.admin.traffic import NOON, create_journal_row, create_unmatched_row
@@ -143,7 +144,8 @@ def test_page_shows_undecided_retries_as_notes(root: Client) -> None:
     page = root.get(SESSION, {"name": "s"})
     (notes,) = page.context["verdict"].groups
     assert (notes.title, notes.count, notes.fails) == ("Notes", 1, False)
-    assert notes.lines[0].text.startswith("retries-undecided: 2 identical requests failed")
+    assert notes.lines[0].rule == "retries-undecided"
+    assert notes.lines[0].text.startswith("2 identical requests failed")
     assert page.context["verdict"].passed
     assert "notes do not fail the verdict" in page.content.decode()
 
@@ -162,7 +164,7 @@ def test_page_names_unused_steps_and_client_findings(root: Client) -> None:
         "never",
     )
     assert findings.title == "Client findings"
-    assert findings.lines[0].text.startswith("retry-after-ignored: ")
+    assert findings.lines[0].rule == "retry-after-ignored"
     url = f"/admin/scenarios_app/servedrequest/{repeated_request.pk}/change/"
     assert findings.lines[0].links[-1].startswith(f'<a class="sc-link" href="{url}"')
 
@@ -185,3 +187,48 @@ def test_list_shows_verdicts_up_to_its_limits(
     monkeypatch.setattr(verdict, "MAX_JUDGED_REQUESTS", 0)
     assert verdicts() == {"quiet": None, "older": None, busy_session: False}
     assert "Not judged here" in root.get(SESSIONS).content.decode()
+
+
+def test_sessions_have_names_for_people_and_a_search(root: Client) -> None:
+    first, second, third = (f"key-{number:012x}" for number in range(3))
+    chat = "chat-2f6c1f9e-6a3a-4a54-8d0a-0d9a4b1f3c11"
+    create_journal_row(session=first, asked="What is the weather?")
+    create_journal_row(session=first, asked="And tomorrow?")
+    create_journal_row(session=second, asked="Refund me.")
+    create_journal_row(session=third, asked="Hello.")
+    create_journal_row(session=chat, asked="Hi there.")
+    create_journal_row(session="nightly run", asked="Hello.")
+    async_to_sync(put_scenario)(services().state, second, "refunds", {"name": "refunds"})
+    SessionName.objects.create(session=third, name="Smoke test")
+
+    def listed(query: str) -> dict[str, str]:
+        return {
+            line.name: line.called for line in root.get(SESSIONS, {"q": query}).context["lines"]
+        }
+
+    assert listed("") == {
+        first: "“What is the weather?”",
+        second: "refunds",
+        third: "Smoke test",
+        chat: "“Hi there.”",
+        "nightly run": "",
+    }
+    assert list(listed("WEATHER")) == list(listed(first)) == [first]
+    assert list(listed("smoke")) == [third] and list(listed("nightly")) == ["nightly run"]
+    html = root.get(SESSIONS, {"q": "<b>"}).content.decode()
+    assert "name or key contains “&lt;b&gt;”" in html
+    assert "Session refunds" in root.get(SESSION, {"name": second}).content.decode()
+
+
+def test_session_shows_near_misses_as_the_page_of_the_request_does(root: Client) -> None:
+    create_scenario("weather", {"match_user": "sun"})
+    mismatch = {"field": "messages", "expected": "contains “sun”", "actual": "hello"}
+    misses = [{"scenario": "weather", "step": "1", "mismatches": [mismatch]}]
+    row = create_unmatched_row(session="s", way="match", near_misses=misses)
+    page = f"/admin/scenarios_app/servedrequest/{row.pk}/change/"
+    tables = [
+        re.findall(r'<h3><a class="sc-link".*?</table>', root.get(url).content.decode(), re.DOTALL)
+        for url in (page, f"{SESSION}?name=s")
+    ]
+    assert tables[0] == tables[1] and len(tables[0]) == 1
+    assert "contains “sun”" in tables[0][0]

@@ -1,4 +1,4 @@
-/* On every page of the admin: Ctrl+S saves, and screen readers get a name for each icon button and
+/* On every page of the admin: Ctrl+S saves, J and K move in lists, and screen readers get a name for each icon button and
    none for decorative icons. */
 "use strict";
 
@@ -50,6 +50,21 @@
     if (event.key !== "Enter" || !event.target.matches("a[role=button]:not([href])")) return;
     event.preventDefault();
     event.target.click();
+  });
+
+  const LIST_ROWS = "#result_list tbody tr, table[data-rows] tbody tr";
+  const TEXT_FIELDS = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog] *";
+
+  // Focuses the link of the next row (J) or the previous one (K); Enter then opens it.
+  addEventListener("keydown", (event) => {
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey || event.target.matches(TEXT_FIELDS)) return;
+    const links = [...document.querySelectorAll(LIST_ROWS)].map((row) => row.querySelector("a[href]")).filter(Boolean);
+    const current = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+    const next = links[current === -1 ? (step === 1 ? 0 : links.length - 1) : current + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus({ focusVisible: true });
   });
 
   addEventListener("keydown", (event) => {

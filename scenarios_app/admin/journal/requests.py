@@ -29,8 +29,8 @@ from scenarios_app.admin.journal.body_search import search_bodies
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import DRAFT, make_step_page, may_make_step
 from scenarios_app.admin.journal.record import record, session_url
+from scenarios_app.admin.journal.session_list import display_names_of
 from scenarios_app.admin.journal.sessions import (
-    display_names_of,
     rename,
     reset,
     session_page,
@@ -52,10 +52,7 @@ _TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 @admin.register(ServedRequest)
 class JournalAdmin(RecordAdmin):
     class Media:
-        js = (
-            Script("mockllm_site/copy.js", type="module"),
-            Script("scenarios_app/journal.js", type="module"),
-        )
+        js = (Script("scenarios_app/journal.js", type="module"),)
 
     list_display = (
         "when",

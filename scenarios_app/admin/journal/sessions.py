@@ -1,16 +1,12 @@
 """The pages of sessions: verdict, used steps, attempts, counters, display name and reset."""
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
-from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -19,40 +15,23 @@ from django.views.decorators.http import require_POST
 
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.journal.record import may_record, record_panel, session_url
+from scenarios_app.admin.journal.session_list import (
+    SessionLine,
+    display_names_of,
+    find_sessions,
+    journal_counts,
+    names_for_people,
+    read_state,
+)
 from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
 from scenarios_app.admin.pages import render_page, scenario_urls
 from scenarios_app.control.sessions import reset_sessions
-from scenarios_app.engine.state import SessionState, StateUnavailable
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.journal import journal
-from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest, SessionName
+from scenarios_app.models import PastAnswers, ServedRequest, SessionName
 from scenarios_app.serving.services import services
 
 _MAX_SESSIONS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class JournalCounts:
-    """The numbers of a session's requests in the journal, and the time of the last one."""
-
-    requests: int = 0
-    unmatched: int = 0
-    last: datetime | None = None
-
-
-@dataclass(slots=True)
-class SessionLine:
-    """A session in the list, with counts of the journal and its state. `called` is its display
-    name, or "". `passed` is the verdict, None if it was not judged."""
-
-    name: str
-    seen: JournalCounts
-    state: SessionState
-    called: str = ""
-    passed: bool | None = None
-
-    @property
-    def url(self) -> str:
-        return session_url(self.name)
 
 
 def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -72,17 +51,14 @@ def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., Htt
 
 @handle_missing_state
 def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
-    """List the sessions with state or requests, the last used first, at most _MAX_SESSIONS. Raises
-    MissingPermission."""
+    """List the sessions that match the search `?q=`, the last used first, at most _MAX_SESSIONS.
+    Raises MissingPermission."""
     journal.flush()
-    counts = _journal_counts()
-    names = {*async_to_sync(services().state.sessions)(), *counts}
-    newest = sorted(names, key=lambda name: (_last_used(counts[name]), name), reverse=True)
-    newest_names = newest[:_MAX_SESSIONS]
-    display_names = display_names_of(newest_names)
+    query = " ".join(request.GET.get("q", "").split())
+    found = find_sessions(query)
     lines = [
-        SessionLine(name, counts[name], _read_state(name), display_names.get(name, ""))
-        for name in newest_names
+        SessionLine(one.name, one.seen, read_state(one.name), one.called)
+        for one in found[:_MAX_SESSIONS]
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
@@ -92,7 +68,8 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
         line.passed = passed.get(line.name)
     context = {
         "lines": lines,
-        "left_out": len(newest) - len(newest_names),
+        "query": query,
+        "left_out": len(found) - len(lines),
         "title": "Sessions",
         "record": record_panel(request, None),
     }
@@ -106,14 +83,14 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     MissingPermission."""
     journal.flush()
     name = request.GET.get("name", "")
-    state = _read_state(name)
+    state = read_state(name)
     display_name = display_names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
     verdict = verdict_card(name)
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
-        "title": f"Session {display_name or name}",
-        "line": SessionLine(name, _journal_counts(name)[name], state, display_name),
+        "title": f"Session {names_for_people([name]).get(name, name)}",
+        "line": SessionLine(name, journal_counts(name)[name], state, display_name),
         "own": sorted(own),
         "record": record_panel(request, name),
         "verdict": verdict,
@@ -185,29 +162,3 @@ def _render_page(
         "may_record": may_record(request),
     }
     return render_page(request, owner, template, {**context, **rights})
-
-
-def display_names_of(sessions: Collection[str]) -> dict[str, str]:
-    """Return the display names of these sessions, by session; those without one are left out."""
-    rows = SessionName.objects.filter(session__in=sessions)
-    return dict(rows.values_list("session", "name"))
-
-
-def _read_state(name: str) -> SessionState:
-    return async_to_sync(services().state.read)(name)
-
-
-def _journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:
-    """Return counts of journaled requests by session, zeros for others; with `name` only its."""
-    rows = ServedRequest.objects.order_by()
-    if name is not None:
-        rows = rows.filter(session=name)
-    unmatched = Count("pk", filter=UNMATCHED_ROWS)
-    counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
-    counts = {session: JournalCounts(*numbers) for session, *numbers in counted}
-    return defaultdict(JournalCounts, counts)
-
-
-def _last_used(counts: JournalCounts) -> float:
-    """Return the Unix time of the last request, 0.0 without any."""
-    return counts.last.timestamp() if counts.last else 0.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.urls import reverse
 
@@ -9,7 +10,7 @@ from mockllm_site.kit.admin.records import link_html
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
-from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text, unmatched_reason
+from scenarios_app.verdict.reports import MAX_REASONS, line, unmatched_reason
 
 # Limits for one view of the list: judging a request takes about 0.2 ms.
 MAX_JUDGED_SESSIONS = 100
@@ -19,14 +20,16 @@ MAX_JUDGED_REQUESTS = 1_000
 @dataclass(slots=True)
 class FindingLine:
     """One reason of a verdict. `requests` are the ids of its journal entries; `links` are links to
-    them as HTML. `scenario` and `step` are "" if it concerns none."""
+    them as HTML. `near_misses` are those of the request's page. `scenario`, `step` and `rule` are
+    "" if it concerns none."""
 
     text: str
     requests: Sequence[str] = ()
-    near_misses: Sequence[str] = ()
+    near_misses: Sequence[Any] = ()
     scenario: str = ""
     step: str = ""
     links: Sequence[str] = ()
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,9 @@ class VerdictCard:
     @property
     def scenarios(self) -> set[str]:
         """The names of the scenarios in the shown lines."""
-        return {line.scenario for group in self.groups for line in group.lines} - {""}
+        lines = [line for group in self.groups for line in group.lines]
+        near = {str(miss.get("scenario")) for line in lines for miss in line.near_misses}
+        return {*near, *(line.scenario for line in lines)} - {""}
 
 
 def verdict_card(session: str) -> VerdictCard:
@@ -100,7 +105,7 @@ def _verdict_sections(verdict: Verdict) -> Iterator[VerdictSection]:
         FindingLine(
             f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",
             (finding.id,),
-            [near_miss_text(miss) for miss in finding.near_misses],
+            finding.near_misses,
         )
         for finding in verdict.unmatched
     ]
@@ -123,7 +128,7 @@ def _verdict_sections(verdict: Verdict) -> Iterator[VerdictSection]:
     titles = {"error": "Client findings", "warning": "Warnings", "note": "Notes"}
     for level, title in titles.items():
         findings = [
-            FindingLine(f"{finding.rule}: {line(finding.message)}", finding.requests)
+            FindingLine(line(finding.message), finding.requests, rule=finding.rule)
             for finding in verdict.findings
             if finding.level == level
         ]

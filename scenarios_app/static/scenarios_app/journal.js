@@ -54,7 +54,19 @@ document.addEventListener("auxclick", (event) => {
   if (link) open(link.href, "_blank", "noopener");
 });
 
+// htmx replaces the rows, and with them the link that has the focus.
+function keepFocusedRow() {
+  let href = null;
+  document.addEventListener("htmx:beforeSwap", () => {
+    href = document.activeElement.closest("#result_list") && document.activeElement.getAttribute("href");
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (href) document.querySelector(`#result_list a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true, focusVisible: true });
+  });
+}
+
 if (live) {
+  keepFocusedRow();
   pauseButton.addEventListener("click", () => {
     isPaused = !isPaused;
     pauseButton.setAttribute("aria-pressed", String(isPaused));
