@@ -10,9 +10,11 @@ const RENDER_DELAY_MS = 60;
 const STATUS_TONES = { success: "good", cancelled: "warn" };
 
 export class AnswerView {
-  // `createActions(view)` returns further buttons for below the finished answer.
-  constructor({ createActions = () => [], label = "" } = {}) {
+  // `createActions(view)` returns further buttons for below the finished answer, `createRetry(view)`
+  // those beside the reason of a failed one.
+  constructor({ createActions = () => [], createRetry = () => [], label = "" } = {}) {
     this.createActions = createActions;
+    this.createRetry = createRetry;
     this.label = label;
     this.messageId = null;
     this.traceId = null;
@@ -145,9 +147,16 @@ export class AnswerView {
     if (thinking && this.text) thinking.open = false;
     this.footer.replaceChildren();
     if (status === "cancelled") this.footer.append(createElement("span", { class: "tag warn" }, "stopped"));
-    if (status === "failed") this.footer.append(createElement("span", { class: "tag bad", title: reason }, "failed"));
+    if (status === "failed") this.showFailure(reason);
     this.showAnsweringSteps(this.answeringSteps);
     this.footer.append(...this.createButtons());
+  }
+
+  // Shows why the answer failed.
+  showFailure(reason) {
+    this.body.querySelector(".failure")?.remove();
+    const text = createElement("p", {}, reason || "The answer failed.");
+    this.body.append(createElement("div", { class: "failure" }, text, ...this.createRetry(this)));
   }
 
   // Names the steps of the mock that answered.

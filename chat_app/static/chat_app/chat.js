@@ -82,6 +82,7 @@ const loadConversation = (id) => getJson("/api/load_conversation", { conversatio
 
 async function openConversation(id, { addToHistory = true } = {}) {
   const conversation = await loadConversation(id);
+  clearError();
   detachFromRun();
   state.conversationId = id;
   if (addToHistory) history.pushState({ id }, "", `?c=${id}`);
@@ -97,10 +98,16 @@ function showConversation({ title, messages }) {
   for (const message of messages) {
     if (message.sender === "user") addUserMessage(message.content, message.message_id);
     else if (message.branch) addStoredBranch(message, ANSWER_OPTIONS);
-    else page.messages.append(AnswerView.fromMessage(message, ANSWER_OPTIONS).element);
+    else page.messages.append(createStoredAnswer(message).element);
   }
   page.empty.hidden = messages.length > 0;
   scrollToEnd();
+}
+
+function createStoredAnswer(message) {
+  const view = AnswerView.fromMessage(message, ANSWER_OPTIONS);
+  if (view.status === "failed") loadFailure(view);
+  return view;
 }
 
 // Follows the conversation's run from its first event, if it has not ended.
@@ -182,9 +189,10 @@ function addUserMessage(content, id = "") {
 // The server rejects a regeneration of a comparison's answers, which are those with a label.
 const ANSWER_OPTIONS = {
   createActions: (view) => [
-    ...(view.label ? [] : [createRegenerateButton(view)]),
+    ...(view.label || view.status === "failed" ? [] : [createRegenerateButton(view, "Regenerate")]),
     ...(view.messageId ? createFeedbackButtons(view) : []),
   ],
+  createRetry: (view) => (view.label ? [] : [createRegenerateButton(view, "Retry")]),
 };
 
 function addAnswer() {
@@ -201,11 +209,15 @@ function findUserMessageBefore(element) {
   return before;
 }
 
-function createRegenerateButton(view) {
-  const button = createElement("button", { class: "plain", type: "button", title: "Regenerate (deletes later messages)" }, "Regenerate");
+// Creates a button that sends the message of an answer again, in its place.
+function createRegenerateButton(view, label) {
+  const attributes = { type: "button", title: `${label} (deletes later messages)` };
+  const button = createElement("button", { ...(label === "Regenerate" && { class: "plain" }), ...attributes }, label);
   button.addEventListener("click", () => {
     const userMessage = findUserMessageBefore(view.element);
-    if (!state.run && userMessage) runOrShowError(() => replaceFrom(userMessage, userMessage.querySelector(".text").textContent));
+    if (state.run || !userMessage) return;
+    if (view.resend) view.resend();
+    else runOrShowError(() => replaceFrom(userMessage, userMessage.querySelector(".text").textContent));
   });
   return button;
 }
@@ -242,40 +254,53 @@ byId("editing-stop").addEventListener("click", () => {
 
 async function sendMessage(text, clientMessageId = crypto.randomUUID()) {
   clearError();
+  removeUnsentMessage();
   const isComparison = isComparisonOn();
   if (isComparison && page.profile.value === page.profileB.value) {
     showError(new ApiError("VALIDATION_ERROR", "Choose two different profiles to compare."));
     return;
   }
   const userMessage = addUserMessage(text);
-  const draft = page.textBox.value;
-  setText("");
+  // Another text was typed while this one was answered.
+  if (page.textBox.value === text) setText("");
   scrollToEnd();
-  const retry = () => {
-    userMessage.remove();
-    sendMessage(text, clientMessageId);
-  };
   try {
-    await (isComparison ? compareAnswers(text, userMessage) : streamAnswer(text, clientMessageId, { retry, userMessage }));
+    await (isComparison ? compareAnswers(text, userMessage) : streamAnswer(text, clientMessageId, userMessage));
   } catch (error) {
-    // The server stored nothing, so the page goes back to where it was.
-    userMessage.remove();
+    // The server stored nothing, or nothing that this page knows of: the text goes back to its box.
+    setText(page.textBox.value || text);
+    const resend = () => sendMessage(text, clientMessageId);
+    if (error.isRetryable && !isComparison) showUnsentMessage(userMessage, error, resend);
+    else userMessage.remove();
     page.empty.hidden = page.messages.children.length > 0;
-    setText(page.textBox.value || draft);
-    showError(error, retry);
+    showError(error, resend);
   }
   await refreshList().catch(() => {});
 }
 
-async function streamAnswer(text, clientMessageId, { retry, userMessage }) {
+// Shows the error below the message. The same message can be sent again, or another one instead.
+function showUnsentMessage(userMessage, error, resend) {
   const view = addAnswer();
+  view.resend = resend;
+  view.finish("failed", error.message);
+  for (const element of [userMessage, view.element]) element.dataset.unsent = "";
+  scrollToEnd();
+}
+
+function removeUnsentMessage() {
+  for (const element of page.messages.querySelectorAll("[data-unsent]")) element.remove();
+}
+
+async function streamAnswer(text, clientMessageId, userMessage) {
+  const view = addAnswer();
+  const retry = () => runOrShowError(() => replaceFrom(userMessage, text));
   const events = postForEvents(
     "/api/get_chat_response_stream",
     { conversation_id: state.conversationId, message: text, profile: page.profile.value || null, client_message_id: clientMessageId },
     startRun(),
   );
   try {
-    await applyEvents(events, view, { retry: () => sendMessage(text), userMessage });
+    await applyEvents(events, view, { retry, userMessage });
   } catch (error) {
     view.element.remove();
     throw error;
@@ -352,6 +377,13 @@ async function loadAnsweringSteps(view) {
   const trace = await getJson(`/api/trace/${view.traceId}`).catch(() => null);
   const answers = (trace?.model_calls ?? []).filter((call) => call.purpose === "answer" && call.answered_by);
   if (trace) view.showAnsweringSteps(answers.map((call) => call.answered_by));
+}
+
+// A stored answer has no reason of its own; the trace of its run has.
+async function loadFailure(view) {
+  if (!view.traceId) return;
+  const trace = await getJson(`/api/trace/${view.traceId}`).catch(() => null);
+  if (trace?.error) view.showFailure(trace.error.message);
 }
 
 // ── The run that the page follows ──

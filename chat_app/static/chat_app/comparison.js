@@ -32,7 +32,7 @@ export async function streamComparison(body, { signal, answerOptions, onStarted 
     // The stream's time limit may end it before its runs end.
     if (!comparisonId) await Promise.all(Object.values(views).map((view) => followRun(view, signal)));
   } finally {
-    for (const view of Object.values(views)) if (view.status === "running") view.finish("failed", "the connection was lost");
+    for (const view of Object.values(views)) if (view.status === "running") view.finish("failed", "The connection was lost.");
   }
   if (comparisonId) showVote(pair, comparisonId, BRANCHES.every((branch) => views[branch]?.status === "complete"));
   else await showVoteIfPending(pair);

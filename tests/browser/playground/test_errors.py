@@ -59,6 +59,30 @@ def test_ch_nt3_refused_key_is_reported(failing_playground: Playground) -> None:
     expect(failing_playground.page.locator("#error-retry")).to_be_hidden()
 
 
+def test_failed_answer_shows_its_error_and_is_retried_in_place(
+    failing_playground: Playground,
+) -> None:
+    page = failing_playground.page
+    failing_playground.live.load(
+        scenario({"fault": {"kind": "http", "status": 401}}, {"text": "Here I am."})
+    )
+    failing_playground.go()
+    failing_playground.say("Hello")
+    failure = failing_playground.answer("failed").locator(".failure")
+    expect(failure).to_contain_text("Invalid API key")
+    expect(failing_playground.banner).to_contain_text("Invalid API key")
+    # The same when the conversation is opened again.
+    page.reload()
+    expect(failure).to_contain_text("Invalid API key")
+    page.fill("#message", "typed meanwhile")
+    failure.get_by_role("button", name="Retry").click()
+    expect(failing_playground.answer().locator(".text")).to_have_text("Here I am.")
+    expect(failing_playground.banner).to_be_hidden()
+    expect(page.locator("article")).to_have_count(2)
+    expect(page.locator("#message")).to_have_value("typed meanwhile")
+    assert [row.content for row in Message.objects.order_by("number")] == ["Hello", "Here I am."]
+
+
 def test_ch_nt4_network_error_can_be_retried(failing_playground: Playground) -> None:
     failing_playground.live.load(
         scenario({"fault": {"kind": "network_error"}}, {"text": "Here I am."})
@@ -70,6 +94,7 @@ def test_ch_nt4_network_error_can_be_retried(failing_playground: Playground) -> 
     failing_playground.page.click("#error-retry")
     expect(failing_playground.answer().locator(".text")).to_have_text("Here I am.")
     expect(failing_playground.banner).to_be_hidden()
+    assert [row.content for row in Message.objects.order_by("number")] == ["Hello", "Here I am."]
 
 
 def test_ch_nt5_stopping_an_ended_answer_changes_nothing(failing_playground: Playground) -> None:
@@ -107,9 +132,12 @@ def test_retry_sends_a_lost_message_once(failing_playground: Playground) -> None
     failing_playground.say("Hello")
     expect(failing_playground.banner).to_contain_text("cannot be reached")
     expect(failing_playground.page.locator("#message")).to_have_value("Hello")
-    failing_playground.page.click("#error-retry")
+    failure = failing_playground.answer("failed").locator(".failure")
+    expect(failure).to_contain_text("cannot be reached")
+    failure.get_by_role("button", name="Retry").click()
     expect(failing_playground.answer().locator(".text")).to_have_text("Hi.")
-    expect(failing_playground.page.locator("article.user")).to_have_count(1)
+    expect(failing_playground.page.locator("article")).to_have_count(2)
+    expect(failing_playground.page.locator("#message")).to_have_value("")
     assert len(set(sent)) == 1
 
 
@@ -121,5 +149,6 @@ def test_unmatched_message_becomes_a_step(failing_playground: Playground) -> Non
     failing_playground.say("Nobody answers this")
     expect(failing_playground.banner).to_be_visible()
     expect(failing_playground.banner).to_have_count(1)
-    expect(failing_playground.page.get_by_text("no_scenario_matched")).to_have_count(1)
+    failure = failing_playground.answer("failed").locator(".failure")
+    expect(failure).to_contain_text("no_scenario_matched")
     expect(failing_playground.page.get_by_role("button", name="Make a step of it")).to_be_visible()
