@@ -19,7 +19,7 @@ urlpatterns = [
     path("chat/", chat_pages.chat_page),
     path("chat/leaderboard/", chat_pages.leaderboard_page),
     path("journal/", journal_page),
-    path("traces/<str:trace_id>/", trace_pages.trace_page),
+    path("traces/<str:trace_id>/", trace_pages.trace_page, name="trace"),
     # As a path, so that the admin's pages are imported with the first request for one.
     path("admin/", ("mockllm_site.admin_urls", "admin", "admin")),
     # Unknown provider URLs get the provider's errors; other paths below `api/` are the chat's.

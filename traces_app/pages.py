@@ -22,6 +22,8 @@ BarKind: TypeAlias = Literal["run", "call", "tool"]
 
 # The permission to save a trace's scenario as a draft.
 ADD_DRAFT_PERMISSION = "scenarios_app.add_draft"
+# The permission to edit a trace, or its note and tags, in the admin.
+CHANGE_TRACE_PERMISSION = "traces_app.change_trace"
 # In units of the chart; a shorter bar would be invisible.
 CHART_WIDTH = 1_000.0
 _MIN_BAR_WIDTH = 3.0
@@ -142,6 +144,9 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
     ]
     context = {
         "trace": trace,
+        "question": trace.user_message.content if trace.user_message else "",
+        "notes": user.has_perm(VIEW_TRACES_PERMISSION) and bool(trace.note or trace.tags),
+        "can_edit": user.is_staff and user.has_perm(CHANGE_TRACE_PERMISSION),
         "running": trace.status == Status.RUNNING,
         "blind": is_blind(trace),
         "bars": waterfall_bars(run),

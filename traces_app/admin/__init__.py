@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -154,9 +155,11 @@ class TraceAdmin(EditableRecordAdmin):
         "id", "user_message__content", "conversation__id", "conversation__title", "note", "tags",
     )  # fmt: skip
     ordering = ("-started_at",)
+    # The question links to the trace's page, which leads here to edit it.
+    list_display_links = None
     actions = ("make_scenarios",)
     fields = (
-        *editable, "question", "conversation_link", "waterfall", ("status", "branch"),
+        *editable, "question", "conversation_link", ("status", "branch"),
         "code", "error", "profile_and_model", "started_at", "finished_at",
         ("first_token", "duration"), ("calls", "tokens"), "edited_time", "id",
     )  # fmt: skip
@@ -236,15 +239,13 @@ class TraceAdmin(EditableRecordAdmin):
 
     @admin.display(description="Question", ordering="user_message__content")
     def question(self, trace: Trace) -> str:
-        """Return the beginning of the user's message as HTML; a dash if the message is deleted."""
+        """Return the beginning of the user's message as HTML, linked to the trace's page; if the
+        message is deleted, other words."""
+        if trace._state.adding:
+            return "–"
         text = kit.excerpt(trace.user_message.content if trace.user_message else "")
-        return format_html('<span class="sc-question">{}</span>', text or "–")
-
-    @admin.display(description="Waterfall")
-    def waterfall(self, trace: Trace) -> str:
-        """Return a link to the page that shows the waterfall, as HTML."""
-        path = f"/traces/{trace.pk}/"
-        return kit.link_html(path, path)
+        link = kit.link_html(reverse("trace", args=(trace.pk,)), text or "(deleted)")
+        return format_html('<span class="sc-question">{}</span>', link)
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
