@@ -145,8 +145,8 @@ def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
     context = {
         "trace": trace,
         "question": trace.user_message.content if trace.user_message else "",
-        "notes": user.has_perm(VIEW_TRACES_PERMISSION) and bool(trace.note or trace.tags),
-        "can_edit": user.is_staff and user.has_perm(CHANGE_TRACE_PERMISSION),
+        "sees_form": user.is_staff and user.has_perm(VIEW_TRACES_PERMISSION),
+        "can_edit": user.has_perm(CHANGE_TRACE_PERMISSION),
         "running": trace.status == Status.RUNNING,
         "blind": is_blind(trace),
         "bars": waterfall_bars(run),

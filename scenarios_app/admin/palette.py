@@ -54,8 +54,8 @@ def _find_results(request: HttpRequest, term: str) -> Iterator[Result]:
         yield from _find_rows(Draft, term, icon="edit_note")
     if may_see_journal(request):
         journal.flush()
-        for found in find_sessions(term)[:MAX_RESULTS]:
-            yield Result(found.called or found.name, "Session", found.url, "group_work")
+        for session in find_sessions(term)[:MAX_RESULTS]:
+            yield Result(session.called or session.name, "Session", session.url, "group_work")
         yield from _find_requests(term)
 
 

@@ -54,7 +54,7 @@ def test_sessions_are_listed_by_last_use(root: Client, busy_session: str) -> Non
     assert len(lines[1].state.consumed) == 1
 
 
-def test_session_without_requests_is_listed(root: Client) -> None:
+def test_session_without_requests_is_names_by_session(root: Client) -> None:
     async_to_sync(services().state.arrive)("fresh")
     assert [line.name for line in root.get(SESSIONS).context["lines"]] == ["fresh"]
 
@@ -201,20 +201,22 @@ def test_sessions_have_names_for_people_and_a_search(root: Client) -> None:
     async_to_sync(put_scenario)(services().state, second, "refunds", {"name": "refunds"})
     SessionName.objects.create(session=third, name="Smoke test")
 
-    def listed(query: str) -> dict[str, str]:
+    def names_by_session(query: str) -> dict[str, str]:
         return {
             line.name: line.called for line in root.get(SESSIONS, {"q": query}).context["lines"]
         }
 
-    assert listed("") == {
+    assert names_by_session("") == {
         first: "“What is the weather?”",
         second: "refunds",
         third: "Smoke test",
         chat: "“Hi there.”",
         "nightly run": "",
     }
-    assert list(listed("WEATHER")) == list(listed(first)) == [first]
-    assert list(listed("smoke")) == [third] and list(listed("nightly")) == ["nightly run"]
+    assert list(names_by_session("WEATHER")) == list(names_by_session(first)) == [first]
+    assert list(names_by_session("smoke")) == [third] and list(names_by_session("nightly")) == [
+        "nightly run"
+    ]
     html = root.get(SESSIONS, {"q": "<b>"}).content.decode()
     assert "name or key contains “&lt;b&gt;”" in html
     assert "Session refunds" in root.get(SESSION, {"name": second}).content.decode()

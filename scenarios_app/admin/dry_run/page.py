@@ -71,7 +71,7 @@ def show_dry_run(request: HttpRequest, owner: Any, fields: Mapping[str, str]) ->
         return context
     name = context.get("name", tried.name)
     others = {field for other in TABS.values() for field in other.fields} - tab.fields
-    typed = fields if request.method == "POST" else {}
+    form_data = fields if request.method == "POST" else {}
     query = _query_of(request, tried, name)
     shared = {
         "title": f"Test {name}" if name else "Test",
@@ -85,7 +85,7 @@ def show_dry_run(request: HttpRequest, owner: Any, fields: Mapping[str, str]) ->
         "hidden": {
             "scenario": name,
             **tried.hidden,
-            **{field: value for field, value in typed.items() if field in others},
+            **{field: value for field, value in form_data.items() if field in others},
         },
     }
     return render_page(request, owner, tab.template, shared | context)

@@ -55,10 +55,10 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     Raises MissingPermission."""
     journal.flush()
     query = " ".join(request.GET.get("q", "").split())
-    found = find_sessions(query)
+    sessions = find_sessions(query)
     lines = [
         SessionLine(one.name, one.seen, read_state(one.name), one.called)
-        for one in found[:_MAX_SESSIONS]
+        for one in sessions[:_MAX_SESSIONS]
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
@@ -69,7 +69,7 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     context = {
         "lines": lines,
         "query": query,
-        "left_out": len(found) - len(lines),
+        "left_out": len(sessions) - len(lines),
         "title": "Sessions",
         "record": record_panel(request, None),
     }

@@ -29,12 +29,12 @@ def test_change_of_tabs_keeps_what_was_typed(root: Client) -> None:
     page = root.post(f"{PAGE}?tab=user", form)
     assert 'id="no_user"' in page.content.decode()
     page = root.post(TRY, fields(page.content.decode(), "test_form"))
-    typed = page.context["form"]
-    assert [typed[name].value() for name in ("user", "system")] == ["rain tomorrow?", "Hi."]
-    assert not typed["stream"].value()
+    form_fields = page.context["form"]
+    assert [form_fields[name].value() for name in ("user", "system")] == ["rain tomorrow?", "Hi."]
+    assert not form_fields["stream"].value()
     assert page.context["told"].said == "It pours."
-    kept = fields(page.content.decode(), "test_form")["conversation"]
-    assert json.loads(kept)["turns"] == [{"user": "rain, twice"}]
+    conversation = fields(page.content.decode(), "test_form")["conversation"]
+    assert json.loads(conversation)["turns"] == [{"user": "rain, twice"}]
 
 
 def test_enter_presses_the_button_of_the_open_tab(root: Client) -> None:
@@ -52,8 +52,8 @@ def test_earlier_address_leads_to_its_tab(root: Client, old: str, tab: str) -> N
     assert response.redirect_chain == [(f"{PAGE}?scenario=weather&tab={tab}", 302)]
     current = [is_current for *_, is_current in response.context["tabs"]]
     assert current.index(True) == ["request", "conversation", "user"].index(tab)
-    posted = root.post(f"{LIST}{old}/", FIELDS | {"user": "rain"}, follow=True)
-    assert posted.request["REQUEST_METHOD"] == "POST" and posted.status_code == 200
+    response = root.post(f"{LIST}{old}/", FIELDS | {"user": "rain"}, follow=True)
+    assert response.request["REQUEST_METHOD"] == "POST" and response.status_code == 200
 
 
 def test_unknown_tab_is_the_first(root: Client) -> None:

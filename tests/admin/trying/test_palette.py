@@ -18,28 +18,28 @@ pytestmark = pytest.mark.django_db
 SEARCH = "/admin/search/"
 
 
-def found(client: Client, term: str) -> list[tuple[str, str]]:
+def results(client: Client, term: str) -> list[tuple[str, str]]:
     """Return title and kind of each result."""
     html = client.get(SEARCH, {"s": term}).content.decode()
     lines = re.findall(r"<span>([^<]*)</span><small>([^<]*)</small>", html)
     return [(unescape(title), unescape(kind).partition(",")[0]) for title, kind in lines]
 
 
-def test_scenarios_drafts_sessions_and_requests_are_found(root: Client) -> None:
+def test_scenarios_drafts_sessions_and_requests_are_results(root: Client) -> None:
     edit_as_draft(root, create_scenario("refunds <b>", {"match_user": "refund"}))
     SessionName.objects.create(session="key-0123456789ab", name="Refund run")
     row = create_journal_row(session="key-0123456789ab", asked="Please refund me.")
-    assert found(root, "REFUND") == [
+    assert results(root, "REFUND") == [
         ("refunds <b>", "Scenario"),
         ("refunds <b>", "Draft"),
         ("Refund run", "Session"),
         ("Please refund me.", "Request"),
     ]
-    assert found(root, "key-0123") == [("Refund run", "Session")]
-    assert found(root, str(row.uid)) == [("Please refund me.", "Request")]
-    assert ("Journal", "Page") in found(root, "journ")
+    assert results(root, "key-0123") == [("Refund run", "Session")]
+    assert results(root, str(row.uid)) == [("Please refund me.", "Request")]
+    assert ("Journal", "Page") in results(root, "journ")
     assert "No results for “nothing&lt;”." in root.get(SEARCH, {"s": "nothing<"}).content.decode()
-    assert found(root, " ") == found(root, "\0") == []
+    assert results(root, " ") == results(root, "\0") == []
 
 
 def test_each_kind_has_few_results_and_names_that_begin_with_the_text_come_first(
@@ -48,7 +48,7 @@ def test_each_kind_has_few_results_and_names_that_begin_with_the_text_come_first
     for number in range(MAX_RESULTS + 1):
         create_scenario(f"a weather {number}", {})
     create_scenario("weather", {})
-    scenarios = [title for title, kind in found(root, "weather") if kind == "Scenario"]
+    scenarios = [title for title, kind in results(root, "weather") if kind == "Scenario"]
     assert scenarios[0] == "weather" and len(scenarios) == MAX_RESULTS
 
 
@@ -70,11 +70,11 @@ def test_results_are_those_that_the_user_may_see(
     if permission:
         user.user_permissions.add(Permission.objects.get(codename=permission))
     client.force_login(user)
-    assert {kind for _, kind in found(client, "test")} == kinds
+    assert {kind for _, kind in results(client, "test")} == kinds
 
 
 def test_new_result_is_found_at_once(root: Client) -> None:
     create_scenario("weather", {})
-    assert len(found(root, "weather")) == 1
+    assert len(results(root, "weather")) == 1
     create_scenario("weather 2", {})
-    assert len(found(root, "weather")) == 2
+    assert len(results(root, "weather")) == 2
