@@ -38,7 +38,7 @@ def test_waterfall_shows_model_calls_tools_and_first_token(
     )
     assert row_kinds == ["run", "call", "tool", "call"]
     assert page.locator(".waterfall line.first").count() == 2
-    expect(page.locator(".totals")).to_contain_text("completed")
+    expect(page.locator(".head")).to_contain_text("completed")
     expect(page.locator(".totals")).to_contain_text("demo")
     assert page.locator(".events tbody tr").count() == len(stream.events)
 
