@@ -125,16 +125,16 @@ def test_draft_is_tried_instead_of_its_published_scenario(editor: Client) -> Non
     scenario = create_scenario("weather", {"match_user": "rain"})
     draft = edit_as_draft(editor, scenario)
     save_draft(editor, draft, **{"steps-0-answer_text": "new answer", "name": "climate"})
-    url = f"{LIST}try/?draft={draft.pk}"
-    sent = fields_at(editor, url, "try_form")
+    url = f"{LIST}test/?draft={draft.pk}"
+    sent = fields_at(editor, url, "test_form")
     assert sent["user"] == "rain"
-    page = editor.post(f"{LIST}try/", sent)
+    page = editor.post(f"{LIST}test/", sent)
     assert [(card.step.scenario, card.state) for card in page.context["cards"]] == [
         ("climate", "wins")
     ]
     assert page.context["cards"][0].url == draft_page(draft)
     assert "new answer" in page.content.decode()
-    published = editor.post(f"{LIST}try/", sent | {"draft": "", "scenario": "weather"})
+    published = editor.post(f"{LIST}test/", sent | {"draft": "", "scenario": "weather"})
     assert "new answer" not in published.content.decode()
 
 

@@ -119,7 +119,7 @@ def write_journal() -> list[HostilePage]:
         HostilePage(f"{JOURNAL}{rows[0].pk}/change/", PAYLOADS[:1]),
         HostilePage(SESSIONS, SHORT),
         HostilePage(f"{SESSION}?name={quote(NAME)}"),
-        HostilePage(f"{LIST}try/?request={question.pk}"),
+        HostilePage(f"{LIST}test/?request={question.pk}"),
     ]
 
 

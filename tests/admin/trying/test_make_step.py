@@ -50,7 +50,7 @@ def post_make_step(client: Client, row: ServedRequest, **changes: str) -> Any:
 
 def winner(client: Client, row: ServedRequest) -> str:
     """Return the scenario that would answer the request."""
-    fields = fields_at(client, f"{TRY}?request={row.pk}", "try_form")
+    fields = fields_at(client, f"{TRY}?request={row.pk}", "test_form")
     return str(client.post(f"{TRY}?request={row.pk}", fields).context["told"].scenario)
 
 

@@ -1,4 +1,4 @@
-"""*Try again* shows a journaled request in the form, or raw if the form cannot represent it."""
+"""*Test again* shows a journaled request in the form, or raw if the form cannot represent it."""
 
 import json
 from typing import Any
