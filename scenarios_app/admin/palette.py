@@ -2,6 +2,7 @@
 as far as the user may see them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -17,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from mockllm_site.kit.read_only_admin import admin_url, excerpt
 from scenarios_app.admin.journal.session_list import find_sessions
 from scenarios_app.admin.site import may_see_drafts, may_see_journal, may_see_scenarios
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
 
@@ -54,8 +56,10 @@ def _find_results(request: HttpRequest, term: str) -> Iterator[Result]:
         yield from _find_rows(Draft, term, icon="edit_note")
     if may_see_journal(request):
         journal.flush()
-        for session in find_sessions(term)[:MAX_RESULTS]:
-            yield Result(session.called or session.name, "Session", session.url, "group_work")
+        # Without the shared state of sessions, everything else can still be found.
+        with suppress(StateUnavailable):
+            for session in find_sessions(term)[:MAX_RESULTS]:
+                yield Result(session.called or session.name, "Session", session.url, "group_work")
         yield from _find_requests(term)
 
 

@@ -306,7 +306,7 @@ def test_operator_completes_the_first_hour(
 
     # A session: why it failed, recording of real answers, and the reset.
     menu(page, "Sessions").click()
-    page.get_by_role("link", name=live.session).click()
+    page.get_by_role("row", name=live.session).get_by_role("link").first.click()
     verdict = page.locator("#verdict")
     expect(verdict).to_contain_text("failed")
     expect(verdict.get_by_role("link", name="request").first).to_be_visible()

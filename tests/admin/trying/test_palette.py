@@ -7,7 +7,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from scenarios_app.admin import palette
 from scenarios_app.admin.palette import MAX_RESULTS
+from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import SessionName
 from tests.admin.drafting import edit_as_draft
 from tests.admin.pages import create_scenario
@@ -78,3 +80,15 @@ def test_new_result_is_found_at_once(root: Client) -> None:
     assert len(results(root, "weather")) == 1
     create_scenario("weather 2", {})
     assert len(results(root, "weather")) == 2
+
+
+def test_pages_and_scenarios_are_found_without_the_state_of_sessions(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> None:
+        raise StateUnavailable("redis is gone")
+
+    monkeypatch.setattr(palette, "find_sessions", fail)
+    create_scenario("weather", {})
+    create_journal_row(asked="The weather?")
+    assert results(root, "weather") == [("weather", "Scenario"), ("The weather?", "Request")]
