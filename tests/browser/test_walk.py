@@ -324,7 +324,9 @@ def test_operator_completes_the_first_hour(
     menu(page, "Traces").click()
     row = page.locator("#result_list tbody tr", has_text="Rain?")
     row.get_by_role("link").first.click()
-    expect(page).to_have_url(re.compile(trace))
+    expect(page).to_have_url(re.compile(f"/traces/{trace}"))
+    expect(page.get_by_role("heading", name="Rain?")).to_be_visible()
+    page.go_back()
     menu(page, "Comparisons").click()
     first_row(page).get_by_role("link").first.click()
     assert str(comparison.pk) in page.url

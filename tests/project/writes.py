@@ -79,7 +79,8 @@ def delete_scenario(client: Client, url: str, ids: Ids) -> dict[str, Any]:
 def keep_conversation(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     """Return the fields that keep a conversation for the scenario."""
     name = Scenario.objects.get(pk=ids["scenarios_app/scenario"]).name
-    return {"scenario": name, "conversation": '{"turns": [{"user": "a"}]}', "keep": "1"}
+    conversation = '{"turns": [{"user": "a"}]}'
+    return {"tab": "conversation", "scenario": name, "conversation": conversation, "keep": "1"}
 
 
 def make_step_fields(client: Client, url: str, ids: Ids) -> dict[str, Any]:
@@ -314,6 +315,7 @@ READ_ONLY_ROUTES: set[str] = {
         *EDITOR_PAGES,
         "<path:object_id>/export/",
         "try/",
+        "play/",
         "user/",
         "trash/",
         "trash/<int:pk>/",
