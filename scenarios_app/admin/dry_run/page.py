@@ -60,8 +60,8 @@ def dry_run_page(request: HttpRequest, owner: Any) -> HttpResponse:
 
 
 def show_dry_run(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> HttpResponse:
-    """Return the tab of the query or field `tab` with the result of its dry run. The form holds the fields of the other
-    tabs too, so that a change of tabs loses nothing."""
+    """Return the tab of the query or field `tab` with the result of its dry run. The form holds the
+    fields of the other tabs too, so that a change of tabs loses nothing."""
     key = request.GET.get("tab") or fields.get("tab", "")
     key = key if key in TABS else "request"
     tab = TABS[key]
