@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
-from mockllm_site.kit.read_only_admin import admin_url, excerpt
+from mockllm_site.kit.admin.records import admin_url, excerpt
 from scenarios_app.admin.journal.session_list import find_sessions
 from scenarios_app.admin.site import may_see_drafts, may_see_journal, may_see_scenarios
 from scenarios_app.engine.state import StateUnavailable

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from mockllm_site.kit.admin import records as kit
 from mockllm_site.kit.admin.record_edits import EditableRecordAdmin, RecordForm
 from traces_app.admin.events import EventInline, NewEventInline
-from traces_app.editing import STATUSES, settle, why_locked, write_run
+from traces_app.edits import STATUSES, settle, why_locked, write_run
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.selectors import duration_ms, is_blind

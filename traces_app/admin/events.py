@@ -18,7 +18,7 @@ from mockllm_site.kit.admin.record_edits import (
     RecordForm,
 )
 from traces_app.api import EVENTS
-from traces_app.editing import STARTED, append_event, complete_payload, settle, why_locked
+from traces_app.edits import STARTED, append_event, complete_payload, settle, why_locked
 from traces_app.log import TERMINAL
 from traces_app.models import Trace, TraceEvent
 from traces_app.reports import load_storable

@@ -11,7 +11,7 @@ from typing import Final
 from asgiref.sync import async_to_sync
 from django.db.models import Count, Max, Min
 
-from mockllm_site.kit.read_only_admin import excerpt
+from mockllm_site.kit.admin.records import excerpt
 from scenarios_app.admin.journal.record import session_url
 from scenarios_app.engine.state import SessionState, is_key_session
 from scenarios_app.models import UNMATCHED_ROWS, ServedRequest, SessionName
