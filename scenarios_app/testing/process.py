@@ -53,7 +53,7 @@ class ServerOptions:
     light: bool = True
 
 
-class ServerProcess:
+class StandbyServer:
     """A child process that imports the server's code (`serve --standby`) and then waits for its
     options. It has the settings, the `paths` and the apps of the `options` that it began with, and
     keeps its bytecode in the folder `bytecode`, if that is given."""
@@ -164,7 +164,7 @@ class ServerProcess:
 def server_process(
     options: ServerOptions,
     on_message: Callable[[str], object] = warnings.warn,
-    prepared: ServerProcess | None = None,
+    prepared: StandbyServer | None = None,
 ) -> Iterator[tuple[str, int]]:
     """Run a server; yield its base URL and process id. Call `on_message` with each message about
     its settings. The server is the `prepared` process, which is stopped if it does not fit the
@@ -172,7 +172,7 @@ def server_process(
     if prepared is not None and not (prepared.stop.alive and prepared.fits(options)):
         prepared.stop()
         prepared = None
-    process = prepared or ServerProcess(options)
+    process = prepared or StandbyServer(options)
     try:
         base_url = process.start(options)
         for line in process.messages():

@@ -15,7 +15,7 @@ import pytest
 
 from scenarios_app.testing import process
 from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.process import ServerOptions, ServerProcess, server_process
+from scenarios_app.testing.process import ServerOptions, StandbyServer, server_process
 from tests.support import fork_server
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -169,15 +169,15 @@ def test_no_server_outlives_a_run_that_is_ended_in_the_collection(
 
 
 @pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerProcess]:
+def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyServer]:
     """Yield a process that waits for its options, forked from a warm one."""
     monkeypatch.setattr(process.sys, "executable", fork_server.python())
-    server = ServerProcess(ServerOptions())
+    server = StandbyServer(ServerOptions())
     yield server
     server.stop()
 
 
-def test_prepared_process_serves_the_options_that_it_gets(prepared: ServerProcess) -> None:
+def test_prepared_process_serves_the_options_that_it_gets(prepared: StandbyServer) -> None:
     options = ServerOptions([{"name": "a", "steps": []}], catch_all=True)
     with server_process(options, prepared=prepared) as (base_url, pid):
         assert pid == prepared.pid
@@ -188,7 +188,7 @@ def test_prepared_process_serves_the_options_that_it_gets(prepared: ServerProces
 
 @pytest.mark.parametrize("name", ["settings", "paths"])
 def test_process_that_does_not_fit_is_replaced(
-    prepared: ServerProcess, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prepared: StandbyServer, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"name": "a", "steps": []}')
@@ -201,7 +201,7 @@ def test_process_that_does_not_fit_is_replaced(
 
 
 def test_options_that_cannot_be_served_are_an_error_of_the_prepared_process(
-    prepared: ServerProcess,
+    prepared: StandbyServer,
 ) -> None:
     missing = pytest.raises(ServerFailed, match="--fixture nothing: No fixture")
     with missing, server_process(ServerOptions(fixtures=["nothing"]), prepared=prepared):

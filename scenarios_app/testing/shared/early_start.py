@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from scenarios_app.testing.process import ServerProcess
+    from scenarios_app.testing.process import StandbyServer
 
 # In pytest's cache: whether the last run of tests used a server that can start early.
 CACHE_KEY = "mockllm/server"
@@ -28,7 +28,7 @@ class EarlyStart:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._cache: pytest.Cache | None = getattr(config, "cache", None)
-        self._process: ServerProcess | None = None
+        self._process: StandbyServer | None = None
         self._was_used = bool(self._cache and self._cache.get(CACHE_KEY, False))
 
     @pytest.hookimpl(tryfirst=True)
@@ -37,21 +37,21 @@ class EarlyStart:
         if self._was_used and not any(self._config.getoption(name) for name in NO_TEST_OPTIONS):
             self.process_for({})
 
-    def process_for(self, options: Mapping[str, object]) -> "ServerProcess | None":
+    def process_for(self, options: Mapping[str, object]) -> "StandbyServer | None":
         """Return the process, started now unless it was before. If it cannot fit these options
         of a server, stop it and return None."""
         if BEGIN_OPTIONS & options.keys():
             self._stop_unused()
             return None
         if self._process is None:
-            from scenarios_app.testing.process import ServerOptions, ServerProcess, lacks_bytecode
+            from scenarios_app.testing.process import ServerOptions, StandbyServer, lacks_bytecode
 
             folder = None
             if self._cache is not None and lacks_bytecode():
                 # Some caches cannot be written.
                 with suppress(OSError):
                     folder = self._cache.mkdir(BYTECODE_FOLDER)
-            self._process = ServerProcess(ServerOptions(), folder)
+            self._process = StandbyServer(ServerOptions(), folder)
         return self._process
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from scenarios_app.testing.process import (
     ServerFailed,
     ServerOptions,
-    ServerProcess,
+    StandbyServer,
     server_process,
 )
 from scenarios_app.testing.shared.early_start import EarlyStart
@@ -29,7 +29,7 @@ def server_for(
     *,
     url: str | None = None,
     pool: tuple[str, str] | None = None,
-    prepared: ServerProcess | None = None,
+    prepared: StandbyServer | None = None,
 ) -> Iterator[str]:
     """Yield the base URL of a server: `url`, that of a `pool`, or a new one, the `prepared`
     process if that fits. `config` has the arguments of `running_server`. Raises ServerFailed."""

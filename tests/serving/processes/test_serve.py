@@ -203,7 +203,11 @@ def _stable_headers(answer: httpx2.Response) -> dict[str, str]:
 
 def test_answers_say_how_long_an_idle_connection_stays_open(tmp_path: Path) -> None:
     with run_server(tmp_path, warm=True, MOCKLLM_KEEP_ALIVE_SECONDS="7") as server:
-        answers = [ask(server.port), ask(server.port, stream=True), server.get("/livez")]
+        answers = [
+            ask(server.port),
+            ask(server.port, stream=True),
+            httpx2.get(f"http://127.0.0.1:{server.port}/livez"),
+        ]
         assert [answer.headers["keep-alive"] for answer in answers] == ["timeout=7"] * 3
 
 
