@@ -61,7 +61,7 @@ def test_unmatched_request_fails_and_names_the_nearest_step(control: Control) ->
     assert (unmatched["path"], unmatched["fallback"]) == ("/v1/chat/completions", False)
     assert len(unmatched["near_misses"]) == 3
     assert "unmatched: /v1/chat/completions: no step answered" in verdict["text"]
-    assert "near: a, step 1: match.messages[0] wants" in verdict["text"]
+    assert "near: a, step 1: match.messages[0]: expected" in verdict["text"]
 
 
 def test_an_answer_of_the_catch_all_counts_as_unmatched(control: Control) -> None:

@@ -262,7 +262,7 @@ WRITES: tuple[Write, ...] = (
         (*SINGLE_PERMISSION_ROLES, "staff", "reader"),
         "root",
     ),
-    add(USER, {"username": "new", **_NEW_PASSWORDS}, ()),
+    add(USER, {"username": "new", "password": "long enough 9"}, ()),
     change(USER, username="new"),
     Write(
         f"admin/{USER}/<id>/password/", "password", fixed_fields(**_NEW_PASSWORDS), CHANGE, "root"

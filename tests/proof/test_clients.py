@@ -13,6 +13,7 @@ GOOD = {"survived", "failed_loudly"}
 SECONDS = 600
 CLIENTS = (*SDKS, *FRAMEWORKS, CODING_AGENTS[0])
 PROGRAMS = {client.arguments[0] for client in (*SDKS, *FRAMEWORKS)} | {SCRIPT}
+TESTS = {"tool.py", "__init__.py", "test_npm.py", "test_vitest.py", "test_vitest_server.py"}
 
 
 @pytest.mark.long
@@ -34,4 +35,4 @@ def test_every_program_of_a_client_is_swept() -> None:
     folders = (ROOT / "tests" / "proof" / "clients", ROOT / "tests" / "npm")
     files = {path.name for folder in folders for path in folder.glob("*.*")}
     programs = {name for name in files if name.endswith(".py") or name.startswith("sweep_")}
-    assert programs - {"tool.py", "__init__.py", "test_npm.py", "test_vitest.py"} == PROGRAMS
+    assert programs - TESTS == PROGRAMS

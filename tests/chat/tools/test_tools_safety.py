@@ -36,7 +36,7 @@ STARTS_PROCESS = re.compile(
 )
 # Modules that start our own server for tests, connect other processes to it, run a command that
 # the user typed, or speak MCP as a server.
-TESTING_MODULES = ("process", "server_pool", "run", "mcp_server")
+TESTING_MODULES = ("process", "shared/server_pool", "run", "mcp_server")
 ALLOWED_MODULES = {f"scenarios_app/testing/{name}.py" for name in TESTING_MODULES} | {
     "mockllm_site/serve/workers.py",
     "scenarios_app/control/mcp/server.py",

@@ -78,7 +78,8 @@ def test_hosted_tool_survives_load_and_dump() -> None:
     ("tool", "problem"),
     [
         ({}, ".tool: missing"),
-        ({"tool": "websearch"}, ".tool: expected web_search, web_fetch, "),
+        ({"tool": "websearch"}, '.tool: "websearch" is unknown, did you mean "web_search"?'),
+        ({"tool": "x"}, ".tool: expected web_search, web_fetch, "),
         ({"tool": "web_search", "query": "q"}, ".query: unknown key, expected one of "),
         ({"tool": "web_search", "input": "q"}, ".input: expected an object"),
         (

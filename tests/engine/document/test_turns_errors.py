@@ -131,7 +131,8 @@ def test_invalid_turn_is_rejected_with_its_path(turn: dict[str, Any], line: str)
 INVALID_RESPONSES: list[tuple[Any, str]] = [
     (None, ": expected an object"),
     ({}, ".kind: missing"),
-    ({"kind": "toolCall"}, ".kind: expected tool-call, final-report or text"),
+    ({"kind": "toolCall"}, '.kind: "toolCall" is unknown, did you mean "tool-call"?'),
+    ({"kind": "x"}, ".kind: expected tool-call, final-report or text"),
     ({"kind": "text"}, ".assistantText: missing"),
     ({"kind": "tool-call"}, ".toolCalls: missing"),
     ({"kind": "final-report"}, ".reportContent: missing"),
