@@ -31,7 +31,9 @@ from scenarios_app.testing.variables import base_urls
 
 HELP = (
     "Runs a command and keeps what real providers answer it. "
-    "The exit code is the command's; a command that fails leaves the cassette as it was."
+    "The exit code is the command's; a command that fails leaves the cassette as it was. "
+    "An upstream is by default that of MOCKLLM_UPSTREAMS, the base URL in the environment, or the "
+    "provider's own address."
 )
 DEFAULT_CASSETTE = "cassette.json"
 UPSTREAMS_SETTING: Final = "MOCKLLM_UPSTREAMS"
@@ -60,8 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         add(
             f"--{name}",
             metavar="URL",
-            help=f"pass requests to {name} on to this address (default: MOCKLLM_UPSTREAMS, the "
-            "base URL in the environment, or its own)",
+            help=f"upstream for requests to {name}",
         )
     add("command", nargs=REMAINDER, metavar="-- COMMAND …", help="what to run, with its arguments")
 

@@ -1,4 +1,4 @@
-"""Tables of the control API's routes and queries, from its OpenAPI document."""
+"""Tables of the control API's routes, tools and errors, from its OpenAPI document."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,16 +9,7 @@ from mockllm_site.kit.api.errors import error_response
 from scenarios_app.control.kit import STATUS_DESCRIPTIONS
 from scenarios_app.control.mcp.tools import TOOLS
 from scenarios_app.control.openapi import document
-from tests.docs.document_tables import pluralize, table
-
-_COMPONENT = "#/components/schemas/"
-# Values that another page describes.
-LINKS: Mapping[str, str] = {
-    "Document": "[a document](reference/scenario-format.md#several-scenarios)",
-    "ScenarioDocument": "[a scenario](reference/scenario-format.md#a-scenario)",
-    "StepDocument": "[a step](reference/scenario-format.md#a-step)",
-    "MatchDocument": "[match](reference/scenario-format.md#match)",
-}
+from tests.docs.document_tables import table
 
 
 @cache
@@ -51,21 +42,6 @@ def tools_table() -> str:
     return table(("tool", "what it does"), rows)
 
 
-def query_table(of: str) -> str:
-    """Return the table of an operation's query parameters."""
-    (operation,) = (parameter for _, _, parameter in operations() if parameter["operationId"] == of)
-    rows = [
-        (
-            f"`{parameter['name']}`",
-            _describe_schema(parameter["schema"]),
-            _meaning(parameter["description"]),
-        )
-        for parameter in operation["parameters"]
-        if parameter["in"] == "query"
-    ]
-    return table(("query", "holds", "meaning"), rows)
-
-
 def errors_table() -> str:
     codes = {
         status: json.loads(error_response(status, "").content)["code"]
@@ -76,42 +52,6 @@ def errors_table() -> str:
         for status in STATUS_DESCRIPTIONS
     ]
     return table(("status", "code", "when"), rows)
-
-
-def _describe_schema(schema: Mapping[str, Any]) -> str:
-    match schema:
-        case {"anyOf": [form, {"const": ""}]}:
-            # An empty value counts as not given, as the page says.
-            return _describe_schema(form)
-        case {"oneOf": forms} | {"anyOf": forms} | {"allOf": forms}:
-            descriptions = dict.fromkeys(
-                _describe_schema(form) for form in forms if form.get("type") != "null"
-            )
-            is_nullable = any(form.get("type") == "null" for form in forms)
-            return " or ".join([*descriptions, *(["null"] if is_nullable else [])])
-        case {"$ref": ref}:
-            name = ref.removeprefix(_COMPONENT)
-            return LINKS.get(name) or _describe_schema(
-                openapi_document()["components"]["schemas"][name]
-            )
-        case {"enum": values}:
-            return ", ".join(f"`{value}`" for value in values)
-        case {"type": [kind, "null"]}:
-            return f"{_describe_schema({**schema, 'type': kind})} or null"
-        case {"type": "array", "items": items}:
-            return f"list of {pluralize(_describe_schema(items))}"
-        case {"type": "object", "additionalProperties": values} if values:
-            return f"object of {pluralize(_describe_schema(values))}"
-        case {"type": "string", "format": "uuid"}:
-            return "id"
-        case {"type": "string", "format": "date-time"}:
-            return "time"
-        case {"type": kind}:
-            return {"boolean": "true or false", "integer": "whole number", "string": "text"}.get(
-                kind, kind
-            )
-        case _:
-            return "any JSON"
 
 
 def _upper_case_parameters(route: str) -> str:

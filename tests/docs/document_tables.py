@@ -58,23 +58,29 @@ def keys_table(model: str, *, without: str = "") -> str:
     rows = [
         (
             f"`{key}`",
-            describe_schema(value),
-            _default(key, model_schema),
+            with_default(describe_schema(value), _default(key, model_schema)),
             _flat(value["description"]),
         )
         for key, value in model_schema["properties"].items()
         if key not in without.split(",")
     ]
-    return table(("key", "type", "default", "meaning"), rows)
+    return table(("key", "type", "meaning"), rows)
+
+
+def with_default(values: str, default: str) -> str:
+    """Return the values that are accepted, with the default or `required` if there is one."""
+    if default in ("", "required"):
+        return ", ".join(part for part in (values, default) if part)
+    return f"{values}; default {default}"
 
 
 def faults_table() -> str:
-    """Return the table of fault kinds with their keys."""
-    rows = [
-        (f"`{kind.name}`", ", ".join(f"`{key}`" for key in _in_order(kind.keys)))
-        for kind in FAULT_KINDS.values()
-    ]
-    return table(("kind", "keys"), rows)
+    """Return the table of fault keys, with the kinds that have the same keys in one row."""
+    kinds: dict[str, list[str]] = {}
+    for kind in FAULT_KINDS.values():
+        keys = ", ".join(f"`{key}`" for key in _in_order(kind.keys))
+        kinds.setdefault(keys, []).append(f"`{kind.name}`")
+    return table(("kinds", "keys"), [(", ".join(names), keys) for keys, names in kinds.items()])
 
 
 def recording_rules_table() -> str:

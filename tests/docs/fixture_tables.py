@@ -10,7 +10,7 @@ from django.db import models
 from mockllm_site.kit.fields import JsonField, NamesField
 from scenarios_app.models.columns import column_of
 from scenarios_app.models.fields import LinesField
-from tests.docs.document_tables import table
+from tests.docs.document_tables import table, with_default
 
 # Columns that form one key of the document, and those that form none.
 TOGETHER: Mapping[str, str] = {
@@ -43,13 +43,12 @@ def columns_table(model: str) -> str:
     rows: list[tuple[str, ...]] = [
         (
             f"`{column.name}`",
-            describe_column(column),
-            _default(column),
+            with_default(describe_column(column), _default(column)),
             _key(model_class, column.name),
         )
         for column in columns
     ]
-    return table(("column", "holds", "without it", "in the document"), rows)
+    return table(("column", "holds", "in the document"), rows)
 
 
 def describe_column(field: Any) -> str:

@@ -13,7 +13,7 @@ from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultEffect, Faul
 from scenarios_app.wire.base import Endpoint
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
-from tests.docs.document_tables import table
+from tests.docs.document_tables import table, with_default
 
 TYPE_NAMES: Mapping[str, str] = {
     "database": "address of a database",
@@ -33,13 +33,13 @@ TYPE_NAMES: Mapping[str, str] = {
     "whole": "whole number from 1",
 }
 STRIKES: Mapping[FaultEffect, str] = {
-    "error": "an HTTP error in the provider's envelope",
-    "silence": "not one byte; the connection is closed",
-    "malformed": "status 200 and a body that no client can read",
-    "cut": "breaks off, the connection is cut",
+    "error": "an HTTP error",
+    "silence": "no byte; the connection is closed",
+    "malformed": "an unreadable body",
+    "cut": "breaks off; the connection is cut",
     "end": "breaks off and ends as if it were whole",
-    "hold": "goes silent for `hold_ms`, then goes on",
-    "malformed_event": "ends with an event that no client can read",
+    "hold": "silence for `hold_ms`, then goes on",
+    "malformed_event": "ends with an unreadable event",
     "error_event": "ends with the provider's error event",
 }
 EXAMPLE_HEAD = """\
@@ -60,13 +60,14 @@ def settings_table() -> str:
     rows = [
         (
             f"`{setting.name}`",
-            TYPE_NAMES[setting.parse.__name__.removeprefix("parse_")],
-            _default(setting),
+            with_default(
+                TYPE_NAMES[setting.parse.__name__.removeprefix("parse_")], _default(setting)
+            ),
             setting.meaning,
         )
         for setting in SETTINGS.values()
     ]
-    return table(("setting", "holds", "default", "meaning"), rows)
+    return table(("setting", "holds", "meaning"), rows)
 
 
 def _default(setting: Setting) -> str:
@@ -91,15 +92,15 @@ def example_file() -> str:
 
 
 def commands_list() -> str:
-    """Return a section for each command of this project, with a table of its arguments."""
+    """Return a section for each command of this project, with a list of its arguments."""
     sections = []
     for name, command in our_commands().items():
         text = f"### {name}\n\n{_plain(command.help)}"
-        rows = [
-            (f"`{_argument_syntax(argument)}`", _meaning(argument))
+        lines = [
+            f"- `{_argument_syntax(argument)}`: {_meaning(argument)}".removesuffix(": ")
             for argument in arguments(command, name)
         ]
-        sections.append(f"{text}\n\n{table(('argument', 'meaning'), rows)}" if rows else text)
+        sections.append("\n\n".join([text, "\n".join(lines)]) if lines else text)
     return "\n\n".join(sections)
 
 
@@ -157,7 +158,12 @@ def _plain(text: str) -> str:
 def strikes_table() -> str:
     """Return the table of what each fault does to streamed and complete responses."""
     rows = [
-        (f"`{kind.name}`", STRIKES[kind.stream], STRIKES[kind.whole], _status(kind))
+        (
+            f"`{kind.name}`",
+            STRIKES[kind.stream],
+            "the same" if kind.whole == kind.stream else STRIKES[kind.whole],
+            _status(kind),
+        )
         for kind in FAULT_KINDS.values()
     ]
     return table(("kind", "a streamed answer", "a whole answer", "status"), rows)

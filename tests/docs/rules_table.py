@@ -1,6 +1,5 @@
 """Tables of the client rules, fault kinds, mutants and alterations, from the code."""
 
-from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import mutants
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.reports import FAIL_ON, SIGNS
@@ -61,9 +60,3 @@ def mutants_table() -> str:
     """Return the table of script mutants and the answers they apply to."""
     rows = [(f"`{kind.name}`", kind.label, MUTANT_NEEDS[kind.name]) for kind in mutants.KINDS]
     return table(("change", "what the answer becomes", "where"), rows)
-
-
-def alterations_table() -> str:
-    """Return the table of alterations of an answer."""
-    rows = [(f"`{alteration.name}`", alteration.words) for alteration in ALTERATIONS.values()]
-    return table(("alteration", "what the answer becomes"), rows)

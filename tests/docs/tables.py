@@ -11,7 +11,6 @@ from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import (
     errors_table,
-    query_table,
     routes_table,
     tools_table,
 )
@@ -25,7 +24,6 @@ from tests.docs.reference_tables import (
     strikes_table,
 )
 from tests.docs.rules_table import (
-    alterations_table,
     kinds_table,
     mutants_table,
     outcomes_table,
@@ -33,7 +31,6 @@ from tests.docs.rules_table import (
 )
 
 TABLES: Mapping[str, Callable[..., str]] = {
-    "alterations": alterations_table,
     "columns": columns_table,
     "commands": commands_list,
     "errors": errors_table,
@@ -45,7 +42,6 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "mutants": mutants_table,
     "outcomes": outcomes_table,
     "providers": providers_table,
-    "query": query_table,
     "recording_rules": recording_rules_table,
     "routes": routes_table,
     "rules": rules_table,

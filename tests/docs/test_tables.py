@@ -17,7 +17,7 @@ def test_generated_tables_of_a_page_are_current(page: str) -> None:
 
 def test_stale_table_is_rewritten() -> None:
     stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
-    assert "| `kind` | `lorem` or `auto` | required |" in update_tables(stale)
+    assert "| `kind` | `lorem` or `auto`, required |" in update_tables(stale)
     assert update_tables(update_tables(stale)) == update_tables(stale) != stale
 
 

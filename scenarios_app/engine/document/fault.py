@@ -28,7 +28,7 @@ def _list_kinds(schema: dict[str, Any]) -> None:
     del schema["type"]
     schema["anyOf"] = [{"enum": names, "type": "string"} for names in (standalone, inside)]
     schema["description"] = (
-        f"Alone: {', '.join(standalone)}. Inside an\nanswer: {', '.join(inside)}."
+        f"Kinds before {inside[0]} replace the answer; the others strike inside it."
     )
 
 
