@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="file or directory of scenarios for a new server; may be given again",
+        help="file or directory of scenarios for a new server; repeatable",
     )
 
 

@@ -55,7 +55,7 @@ def refuse(name: str, reason: Exception | str, *, code: int) -> int:
 def add_source_options(parser: ArgumentParser) -> None:
     """Add the options that name the scenarios and fixtures of a server."""
     add = partial(parser.add_argument, action="append", default=[])
-    again = "may be given again"
+    again = "repeatable"
     add("--scenario", metavar="FILE", help=f"file or directory of scenario documents; {again}")
     add("--fixture", metavar="NAME", help=f"fixture to load; {again}")
 

@@ -9,7 +9,7 @@ from scenarios_app import builder
 from scenarios_app.builder import ScenarioBuilder
 from scenarios_app.builder.answers import Answers
 from scenarios_app.builder.draft import Draft
-from scenarios_app.builder.expectations import Expectations
+from scenarios_app.builder.expectations import ConditionKeys, Expectations, FaultKeys
 from tests.docs.document_tables import table
 
 CLASSES = (ScenarioBuilder, Expectations, Answers, Draft)
@@ -61,7 +61,7 @@ def _call(function: Callable[..., Any]) -> str:
                 arguments.append(f"*{name}")
             case Parameter.VAR_KEYWORD if get_args(hints[name]):
                 (keys,) = get_args(hints[name])
-                arguments += [f"{key}=…" for key in get_type_hints(keys)]
+                arguments += _keywords(keys)
             case Parameter.VAR_KEYWORD:
                 arguments.append(f"**{name}")
             case Parameter.KEYWORD_ONLY:
@@ -71,6 +71,16 @@ def _call(function: Callable[..., Any]) -> str:
             case _:
                 arguments.append(name)
     return f"{function.__name__}({', '.join(arguments)})"
+
+
+def _keywords(keys: type) -> list[str]:
+    """Return the keywords of a call; those of a text condition or a fault as one name."""
+    names = dict.fromkeys(get_type_hints(keys))
+    for group, name in ((FaultKeys, "**fault"), (ConditionKeys, "**condition")):
+        if (members := get_type_hints(group)).keys() <= names.keys():
+            own = [f"{key}=…" for key in names if key not in members]
+            return [name, *own]
+    return [f"{key}=…" for key in names]
 
 
 def _default(parameter: Parameter) -> str:

@@ -33,13 +33,9 @@ def routes_table(under: str = "/control/") -> str:
     return table(("route", "what it does"), rows)
 
 
-def tools_table() -> str:
-    """Return the table of MCP tools, with the first part of their descriptions."""
-    rows = [
-        (f"`{spec.name}`", spec.description.partition(" Next: ")[0].removesuffix("."))
-        for spec in TOOLS.values()
-    ]
-    return table(("tool", "what it does"), rows)
+def tools_list() -> str:
+    """Return the names of the MCP tools in a sentence."""
+    return f"The tools are {', '.join(f'`{name}`' for name in TOOLS)}."
 
 
 def errors_table() -> str:

@@ -187,10 +187,10 @@ def providers_table() -> str:
         if endpoint.method not in methods:
             methods.append(endpoint.method)
     table_rows = [
-        (title, f"`{path}`", ", ".join(methods), "a step" if is_scripted else "computed")
+        (title, f"`{path}`", ", ".join(methods), "yes" if is_scripted else "")
         for (title, path, is_scripted), methods in rows.items()
     ]
-    return table(("provider", "route", "methods", "its answer is"), table_rows)
+    return table(("provider", "route", "methods", "scripted"), table_rows)
 
 
 def provider_routes() -> Iterator[tuple[str, Endpoint]]:

@@ -12,7 +12,7 @@ from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import (
     errors_table,
     routes_table,
-    tools_table,
+    tools_list,
 )
 from tests.docs.document_tables import faults_table, keys_table, recording_rules_table
 from tests.docs.fixture_tables import columns_table
@@ -47,7 +47,7 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "rules": rules_table,
     "settings": settings_table,
     "strikes": strikes_table,
-    "tools": tools_table,
+    "tools": tools_list,
 }
 _TABLE = re.compile(r"(<!-- table: (\w+)([^\n]*) -->\n).*?(<!-- /table -->)", re.DOTALL)
 

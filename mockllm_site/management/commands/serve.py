@@ -47,7 +47,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="NAME",
-            help="fixture to load first; may be given again",
+            help="fixture to load first; repeatable",
         )
         parser.add_argument(
             "--no-demo", action="store_true", help="do not load the demo into a new database"

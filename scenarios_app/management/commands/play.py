@@ -40,7 +40,7 @@ class Command(BaseCommand):
             metavar="PATH",
             action="append",
             default=[],
-            help="a file or directory of scenarios to play against; may be given again",
+            help="a file or directory of scenarios to play against; repeatable",
         )
         parser.add_argument("--json", action="store_true", help="JSON in place of text")
         parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             **several,
         )
         parser.add_argument(
-            "--ignore", metavar="RULE", help="a rule to leave out; may be given again", **several
+            "--ignore", metavar="RULE", help="a rule to leave out; repeatable", **several
         )
         parser.add_argument("--strict", action="store_true", help="warnings fail it too")
         parser.add_argument("--json", action="store_true", help="JSON in place of text")

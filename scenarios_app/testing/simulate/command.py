@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="more scenarios for the model; may be given again",
+        help="more scenarios for the model; repeatable",
     )
     add("--server", metavar="URL", help="the mockllm server of the agent (default: a new one)")
     add("--key", help="the API key with which the agent asks the model (default: a new session's)")
