@@ -242,8 +242,7 @@ RULES = (
         "tool-result-missing",
         "A client went on without the result of a tool call.",
         "Tool calls in a request's messages that have no result before the next answer, or at all.",
-        "Of two calls that the model made in parallel only one is run, and its result alone is "
-        "sent.",
+        "Of two parallel calls only one is run.",
         "error",
         partial(_find_unpaired_calls, missing=True),
     ),
@@ -251,8 +250,7 @@ RULES = (
         "tool-result-unknown",
         "A client sent the result of an unknown tool call.",
         "Tool results in a request's messages whose id no call before them has.",
-        "A history that is cut to its last ten messages begins with the result of a call that fell "
-        "out of it.",
+        "A history that is cut to its last ten messages begins with a result.",
         "error",
         partial(_find_unpaired_calls, missing=False),
     ),
@@ -262,17 +260,17 @@ RULES = (
         "Calls in a request's messages, and those that the step scripts, compared with the JSON "
         "Schema of the offered tool. A schema that cannot be applied (an external reference, "
         "`patternProperties`) gives no finding.",
-        "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
+        "The script calls `get_weather` with `city`, the tool takes `location` now.",
         "error",
         _find_invalid_arguments,
     ),
     Rule(
         "tool-not-offered",
         "A step called a tool that the request does not offer.",
-        "Tool calls that a step scripts and that were sent, and all tools of the request. "
-        "Recordings, instruction blocks and final reports are left out, and steps with "
+        "Tool calls that a step scripts and that were sent. Recordings, instruction blocks and "
+        "final reports are left out, and steps with "
         '`unoffered: "allow"`.',
-        "An agent asks for a title without tools, and a step with a too broad condition answers.",
+        "An agent asks for a title without tools, and a too broad step answers.",
         "warning",
         _find_unoffered_calls,
     ),
@@ -280,9 +278,9 @@ RULES = (
         "prompt-cache-broken",
         "A client changed the beginning of a conversation between two turns, which no cache "
         "survives.",
-        "Two requests for one model, of which the later holds the answer to the earlier after the "
-        "same last message: system prompt, tools with their order, and messages up to there. "
-        "Thinking is left out, and who shortens a conversation begins a new one.",
+        "Two requests for one model, of which the later continues the earlier: system prompt, "
+        "tools with their order, and messages. Thinking is left out. A shortened conversation is a "
+        "new one.",
         "A system prompt that tells the time of day.",
         "warning",
         _find_changed_prompt_prefixes,

@@ -187,8 +187,7 @@ RULES = (
         "A request was sent again before the time that the answer asked to wait for.",
         "`retry-after-ms` and `Retry-After` (seconds or a date) of a failed answer, from its first "
         "byte to the next try.",
-        "A loop around a call that sleeps half a second after each 429, while the 429 says "
-        "`Retry-After: 2`.",
+        "A loop that sleeps half a second after each 429, while the 429 says `Retry-After: 2`.",
         "error",
         lambda session: _find_early_retries(find_retries(session.exchanges)),
     ),
@@ -199,8 +198,7 @@ RULES = (
         f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) without a "
         "requested wait. For an SDK that numbers its attempts: three such calls in a row, of which "
         "the last succeeded.",
-        "`while True: try: return ask() except Exception: pass`, also if `ask` calls an SDK that "
-        "pauses between its own attempts.",
+        "`while True: try: return ask() except Exception: pass`, also around an SDK.",
         "error",
         lambda session: _find_retries_without_pause(find_retries(session.exchanges)),
     ),
@@ -208,9 +206,9 @@ RULES = (
         "retried-unretryable",
         "A request was sent again that fails every time.",
         "Statuses from 400 to 499 except 408, 409, 425 and 429, unless the answer has "
-        "`x-should-retry: true`; any status with `x-should-retry: false`. The verdict reports "
-        "unmatched requests and violated expectations separately.",
-        "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
+        "`x-should-retry: true`; any status with `x-should-retry: false`. Not unmatched requests "
+        "and violated expectations.",
+        "A loop of a plain HTTP client that also repeats a 401.",
         "error",
         lambda session: _find_retries_of_permanent_errors(find_retries(session.exchanges)),
     ),
@@ -221,19 +219,18 @@ RULES = (
         "that break one of the three rules above if one client sent them. Either none succeeded, "
         "or the last one did while the session had other connections, which only `mockllm serve` "
         "knows.",
-        "Three parallel threads that send the same request, while the script fails each with a "
-        "401.",
+        "Three threads send the same request, while the script fails each with a 401.",
         "note",
         _find_undecided_retries,
     ),
     Rule(
         "truncated-taken-as-complete",
         "A client took a broken answer for a complete one.",
-        "A later request that repeats the messages and continues with an assistant's message that "
-        "is the sent part of the broken answer, or has a tool call of it; unless the next message "
-        "says that it was cut off or interrupted.",
-        "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in "
-        "the conversation as the model's answer.",
+        "A later request with the same messages, and the sent part of the broken answer or a tool "
+        "call of it as the assistant's message; unless the next message says that it was cut off "
+        "or interrupted.",
+        "A stream ends without `[DONE]` or `message_stop`, and its half sentence is stored as the "
+        "model's answer.",
         "error",
         _find_truncated_answers_in_history,
     ),
@@ -241,7 +238,7 @@ RULES = (
         "stream-closed-early",
         "A client closed a stream before its end.",
         "Streams without a fault, whose connection the client closed before the last event was "
-        "sent. A stream that is sent without waits cannot be closed early.",
+        "sent.",
         "`for event in stream: break`, or a proxy that gives up after a second.",
         "warning",
         _find_closed_streams,

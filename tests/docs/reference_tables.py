@@ -105,20 +105,17 @@ def commands_list() -> str:
 
 
 def arguments(command: BaseCommand, name: str) -> list[Action]:
-    """Return a command's arguments that are not common to all commands of Django.
-
-    Returns an empty list if the command defines no arguments.
-    """
-    if not type(command).add_arguments.__module__.startswith(PACKAGES):
-        return []
-    common_arguments = {
-        action.dest for action in BaseCommand().create_parser("mockllm", name)._actions
+    """Return a command's arguments, without those of the class of Django that it extends."""
+    django_class = next(
+        base for base in type(command).__mro__ if base.__module__.startswith("django.")
+    )
+    django_arguments = {
+        action.dest for action in django_class().create_parser("mockllm", name)._actions
     }
-    parser = command.create_parser("mockllm", name)
     return [
         action
-        for action in parser._actions
-        if action.dest not in common_arguments and action.help != SUPPRESS
+        for action in command.create_parser("mockllm", name)._actions
+        if action.dest not in django_arguments and action.help != SUPPRESS
     ]
 
 
