@@ -35,7 +35,7 @@ def index_text() -> str:
 
 def full_text() -> str:
     """Return all pages, one after the other."""
-    return "\n\n".join(_text(name).strip() for _, names in sections() for name in names) + "\n"
+    return "\n\n".join(read_page(name).strip() for _, names in sections() for name in names) + "\n"
 
 
 def sections() -> Iterator[tuple[str, list[str]]]:
@@ -52,16 +52,17 @@ def _name(page: Any) -> str:
     return str(page if isinstance(page, str) else next(iter(page.values())))
 
 
-def _text(name: str) -> str:
+def read_page(name: str) -> str:
+    """Return the text of a page of the site."""
     source = ROOT / _SOURCES[name] if name in _SOURCES else ROOT / "docs" / name
     return source.read_text(encoding="utf-8")
 
 
 def _title(name: str) -> str:
-    return _text(name).partition("\n")[0].removeprefix("# ")
+    return read_page(name).partition("\n")[0].removeprefix("# ")
 
 
 def _first_sentence(name: str) -> str:
-    paragraphs = re.split(r"\n\n+", _text(name))[1:]
+    paragraphs = re.split(r"\n\n+", read_page(name))[1:]
     first = next((text for text in paragraphs if re.match(r"[\w`*/]", text)), "")
     return re.split(r"(?<=[.:!?])\s", " ".join(first.split()))[0].rstrip(":")

@@ -52,6 +52,8 @@ LIST_HINTS: Mapping[str, str] = {
     "pairs": "Separated by commas",
     "paths": "Separated as in PATH",
 }
+# With fewer, it is easier to read them twice than to look them up.
+MIN_SHARED_ARGUMENTS = 5
 WRAP_OPTIONS: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": False}
 
 
@@ -93,15 +95,40 @@ def example_file() -> str:
 
 def commands_list() -> str:
     """Return a section for each command of this project, with a list of its arguments."""
+    meanings = {
+        name: {_argument_syntax(item): _meaning(item) for item in arguments(command, name)}
+        for name, command in our_commands().items()
+    }
     sections = []
     for name, command in our_commands().items():
-        text = f"### {name}\n\n{_plain(command.help)}"
+        other, shared = _shared_arguments(name, meanings)
         lines = [
-            f"- `{_argument_syntax(argument)}`: {_meaning(argument)}".removesuffix(": ")
-            for argument in arguments(command, name)
+            f"- `{syntax}`: {meaning}".removesuffix(": ")
+            for syntax, meaning in meanings[name].items()
+            if syntax not in shared
         ]
+        if shared:
+            options = ", ".join(f"`{syntax}`" for syntax in shared)
+            lines.append(f"- As for [{other}](#{other}): {options}")
+        text = f"### {name}\n\n{_plain(command.help)}"
         sections.append("\n\n".join([text, "\n".join(lines)]) if lines else text)
     return "\n\n".join(sections)
+
+
+def _shared_arguments(name: str, meanings: Mapping[str, dict[str, str]]) -> tuple[str, list[str]]:
+    """Return the earlier command with most arguments in common, and these; none if few."""
+    names = list(meanings)
+    earlier = {
+        other: [
+            syntax
+            for syntax, meaning in meanings[name].items()
+            if meanings[other].get(syntax) == meaning
+        ]
+        for other in names[: names.index(name)]
+    }
+    other = max(earlier, key=lambda key: len(earlier[key]), default="")
+    shared = earlier.get(other, [])
+    return (other, shared) if len(shared) >= MIN_SHARED_ARGUMENTS else ("", [])
 
 
 def arguments(command: BaseCommand, name: str) -> list[Action]:
