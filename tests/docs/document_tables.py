@@ -105,7 +105,8 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
             return "any JSON"
         case {"$ref": ref}:
             heading = HEADINGS[ref.removeprefix(_REF)]
-            return f"[{heading}](#{heading.replace(' ', '-').replace(chr(39), '')})"
+            anchor = heading.replace(" ", "-").replace("'", "")
+            return f"[{re.sub('^an? ', '', heading)}](#{anchor})"
         case {"anyOf": [*forms]}:
             return _alternatives(forms)
         case {"enum": [*values]}:
@@ -130,7 +131,7 @@ def pluralize(word: str) -> str:
     """Return the plural of a description."""
     if word in ("object", "text", "whole number"):
         return f"{word}s"
-    return re.sub(r"\[an? (.+)\]", r"[\1s]", word)
+    return re.sub(r"\[(.+?)( (?:of|on) .+)?\]", r"[\1s\2]", word)
 
 
 def _alternatives(forms: list[Mapping[str, Any]]) -> str:

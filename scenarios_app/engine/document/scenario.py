@@ -113,10 +113,9 @@ class StepDocument(Document):
     turn: fields.Positive | None = None
     """The number of the answer in the conversation: assistant messages so far, plus one."""
     consume: fields.Flag = True
-    """True: the step answers once per session and is then used up. False: it answers every
-    time."""
+    """Whether the step answers once per session instead of every time."""
     match: MatchDocument = DEFAULT_MATCH
-    """The conditions under which the step answers a request."""
+    """Conditions on the request."""
     expect: ExpectDocument = Field(default_factory=lambda: _NO_EXPECT)
     """Requirements that the matched request must meet."""
     failures: FailuresDocument | None = None
@@ -200,7 +199,7 @@ class ScenarioDocument(VersionedDocument):
     steps: list[StepDocument] = Field(default_factory=list)
     """The steps, tried from top to bottom."""
     user: UserDocument | None = None
-    """A scripted user who talks to your agent, for `mockllm simulate`. Requests do not meet it."""
+    """A scripted user who talks to your agent, for `mockllm simulate`."""
 
 
 def compile_scenario(
