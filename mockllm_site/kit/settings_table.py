@@ -45,8 +45,7 @@ SERVER: Final = (
         "MOCKLLM_LIGHT",
         kinds.parse_flag,
         "Serve providers and the control API alone, without chat, admin and pages. "
-        "`serve --light` sets it, and every server that the pytest plugin and commands such as "
-        "`mockllm run` start has it.",
+        "`serve --light` sets it, and servers of tests have it.",
         "false",
     ),
     Setting(
@@ -90,7 +89,7 @@ SERVER: Final = (
         "MOCKLLM_READY_FILE",
         kinds.parse_text,
         "File in which `serve` writes its address when it is ready, for `mockllm healthcheck` and "
-        "scripts. It is empty while the server starts. Default: none is written.",
+        "scripts. Default: none is written.",
     ),
 )
 MOCK: Final = (
