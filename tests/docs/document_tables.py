@@ -131,7 +131,8 @@ def pluralize(word: str) -> str:
     """Return the plural of a description."""
     if word in ("object", "text", "whole number"):
         return f"{word}s"
-    return re.sub(r"\[(.+?)( (?:of|on) .+)?\]", r"[\1s\2]", word)
+    plural = re.sub(r"\[(.+?)( (?:of|on) .+)?\]", r"[\1s\2]", word)
+    return plural.replace("chs]", "ches]")
 
 
 def _alternatives(forms: list[Mapping[str, Any]]) -> str:
