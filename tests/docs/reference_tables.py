@@ -103,13 +103,13 @@ def commands_list() -> str:
     for name, command in our_commands().items():
         other, shared = _shared_arguments(name, meanings)
         lines = [
-            f"- `{syntax}`: {meaning}".removesuffix(": ")
+            f"- `{syntax}`: {meaning}".removesuffix(": ").removesuffix(".") + "."
             for syntax, meaning in meanings[name].items()
             if syntax not in shared
         ]
         if shared:
             options = ", ".join(f"`{syntax}`" for syntax in shared)
-            lines.append(f"- As for [{other}](#{other}): {options}")
+            lines.append(f"- As for [{other}](#{other}): {options}.")
         text = f"### {name}\n\n{_plain(command.help)}"
         sections.append("\n\n".join([text, "\n".join(lines)]) if lines else text)
     return "\n\n".join(sections)
