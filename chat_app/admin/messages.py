@@ -104,7 +104,8 @@ class MessageForm(RecordForm):
     def clean(self) -> dict[str, Any]:
         """Add an error for a comment without feedback, and those of `check_record`."""
         cleaned = super().clean()
-        if cleaned.get("feedback_comment") and not cleaned.get("feedback"):
+        is_unexplained = cleaned.get("feedback_comment") and not cleaned.get("feedback")
+        if is_unexplained and self.has_changed_in("feedback", "feedback_comment"):
             self.add_error("feedback_comment", "A comment needs a feedback that it explains.")
         return cleaned
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Browser, Page, Route, expect
@@ -12,7 +13,7 @@ from chat_app.models import ModelProfile
 from scenarios_app.models import Scenario
 from tests.admin.pages import create_scenario, texts
 from tests.browser.conftest import OPERATOR, Admin, OpenPage
-from tests.browser.editing import ADD, add_step, page_of, row
+from tests.browser.editing import ADD, add_step, open_test, page_of, row
 from tests.serving.processes.serve_process import run_server
 
 pytestmark = pytest.mark.browser
@@ -133,6 +134,28 @@ def test_scenario_is_saved_after_its_server_has_restarted(browser: Browser, tmp_
         expect(page.locator(".sc-list > .sc-step")).to_have_count(3)
         expect(row(page, 2)).to_contain_text(STEPS[2][1])
     page.context.close()
+
+
+def test_scenario_is_tested_after_its_session_has_ended(log_in: Any) -> None:
+    admin: Admin = log_in(OPERATOR, allow_failed_requests=True)
+    User.objects.filter(username=OPERATOR).update(password=make_password(PASSWORD))
+    page, held = admin.page, admin.page.locator(".sc-held")
+    # The new password ends the session.
+    admin.go()
+    log_in_at(page, OPERATOR)
+    admin.go(ADD)
+    page.get_by_label("Name", exact=True).fill("weather")
+    type_step(page, 0)
+    expect(page.locator("#checked")).to_have_text("No warnings")
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(held).to_contain_text("You have been logged out.")
+    with page.expect_popup() as popup:
+        held.get_by_role("link", name="Log in in another tab").click()
+    log_in_at(popup.value, OPERATOR)
+    popup.value.close()
+    expect(held).to_contain_text("You can save now.")
+    expect(open_test(page).locator("main")).to_contain_text(STEPS[0][1])
 
 
 def test_back_after_the_first_save_leads_to_the_saved_row(admin: Admin) -> None:

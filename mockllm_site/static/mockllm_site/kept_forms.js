@@ -244,8 +244,6 @@
 
     async function submit(event) {
       const { submitter } = event;
-      // A form that opens in another tab saves nothing.
-      if (submitter?.formTarget) return;
       if (isPassing) {
         isPassing = false;
         return;
@@ -253,12 +251,15 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       if (isLeaving) return;
-      const target = submitter?.getAttribute("formaction") || form.getAttribute("action") || page;
-      paths.add(new URL(target, location.href).pathname);
-      keep();
-      isLeaving = true;
+      // A form that opens in another tab saves nothing, but needs the session.
+      if (!submitter?.formTarget) {
+        const target = submitter?.getAttribute("formaction") || form.getAttribute("action") || page;
+        paths.add(new URL(target, location.href).pathname);
+        keep();
+        isLeaving = true;
+      }
       const isHeld = !(await session.check());
-      setTimeout(() => { isLeaving = false; }, isHeld ? 0 : DOUBLE_CLICK_MS);
+      if (isLeaving) setTimeout(() => { isLeaving = false; }, isHeld ? 0 : DOUBLE_CLICK_MS);
       if (isHeld) return;
       isPassing = true;
       form.requestSubmit(submitter);

@@ -94,6 +94,13 @@ def test_columns_written_by_a_program_meanwhile_are_not_overwritten(
     assert (trace.note, trace.status, trace.model_calls) == ("seen", Status.COMPLETED, 3)
 
 
+def test_stored_comment_without_feedback_is_saved_unchanged(editor: Client) -> None:
+    message = append_message(create("c"), Sender.ASSISTANT, content="x", feedback_comment="Why?")
+    assert post(editor, message).status_code == 302
+    message.refresh_from_db()
+    assert (message.feedback, message.feedback_comment) == ("", "Why?")
+
+
 def test_a_comment_needs_a_feedback(editor: Client) -> None:
     message = append_message(create("c"), Sender.ASSISTANT, content="x")
     response = post(editor, message, feedback="", feedback_comment="Why?")
