@@ -40,6 +40,8 @@ class Admin:
         self.page.goto(f"{self.live.base_url}/admin/{path}")
 
     def save(self) -> None:
+        # The script that keeps the form writes to the history, which counts as a navigation.
+        self.page.wait_for_function("history.state?.keptForm")
         # The page asks for its session before it posts the form.
         with self.page.expect_navigation():
             self.page.get_by_role("button", name="Save", exact=True).click()

@@ -210,6 +210,15 @@ def test_forms_are_offered_after_a_crash_without_their_passwords(log_in: Any) ->
     page = crash(page)
     restore(page)
     expect(page.get_by_label("or pasted")).to_have_value('{"name": "pasted"')
+    # The preview of a file does not offer what was pasted earlier.
+    page = crash(page)
+    expect(page.locator("#typed")).to_have_count(1)
+    document = {"name": "file.yaml", "mimeType": "text/plain", "buffer": b"name: one\nsteps: []\n"}
+    page.locator("[type=file]").set_input_files(document)  # type: ignore[arg-type]
+    page.get_by_role("button", name="Show what would change").click()
+    expect(page.get_by_role("button", name="Import 1 scenario")).to_be_visible()
+    page.wait_for_function("history.state?.keptForm")
+    expect(page.locator("#typed")).to_have_count(0)
     assert not User.objects.filter(username="paula").exists()
 
 

@@ -61,7 +61,7 @@ def test_tried_request_uses_up_no_step(admin: Admin) -> None:
     before = state(live)
     page.get_by_role("link", name="Test", exact=True).click()
     page.get_by_label("User message").fill(QUESTION)
-    page.get_by_label("Session").fill(live.session)
+    page.get_by_label("Session", exact=True).fill(live.session)
     page.get_by_role("button", name="Try", exact=True).click()
     winning_step, missed_steps = (
         page.locator(f".sc-tried-step[data-state={state}]") for state in CARDS

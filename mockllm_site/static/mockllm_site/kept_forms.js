@@ -172,7 +172,8 @@
     const { form } = input;
     const { user } = input.dataset;
     const page = location.pathname;
-    const posted = input.value ? readEntry(input.value) : undefined;
+    const isAnswer = Boolean(input.value);
+    const posted = isAnswer ? readEntry(input.value) : undefined;
     // Shown again after a refused save, or restored.
     const shown = posted?.paths?.includes(page) ? posted : undefined;
     const id = shown ? input.value : Date.now().toString(36) + Math.random().toString(36).slice(2, 12);
@@ -288,7 +289,8 @@
       if (saved !== undefined) location.replace(saved || page);
     });
     if ("restored" in input.dataset && shown) noteRestored();
-    else if (!shown) offerTyped();
+    // The answer to a post shows what was posted, such as a file; nothing else is offered there.
+    else if (!isAnswer) offerTyped();
   }
 
   noteSaves();

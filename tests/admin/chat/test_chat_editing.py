@@ -225,6 +225,7 @@ def test_comparison_and_its_vote_are_added_mended_and_counted(editor: Client) ->
     )
     question = Message.objects.get(number=1)
     values = {"user_message": str(question.pk), "profile_a": str(one.pk), "profile_b": str(two.pk)}
+    assert b"The profiles are" not in editor.get(f"{LISTS['chat_app.abcomparison']}add/").content
     response = add(editor, ABComparison, **values, preference="a")
     assert response.status_code == 302, errors_of(response)
     comparison = ABComparison.objects.get()
