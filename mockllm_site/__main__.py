@@ -31,8 +31,15 @@ LIGHT_COMMANDS = (
 
 
 def main() -> None:
-    """Run the command that `sys.argv` names; load the settings unless it is in WITHOUT_SETTINGS."""
-    arguments = sys.argv[1:]
+    """Run the command that `sys.argv` names; exit with 130, as shells do, after Ctrl-C."""
+    try:
+        run_command(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    """Run a command; load the settings unless it is in WITHOUT_SETTINGS."""
     if arguments in (["--version"], ["version"]):
         print(f"mockllm {__version__}")
         return
@@ -59,11 +66,7 @@ def main() -> None:
     # Imported late: Django's commands read the settings when they are imported.
     from mockllm_site.command_line import CommandLine
 
-    try:
-        CommandLine(["mockllm", *arguments], lacks_server=lacks_server and not light).execute()
-    except KeyboardInterrupt:
-        # The exit code that shells use for Ctrl-C.
-        sys.exit(130)
+    CommandLine(["mockllm", *arguments], lacks_server=lacks_server and not light).execute()
 
 
 def is_light(arguments: Sequence[str]) -> bool:

@@ -208,6 +208,9 @@ def mockllm_server(
     pytestconfig: pytest.Config, mockllm_config: Mapping[str, Any]
 ) -> Iterator["SharedServer"]:
     """The server of all tests: `base_url`, `openai_base_url`."""
+    if not isinstance(mockllm_config, Mapping):
+        kind = type(mockllm_config).__name__
+        pytest.fail(f"mockllm: mockllm_config: expected a dict, got {kind}", pytrace=False)
     options = dict(mockllm_config)
     if pytestconfig.getoption("--mockllm-watch"):
         options["watch"] = True

@@ -31,7 +31,8 @@ from scenarios_app.testing.variables import base_urls
 
 HELP = (
     "Runs a command and keeps what real providers answer it. "
-    "The exit code is the command's; a command that fails leaves the cassette as it was. "
+    "The exit code is the command's; a command that fails or asks nothing leaves the cassette as "
+    "it was. "
     "An upstream is by default that of MOCKLLM_UPSTREAMS, the base URL in the environment, or the "
     "provider's own address."
 )
@@ -113,11 +114,13 @@ def _record_command(
         code = run_command(command, control.base_url, records=True)
         recording = control.send("DELETE", "recording")
     messages = [*recording["problems"], *recording["notes"]]
+    count = recording["interactions"]
     if code:
         messages.append(f"the command failed, so {path} is left as it was")
+    elif not count:
+        messages.append(f"the command asked no provider, so {path} is left as it was")
     else:
         write_cassette(path, recording["document"])
-        count = recording["interactions"]
         messages.append(f"{count} interaction{'' if count == 1 else 's'} recorded, {path} written")
     print_messages(messages)
     return code

@@ -1,12 +1,13 @@
 """`mockllm`: its version, the overview of commands, and help despite wrong settings."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from mockllm_site import __version__
-from mockllm_site.__main__ import LIGHT_COMMANDS, is_light, wants_help
+from mockllm_site.__main__ import LIGHT_COMMANDS, is_light, main, wants_help
 from mockllm_site.command_line import FULL_SERVER_COMMANDS, LINE_CHARS, overview
 from tests.project import command_lines, processes
 from tests.project.command_lines import CommandLine
@@ -114,3 +115,14 @@ def test_command_of_the_chat_is_refused_on_a_light_site(tmp_path: Path) -> None:
     variables = {"MOCKLLM_ENV": "test", "MOCKLLM_LIGHT": "1"}
     done = processes.run(processes.COMMAND, "prune", cwd=tmp_path, variables=variables)
     assert (done.returncode, done.stderr) == (1, "mockllm: prune: not with MOCKLLM_LIGHT\n")
+
+
+def test_ctrl_c_during_a_commands_start_ends_it_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scenarios_app.testing.run.run", interrupt)
+    monkeypatch.setattr(sys, "argv", ["mockllm", "run", "--", "true"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130

@@ -57,10 +57,12 @@ def test_that_changes(mockllm, request):
 """
 
 
-def run(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+def run(
+    folder: Path, *options: str, sweep: tuple[str, ...] = ("--mockllm-torture",)
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
     return subprocess.run(
-        [*command, "--mockllm-torture", *options],
+        [*command, *sweep, *options],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -147,6 +149,20 @@ def test_wrong_option_is_refused_in_one_line(
 ) -> None:
     process = run(folder, *options)
     assert process.returncode == 4 and message in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "needed"),
+    [
+        ("--mockllm-torture-kinds=refusal", "--mockllm-torture-kinds needs --mockllm-torture"),
+        ("--mockllm-mutants-fail-under=9", "--mockllm-mutants-fail-under needs --mockllm-mutants"),
+    ],
+)
+def test_option_of_a_sweep_without_the_sweep_is_refused(
+    folder: Path, option: str, needed: str
+) -> None:
+    process = run(folder, option, sweep=())
+    assert process.returncode == 4 and needed in process.stderr
 
 
 def test_time_limit_ends_code_that_catches_every_exception() -> None:

@@ -222,6 +222,16 @@ def test_wrong_arguments_are_one_error_line(
     assert message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
 
 
+def test_command_without_a_request_leaves_the_cassette_as_it_was(folder: Path) -> None:
+    command = ("--", fork_server.python(), "-c", "pass")
+    result = run_mockllm(folder, "record", *command)
+    assert (result.returncode, (folder / "cassette.json").exists()) == (0, False), result.stderr
+    assert "the command asked no provider, so cassette.json is left as it was" in result.stderr
+    (folder / "cassette.json").write_text('{"name": "old", "steps": []}')
+    run_mockllm(folder, "record", "--mode", "all", *command)
+    assert json.loads((folder / "cassette.json").read_text())["name"] == "old"
+
+
 def test_invalid_report_is_an_error_and_missing_requests_are_drift(
     folder: Path, upstream: str
 ) -> None:
