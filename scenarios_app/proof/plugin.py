@@ -40,10 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
     wanted = [name for name in EXPERIMENTS if config.getoption(f"--mockllm-{name}")]
     if len(wanted) > 1:
         raise pytest.UsageError("give one of --mockllm-torture and --mockllm-mutants")
-    for experiment in EXPERIMENTS.keys() - wanted:
-        for name in (*WORDS, *(["fail-under"] if experiment == "mutants" else [])):
-            if config.getoption(f"--mockllm-{experiment}-{name}") is not None:
-                option = f"--mockllm-{experiment}"
+    for other in EXPERIMENTS.keys() - wanted:
+        for name in (*WORDS, *(["fail-under"] if other == "mutants" else [])):
+            if config.getoption(f"--mockllm-{other}-{name}") is not None:
+                option = f"--mockllm-{other}"
                 raise pytest.UsageError(f"{option}-{name} needs {option}")
     if not wanted:
         return

@@ -204,9 +204,7 @@ def mockllm_config() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def mockllm_server(
-    pytestconfig: pytest.Config, mockllm_config: Mapping[str, Any]
-) -> Iterator["SharedServer"]:
+def mockllm_server(pytestconfig: pytest.Config, mockllm_config: Any) -> Iterator["SharedServer"]:
     """The server of all tests: `base_url`, `openai_base_url`."""
     if not isinstance(mockllm_config, Mapping):
         kind = type(mockllm_config).__name__
