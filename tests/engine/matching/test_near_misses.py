@@ -8,7 +8,12 @@ from scenarios_app.engine.conditions.match import Mismatch
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.matching.index import MAX_COMPARED_STEPS, build_index, overlay
-from scenarios_app.engine.matching.near_misses import NearMiss, near_misses, unmatched_message
+from scenarios_app.engine.matching.near_misses import (
+    NearMiss,
+    near_misses,
+    shares_topic,
+    unmatched_message,
+)
 from scenarios_app.engine.scenario import Scenario
 from tests.engine.match_builders import build_match, chat_request, scenario, step, user_text_match
 from tests.engine.match_strategies import requests, scenarios
@@ -241,3 +246,20 @@ def test_the_404_of_an_empty_catalog() -> None:
         "load the fixture test_mode, which answers every request "
         '(a Django test: fixtures = ["test_mode"]; a server: --fixture test_mode)'
     )
+
+
+def test_near_miss_shares_the_topic_if_a_telling_condition_holds() -> None:
+    request = chat_request("weather in Paris", model="gpt-4o", stream=True)
+    rows = {
+        "text": (build_match(stream=False, messages=weather_messages("weather")), True),
+        "model": (build_match(stream=False, model=(TextCondition(equals="gpt-4o"),)), True),
+        "role alone": (build_match(stream=False, messages=weather_messages(None)), False),
+        "nothing": (build_match(stream=False), False),
+    }
+    for name, (match, shares) in rows.items():
+        (miss,) = near_misses(build_index([scenario("a", step(match, key="s"))]), request)
+        assert shares_topic(miss, request) is shares, name
+
+
+def weather_messages(part: str | None) -> tuple[MessageCondition, ...]:
+    return user_text_match(contains=part).of(MessageCondition)
