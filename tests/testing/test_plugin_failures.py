@@ -172,7 +172,7 @@ def test_killed_server_is_reported_and_nothing_hangs(run: Run) -> None:
     ("config", "message"),
     [
         ('{"scenaros": []}', "mockllm_config: no 'scenaros' is known, expected some of *"),
-        ("None", "mockllm_config: expected a dict, got NoneType"),
+        ("None", "mockllm_config: expected a dict as its value"),
         ('{"scenarios": ["none.json"]}', "none.json: cannot be read: No such file or directory"),
         ('{"fixtures": ["none"]}', "*No fixture named 'none' found*"),
         ('{"settings": {"MOCKLLM_MAX_STREAMS": "x"}}', "MOCKLLM_MAX_STREAMS: expected *"),
