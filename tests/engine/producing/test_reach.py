@@ -31,9 +31,9 @@ def test_cookie_has_the_name_that_servers_read(text: str, name: str) -> None:
 
 
 def test_cookies_of_the_admin_and_deletions_are_found_and_named() -> None:
-    found = find_reaching((OTHER, LOGIN, CLEAR, ("x-a", "sessionid=x")), COOKIES)
-    assert found == [LOGIN, CLEAR]
-    assert list(map(name_header, found)) == ["set-cookie sessionid", "clear-site-data"]
+    reaching = find_reaching((OTHER, LOGIN, CLEAR, ("x-a", "sessionid=x")), COOKIES)
+    assert reaching == [LOGIN, CLEAR]
+    assert list(map(name_header, reaching)) == ["set-cookie sessionid", "clear-site-data"]
 
 
 @pytest.mark.parametrize(
