@@ -42,6 +42,8 @@ def save(page: Page) -> None:
         page.get_by_role("button", name="Save", exact=True).click()
     if answer.value.status != 302:
         raise AssertionError(page.locator("#told").inner_text())
+    # The next page must not interrupt this navigation.
+    page.wait_for_url(lambda url: "_changelist_filters" not in url and "/add/" not in url)
 
 
 def _is_a_save(response: Response) -> bool:
