@@ -18,7 +18,7 @@ from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
 from scenarios_app.recording.places import PlacedRequest, describe_unsupported_api, place_request
 from scenarios_app.recording.redaction import redact_interaction
-from scenarios_app.wire.registry import upstreams
+from scenarios_app.wire.upstreams import upstreams
 
 # The tag of recorded scenarios.
 TAG: Final = "recording"

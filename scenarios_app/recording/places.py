@@ -13,7 +13,8 @@ from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find_intended_path, find_target, find_upstream
+from scenarios_app.wire.registry import Target, find_intended_path, find_target
+from scenarios_app.wire.upstreams import find_upstream
 
 # Titles of APIs without a wire, by the end of their host names.
 _TITLES: Final[Mapping[str, str]] = {

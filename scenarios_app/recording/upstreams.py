@@ -6,8 +6,9 @@ from urllib.parse import unquote
 
 from mockllm_site.kit.addresses import AddressRefused, check_ip_literal, parse_base_url
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import find_target, providers, upstreams
+from scenarios_app.wire.registry import find_target, providers
 from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstreams import upstreams
 
 # A path that is encoded more often than this is refused.
 _MAX_DECODINGS: Final = 4

@@ -28,8 +28,8 @@ from scenarios_app.serving.recorder.upstream import (
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target
-from scenarios_app.wire.registry import upstreams as provider_upstreams
 from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstreams import upstreams as provider_upstreams
 
 TIMEOUT_SECONDS: Final = 120.0
 MAX_BODY_BYTES: Final = 10_000_000

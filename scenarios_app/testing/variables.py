@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from scenarios_app.wire.registry import upstreams
+from scenarios_app.wire.upstreams import upstreams
 
 # The key, and so the session, of a command.
 API_KEY: Final = "mockllm-run"

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.secrets import declare_secret_names
+from scenarios_app.wire import upstreams
 from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.base import Call, Endpoint, Params, Wire
 from scenarios_app.wire.errors import WireError
@@ -57,6 +58,9 @@ def install(*wires: Wire) -> None:
     """Make these the wires of this process, in this order; their key headers become secrets."""
     _installed.wires = wires
     declare_secret_names(key_headers())
+    by_name = {wire.upstream.name: wire.upstream for wire in reversed(wires) if wire.upstream}
+    names = dict.fromkeys((*providers(), *by_name))
+    upstreams.install(by_name.get(name) or Upstream(name) for name in names)
     _installed.endings = PathEndings(endpoint for wire in wires for endpoint in wire.endpoints)
     for cached_function in (_wires_under, _targets_at, find_intended_path):
         cached_function.cache_clear()
@@ -80,26 +84,6 @@ def providers() -> tuple[str, ...]:
 def wires_by_name() -> Mapping[str, Wire]:
     """Return the wires by name, in the order for display."""
     return {wire.name: wire for wire in reversed(wires())}
-
-
-def upstreams() -> Mapping[str, Upstream]:
-    """Return the real APIs behind the wires by name, those of providers first."""
-    by_name = {
-        wire.upstream.name: wire.upstream for wire in reversed(wires()) if wire.upstream is not None
-    }
-    names = dict.fromkeys((*providers(), *by_name))
-    return {name: by_name.get(name) or Upstream(name) for name in names}
-
-
-def find_upstream(host: str) -> Upstream | None:
-    """Return the real API that has this host name in lower case, or None."""
-    return next((upstream for upstream in upstreams().values() if upstream.has_host(host)), None)
-
-
-def routing_headers() -> tuple[str, ...]:
-    """Return the names of this server's headers that can decide which API a call is for."""
-    headers = (upstream.routing_header for upstream in upstreams().values())
-    return tuple(dict.fromkeys(header[0] for header in headers if header is not None))
 
 
 class Target(msgspec.Struct, frozen=True):

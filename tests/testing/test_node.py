@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.testing.variables import command_variables, provider_hosts, recording_variables
-from scenarios_app.wire.registry import upstreams
+from scenarios_app.wire.upstreams import upstreams
 from tests.project import processes
 from tests.support import fork_server
 from tests.support.required_services import require

@@ -8,11 +8,13 @@ import pytest
 
 from scenarios_app.testing.variables import sdk_variables, unset_variables
 
-PRINT_MODULES = "import sys\n{}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+PRINT_MODULES = "import sys\n{}\nprint(*sys.modules)"
+# What the fixture `mockllm` imports in the process of the tests.
+FIXTURE_MODULES = ("guard", "sessions", "shared.server_pool", "stubs", "variables")
 
 
 def modules_imported_by(line: str) -> set[str]:
-    """Return the top-level modules that a line imports."""
+    """Return the modules that a line imports."""
     result = subprocess.run(
         [sys.executable, "-c", PRINT_MODULES.format(line)],
         capture_output=True,
@@ -38,6 +40,14 @@ def test_imports_load_no_heavy_package() -> None:
     assert modules_imported_by("import pytest, scenarios_app.testing.plugin") & heavy == set()
     assert modules_imported_by("from mockllm import Mockllm") & {"django", "pydantic"} == set()
     assert modules_imported_by("from mockllm import running_server") & {"django"} == set()
+
+
+def test_imports_of_the_fixture_load_no_wire() -> None:
+    imported = modules_imported_by(
+        f"import pytest, {', '.join(f'scenarios_app.testing.{name}' for name in FIXTURE_MODULES)}"
+    )
+    assert "scenarios_app.wire.upstreams" in imported
+    assert {name for name in imported if name.endswith(".registry")} == set()
 
 
 def test_variables_point_at_the_server_and_bypass_proxies() -> None:

@@ -10,15 +10,16 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.paths import match_path
 from scenarios_app.wire.registry import (
+    SHIPPED,
     Target,
     find_target,
-    find_upstream,
+    install,
     is_provider_path,
     key_headers,
-    routing_headers,
-    upstreams,
     url_patterns,
 )
+from scenarios_app.wire.upstreams import SHIPPED as SHIPPED_UPSTREAMS
+from scenarios_app.wire.upstreams import find_upstream, routing_headers, upstreams
 from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -181,6 +182,11 @@ def test_every_dialect_of_the_routing_header_is_an_upstream() -> None:
     rows = upstreams().values()
     names = {row.routing_header[1] for row in rows if row.routing_header is not None}
     assert names == set(openai_chat.WIRES_BY_DIALECT)
+
+
+def test_shipped_upstreams_are_those_of_the_wires() -> None:
+    install(*SHIPPED)
+    assert list(upstreams().values()) == list(SHIPPED_UPSTREAMS)
 
 
 def test_fallback_of_an_upstream_is_an_upstream() -> None:

@@ -27,7 +27,7 @@ from scenarios_app.serving.recorder.recordings import Recording
 from scenarios_app.serving.services import services
 from scenarios_app.store import limits
 from scenarios_app.store.drafts import NAME_LENGTH, create_draft
-from scenarios_app.wire import registry
+from scenarios_app.wire.upstreams import upstreams
 
 ALL_SESSIONS: Final = "all sessions"
 # A forgotten recording stops after this time, because it spends money of the clients.
@@ -118,7 +118,7 @@ def record_choices() -> tuple[UpstreamChoice, ...]:
 def _key_variable(name: str, url: str) -> str:
     """Return the first variable of this server's environment with a provider's key; "" if none has
     one, or if `url` is not the provider's official address, to which no key is sent."""
-    upstream = registry.upstreams().get(name)
+    upstream = upstreams().get(name)
     if upstream is None or url != upstream.base_url:
         return ""
     variables = env.variables()

@@ -23,7 +23,7 @@ from scenarios_app.recording.bodies import (
 )
 from scenarios_app.recording.redaction import SecretMask
 from scenarios_app.wire.base import Call, Headers
-from scenarios_app.wire.registry import routing_headers
+from scenarios_app.wire.upstreams import routing_headers
 
 if TYPE_CHECKING:
     import httpx2

@@ -24,7 +24,7 @@ from scenarios_app.testing.guard.clients import (
     with_advice,
 )
 from scenarios_app.testing.variables import has_no_wire
-from scenarios_app.wire.registry import find_upstream
+from scenarios_app.wire.upstreams import find_upstream
 
 _GUARD_FOLDER: Final = os.path.join(os.path.dirname(__file__), "")
 

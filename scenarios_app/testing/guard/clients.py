@@ -14,8 +14,8 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from scenarios_app.wire.registry import find_upstream, upstreams
 from scenarios_app.wire.upstream import SdkClient, Upstream
+from scenarios_app.wire.upstreams import find_upstream, upstreams
 
 # A client is held by an attribute, by an object of a framework there, or by a member of that.
 MAX_DEPTH: Final = 2

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.wire.anthropic.errors import error_envelope
 from scenarios_app.wire.anthropic.models import read_page, render_page
-from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, need
+from scenarios_app.wire.anthropic.request import MESSAGES, need
+from scenarios_app.wire.anthropic.upstream import PROVIDER
 from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,

@@ -26,11 +26,11 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.anthropic.options import read_options
+from scenarios_app.wire.anthropic.upstream import PROVIDER
 from scenarios_app.wire.base import Call, Endpoint, encode_json, user_messages
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
-PROVIDER = "anthropic"
 MESSAGES = "/v1/messages"
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}

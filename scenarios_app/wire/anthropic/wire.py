@@ -9,9 +9,10 @@ from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS, render_message
 from scenarios_app.wire.anthropic.decode import DECODER
 from scenarios_app.wire.anthropic.errors import OWN_ERRORS, answer_headers, error_envelope
 from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
-from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, read_request, read_thread_id
+from scenarios_app.wire.anthropic.request import MESSAGES, read_request, read_thread_id
 from scenarios_app.wire.anthropic.sample import MODELS, sample, sdk_setups
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
+from scenarios_app.wire.anthropic.upstream import PROVIDER, UPSTREAM
 from scenarios_app.wire.base import (
     Call,
     ComputeContext,
@@ -25,7 +26,6 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.upstream import SdkClient, Upstream
 
 
 def _read(
@@ -101,21 +101,7 @@ class AnthropicMessages(Wire):
         "content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"te'
     )
     own_errors = OWN_ERRORS
-    upstream = Upstream(
-        PROVIDER,
-        base_url="https://api.anthropic.com",
-        hosts=("api.anthropic.com",),
-        key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-        base_url_variables=(("ANTHROPIC_BASE_URL", ""),),
-        unset_variables=("ANTHROPIC_AUTH_TOKEN",),
-        key_header="x-api-key",
-        headers=(("anthropic-version", "2023-06-01"),),
-        sdk_clients=(
-            SdkClient("anthropic.Anthropic", "base_url", "api_key"),
-            SdkClient("anthropic.AsyncAnthropic", "base_url", "api_key"),
-        ),
-        replayed_headers=("request-id",),
-    )
+    upstream = UPSTREAM
     sample = staticmethod(sample)
     sdk_setups = staticmethod(sdk_setups)
     error = staticmethod(error_envelope)

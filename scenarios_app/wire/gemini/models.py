@@ -27,7 +27,8 @@ from scenarios_app.wire.gemini.fields import (
     require_field,
     to_snake_case,
 )
-from scenarios_app.wire.gemini.request import PROVIDER, model_of
+from scenarios_app.wire.gemini.request import model_of
+from scenarios_app.wire.gemini.upstream import PROVIDER
 
 _DEFAULT_SIZE = 50
 _MAX_SIZE = 1000

@@ -31,9 +31,9 @@ from scenarios_app.wire.gemini.fields import (
     to_snake_case,
 )
 from scenarios_app.wire.gemini.style import GeminiStyle, style_of, thinks
+from scenarios_app.wire.gemini.upstream import PROVIDER
 from scenarios_app.wire.gemini.usage import read_top_logprobs
 
-PROVIDER = "gemini"
 TUNED = "tunedModels/"
 # The tokens of unscripted reasoning, and of a cache of unknown size (the API's minimum).
 _THOUGHT_TOKENS = 64

@@ -26,11 +26,11 @@ from scenarios_app.wire.gemini import models
 from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
 from scenarios_app.wire.gemini.errors import OWN_ERRORS, error_envelope
-from scenarios_app.wire.gemini.request import PROVIDER, read_count_tokens, read_generate
+from scenarios_app.wire.gemini.request import read_count_tokens, read_generate
 from scenarios_app.wire.gemini.sample import MODELS, sample, sdk_setups
 from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
-from scenarios_app.wire.upstream import SdkClient, Upstream
+from scenarios_app.wire.gemini.upstream import PROVIDER, UPSTREAM
 
 _MODELS = "/v1beta/models"
 _BETA_VERSIONS, _SHARED_VERSION = ("/v1beta/", "/v1alpha/"), "/v1/"
@@ -126,22 +126,7 @@ class Gemini(Wire):
     signs_reasoning = True
     malformed_body = b'{"candidates":[{"content":{"parts":[{"te'
     own_errors = OWN_ERRORS
-    upstream = Upstream(
-        PROVIDER,
-        base_url="https://generativelanguage.googleapis.com",
-        hosts=("generativelanguage.googleapis.com",),
-        # The AI SDK reads the third one.
-        key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
-        base_url_variables=(("GOOGLE_GEMINI_BASE_URL", ""),),
-        unset_variables=("GOOGLE_GENAI_USE_VERTEXAI",),
-        key_header="x-goog-api-key",
-        sdk_clients=(
-            SdkClient(
-                "google.genai.Client", "_api_client._http_options.base_url", "_api_client.api_key"
-            ),
-        ),
-        telemetry_names=("gcp.gemini", "gcp.gen_ai"),
-    )
+    upstream = UPSTREAM
     sample = staticmethod(sample)
     sdk_setups = staticmethod(sdk_setups)
 

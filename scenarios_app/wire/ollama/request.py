@@ -29,8 +29,8 @@ from scenarios_app.wire.ollama.fields import (
     text_field,
     to_json_format,
 )
+from scenarios_app.wire.ollama.upstream import PROVIDER
 
-PROVIDER = "ollama"
 MAX_INPUTS = 2_048
 # No model makes so many calls at once. Each result is compared with all open calls.
 _MAX_OPEN_CALLS = 256

@@ -17,7 +17,6 @@ from scenarios_app.wire.ollama.answer import (
 )
 from scenarios_app.wire.ollama.decode import DECODER
 from scenarios_app.wire.ollama.request import (
-    PROVIDER,
     read_chat,
     read_embed,
     read_embedding,
@@ -26,7 +25,7 @@ from scenarios_app.wire.ollama.request import (
     read_show,
 )
 from scenarios_app.wire.ollama.sample import MODELS, sample, sdk_setups
-from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
+from scenarios_app.wire.ollama.upstream import PROVIDER, UPSTREAM
 
 _OWN_ERRORS: Mapping[str, ErrorAnswer] = {
     "rate_limited": ErrorAnswer(429, "too many concurrent requests"),
@@ -86,18 +85,7 @@ class Ollama(Wire):
     malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
     malformed_event = malformed_body + b"\n"
     own_errors = _OWN_ERRORS
-    upstream = Upstream(
-        PROVIDER,
-        base_url="http://127.0.0.1:11434",
-        hosts=("ollama.com",),
-        routing_header=(DIALECT_HEADER, PROVIDER),
-        key_variables=("OLLAMA_API_KEY",),
-        base_url_variables=(("OLLAMA_HOST", ""),),
-        sdk_clients=(
-            SdkClient("ollama.Client", "_client.base_url"),
-            SdkClient("ollama.AsyncClient", "_client.base_url"),
-        ),
-    )
+    upstream = UPSTREAM
     sample = staticmethod(sample)
     sdk_setups = staticmethod(sdk_setups)
 

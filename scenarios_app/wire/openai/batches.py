@@ -30,7 +30,7 @@ from scenarios_app.wire.decoded import get_nested
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_metadata, read_page, render_page, unsupported
 from scenarios_app.wire.openai.files import FILES, file_write, make_output_file
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
 # Every session has this example: the id in OpenAI's API description.

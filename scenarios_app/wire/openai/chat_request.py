@@ -35,7 +35,8 @@ from scenarios_app.wire.openai.fields import (
     to_tool_choice,
     unsupported,
 )
-from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.shared import DEPLOYMENT
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
 _PAYLOADS = frozenset({"image_url", "input_audio", "file"})

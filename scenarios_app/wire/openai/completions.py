@@ -37,7 +37,8 @@ from scenarios_app.wire.openai.fields import (
     read_stop,
     read_top_logprobs,
 )
-from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.shared import DEPLOYMENT
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 _MAX_LOGPROBS = 5
 # Fields without effect here: only their type is checked, as by the real API.

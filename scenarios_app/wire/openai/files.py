@@ -20,7 +20,7 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_page, render_deletion, render_page, unsupported
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
 if TYPE_CHECKING:

@@ -38,7 +38,8 @@ from scenarios_app.wire.openai.fields import (
     render_list,
     unsupported,
 )
-from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.shared import DEPLOYMENT
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 _MODELS, _MODEL = "/v1/models", "/v1/models/{model}"
 _STORE = "/v1/chat/completions"

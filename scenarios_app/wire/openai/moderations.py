@@ -16,7 +16,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import unsupported
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 MODEL = "omni-moderation-latest"
 # Whole words in any case. A subcategory also flags its category.

@@ -9,9 +9,9 @@ from scenarios_app.engine.parts import Citation
 from scenarios_app.wire.base import Call, Endpoint, Headers, Wire, encode_json, retry_headers
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
-from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
+from scenarios_app.wire.openai.upstream import PROVIDER, upstream_of
+from scenarios_app.wire.upstream import Upstream
 
-PROVIDER = "openai"
 AZURE = "/openai/"
 DEPLOYMENT = "deployment"
 # Those of deployments, of the `v1` API and of the dated APIs.
@@ -35,22 +35,6 @@ OPENAI_ERRORS: Mapping[str, ErrorAnswer] = {
     ),
 }
 
-OPENAI_UPSTREAM = Upstream(
-    PROVIDER,
-    base_url="https://api.openai.com",
-    hosts=("api.openai.com",),
-    routing_header=(DIALECT_HEADER, PROVIDER),
-    key_variables=("OPENAI_API_KEY",),
-    # LangChain, LiteLLM and old SDKs read OPENAI_API_BASE.
-    base_url_variables=(("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
-    unset_variables=("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
-    sdk_clients=(
-        SdkClient("openai.OpenAI", "base_url", "api_key"),
-        SdkClient("openai.AsyncOpenAI", "base_url", "api_key"),
-    ),
-    replayed_headers=("openai-version", "openai-model", "openai-processing-ms"),
-)
-
 
 class OpenAIWire(Wire):
     """The part of `Wire` that OpenAI's wires share."""
@@ -64,7 +48,7 @@ class OpenAIWire(Wire):
     signs_reasoning = False
     stream_type = "text/event-stream; charset=utf-8"
     own_errors = OPENAI_ERRORS
-    upstream: Upstream | None = OPENAI_UPSTREAM
+    upstream: Upstream | None = upstream_of(PROVIDER)
 
     def api_key(self, call: Call) -> str | None:
         """Return the bearer token; under Azure's paths the header api-key comes first. None without

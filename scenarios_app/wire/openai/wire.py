@@ -30,11 +30,11 @@ from scenarios_app.wire.openai.dialects.rows import DIALECTS, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import sample_chat_call, sdk_setups
 from scenarios_app.wire.openai.shared import (
     DEPLOYMENT,
-    PROVIDER,
     OpenAIWire,
     is_at_ollama_port,
     with_prefixes,
 )
+from scenarios_app.wire.openai.upstream import PROVIDER
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import DIALECT_HEADER
 

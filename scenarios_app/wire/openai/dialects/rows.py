@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.wire.base import encode_json, sse
@@ -13,19 +12,17 @@ from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.openai.shared import (
     AZURE_PREFIXES,
     OPENAI_ERRORS,
-    OPENAI_UPSTREAM,
-    PROVIDER,
     answer_headers,
     error_envelope,
 )
-from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
+from scenarios_app.wire.openai.upstream import AZURE, PROVIDER, upstream_of
 
 OPENAI = Dialect(
     name=PROVIDER,
     title="OpenAI chat",
     provider=PROVIDER,
     path_prefixes=("/v1/",),
-    upstream=OPENAI_UPSTREAM,
+    upstream=upstream_of(PROVIDER),
     models=MODELS,
     id="chatcmpl-{hex}",
     fingerprint="family",
@@ -66,18 +63,7 @@ AZURE_OPENAI = replace(
     name="azure",
     title="Azure OpenAI",
     path_prefixes=AZURE_PREFIXES,
-    upstream=Upstream(
-        "azure",
-        # A server that records OpenAI alone takes Azure's paths for OpenAI's.
-        fallback=PROVIDER,
-        hosts=(".openai.azure.com", ".services.ai.azure.com"),
-        routing_header=(DIALECT_HEADER, "azure"),
-        own_path_prefix="/openai",
-        key_variables=("AZURE_OPENAI_API_KEY",),
-        base_url_variables=(("AZURE_OPENAI_ENDPOINT", ""),),
-        key_header="api-key",
-        telemetry_names=("azure.ai.openai", "azure.ai.inference"),
-    ),
+    upstream=AZURE,
     fingerprint="made",
     top_fields={},
     make_response_fields=lambda response: {"prompt_filter_results": _PROMPT},
@@ -93,25 +79,12 @@ AZURE_OPENAI = replace(
 )
 
 
-def _upstream(name: str, base_url: str, *telemetry_names: str) -> Upstream:
-    """Return the real API of a vendor. Its name is in paths here and in the key's variable."""
-    return Upstream(
-        name,
-        base_url=base_url,
-        hosts=(urlsplit(base_url).netloc,),
-        path_prefix=f"/{name}",
-        routing_header=(DIALECT_HEADER, name),
-        key_variables=(f"{name.upper()}_API_KEY",),
-        telemetry_names=telemetry_names,
-    )
-
-
 OPENROUTER = Dialect(
     name="openrouter",
     title="OpenRouter",
     provider="openrouter",
     path_prefixes=("/openrouter/api/v1/",),
-    upstream=_upstream("openrouter", "https://openrouter.ai/api/v1"),
+    upstream=upstream_of("openrouter"),
     models=("openai/gpt-5-mini", "anthropic/claude-sonnet-4.6", "google/gemini-2.5-flash"),
     id="gen-{created}-{short}",
     reasoning="details",
@@ -136,7 +109,7 @@ VLLM = Dialect(
     title="vLLM",
     provider="vllm",
     path_prefixes=("/vllm/v1/",),
-    upstream=Upstream("vllm", path_prefix="/vllm", routing_header=(DIALECT_HEADER, "vllm")),
+    upstream=upstream_of("vllm"),
     models=("Qwen/Qwen3-8B", "openai/gpt-oss-20b"),
     id="chatcmpl-{hex}",
     call_prefix="chatcmpl-tool-",
@@ -169,7 +142,7 @@ DEEPSEEK = Dialect(
     title="DeepSeek",
     provider="deepseek",
     path_prefixes=("/deepseek/v1/", "/deepseek/"),
-    upstream=_upstream("deepseek", "https://api.deepseek.com"),
+    upstream=upstream_of("deepseek"),
     models=("deepseek-chat", "deepseek-reasoner"),
     id="{uuid}",
     call_prefix="call_00_",
@@ -198,7 +171,7 @@ GROQ = Dialect(
     title="Groq",
     provider="groq",
     path_prefixes=("/groq/openai/v1/",),
-    upstream=_upstream("groq", "https://api.groq.com/openai/v1"),
+    upstream=upstream_of("groq"),
     models=("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b"),
     id="chatcmpl-{uuid}",
     call_prefix="fc_",
@@ -235,7 +208,7 @@ MISTRAL = Dialect(
     title="Mistral",
     provider="mistral",
     path_prefixes=("/mistral/v1/",),
-    upstream=_upstream("mistral", "https://api.mistral.ai", "mistral_ai"),
+    upstream=upstream_of("mistral"),
     models=("mistral-large-latest", "mistral-medium-latest", "magistral-medium-latest"),
     id="{hex}",
     call_prefix="",
@@ -258,7 +231,7 @@ XAI = Dialect(
     title="xAI",
     provider="xai",
     path_prefixes=("/xai/v1/",),
-    upstream=_upstream("xai", "https://api.x.ai", "x_ai"),
+    upstream=upstream_of("xai"),
     models=("grok-4", "grok-3-mini"),
     id="{uuid}",
     fingerprint="made",

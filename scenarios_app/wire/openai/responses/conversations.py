@@ -40,7 +40,7 @@ from scenarios_app.wire.openai.responses.record import (
     write_record,
 )
 from scenarios_app.wire.openai.responses.request import ResponseFields, loaded_tools, merge_tools
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 PATH = "/v1/conversations"
 

@@ -51,7 +51,7 @@ from scenarios_app.wire.openai.responses.request import (
     merge_tools,
 )
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 # Prefixes of archive names that are not those of responses.
 _CONVERSATION, _INFO = "conversation ", "about "

@@ -23,7 +23,7 @@ from scenarios_app.wire.openai.fields import (
 )
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpack_item
 from scenarios_app.wire.openai.responses.record import ConversationInfo
-from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.openai.upstream import PROVIDER
 
 # A request may name its model through a stored prompt, or not at all.
 DEFAULT_MODEL = "gpt-4o"

@@ -55,11 +55,11 @@ from scenarios_app.wire.openai.sample import sample_responses_call
 from scenarios_app.wire.openai.shared import (
     AZURE,
     AZURE_PREFIXES,
-    PROVIDER,
     OpenAIWire,
     stream_error_code,
     with_prefixes,
 )
+from scenarios_app.wire.openai.upstream import PROVIDER
 from scenarios_app.wire.samples import SdkSetup
 from scenarios_app.wire.sockets import SOCKET_KEY
 
