@@ -27,8 +27,8 @@ from urllib.parse import quote
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("examples/scenarios", "examples/agents", "scenarios_app/play/examples")
 # The values that take the place of each value of a document, to see the errors.
-WRONG = (None, True, 7, -1.5, "", "x", [], [7], {}, {"nope": 1})
-PROVIDERS = {
+WRONG: tuple[Any, ...] = (None, True, 7, -1.5, "", "x", [], [7], {}, {"nope": 1})
+PROVIDERS: dict[str, dict[str, str]] = {
     "/v1/chat/completions": {},
     "/v1/responses": {},
     "/v1/messages": {"anthropic-version": "2023-06-01"},
@@ -43,7 +43,7 @@ REPLACED = (
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
 )
 # Calls of the control API and the chat API.
-STEPS = (
+STEPS: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/control/scenarios", None),
     ("GET", "/control/scenarios/nothing", None),
     ("DELETE", "/control/scenarios/nothing", None),
