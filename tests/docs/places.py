@@ -29,6 +29,8 @@ _PIP = """\
 #!/bin/sh
 exec {python} -m pip "$@" --quiet --no-index --no-deps --no-build-isolation
 """
+# As pip makes it; the PATH may have another one, without the suite's plugins.
+_PYTEST = '#!/bin/sh\nexec {python} -m pytest "$@"\n'
 # Forked from a warm process; cold starts are covered by the clone.
 _FORKED_COMMANDS = {"python": "", "python3": "", "mockllm": "-P -m mockllm_site"}
 
@@ -56,6 +58,7 @@ def clone(folder: Path) -> Path:
         (folder / ".venv" / stamp).touch()
     python = _environment(folder.with_name(f"{folder.name}-tests"))
     _script(python.with_name("pip"), _PIP.format(python=python))
+    _script(python.with_name("pytest"), _PYTEST.format(python=python))
     return python.parent
 
 
