@@ -82,9 +82,13 @@ class Site:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str]:
         """Return the status and the body of a call; a JSON body is indented."""
-        sent = {"content-type": "application/json", "accept": "application/json", **(headers or {})}
+        all_headers = {
+            "content-type": "application/json",
+            "accept": "application/json",
+            **(headers or {}),
+        }
         data = None if body is None else json.dumps(body)
-        self._connection.request(method, path, data, sent)
+        self._connection.request(method, path, data, all_headers)
         response = self._connection.getresponse()
         text = response.read().decode("utf-8", "replace")
         with suppress(ValueError):
@@ -167,9 +171,9 @@ def write_descriptions(folder: Path, site: Site) -> None:
     for name, path in (("control", "/control/schema/"), ("chat", "/api/schema/")):
         write(folder, f"openapi/{name}.json", site.call("GET", path)[1])
     write(folder, "scenario_schema.json", site.call("GET", "/control/schema/scenario.json")[1])
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accept = {"accept": "application/json, text/event-stream"}
-    write(folder, "mcp_tools.json", site.call("POST", "/control/mcp", asked, accept)[1])
+    write(folder, "mcp_tools.json", site.call("POST", "/control/mcp", listing, accept)[1])
 
 
 def scenario_documents() -> dict[str, dict[str, Any]]:
@@ -204,7 +208,7 @@ def places_in(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[s
         yield from places_in(inner, (*place, key))
 
 
-def changed(document: Any, place: tuple[str | int, ...], value: Any) -> Any:
+def with_value(document: Any, place: tuple[str | int, ...], value: Any) -> Any:
     """Return the document with another value at a place."""
     copied = owner = deepcopy(document)
     for key in place[:-1]:
@@ -224,8 +228,8 @@ def write_errors(folder: Path, site: Site) -> None:
                 continue
             seen.add(shape)
             for value in WRONG:
-                sent = changed(document, place, value)
-                status, text = site.call("POST", "/control/scenarios", sent)
+                body = with_value(document, place, value)
+                status, text = site.call("POST", "/control/scenarios", body)
                 answer = " ".join(text.split()) if status >= 400 else "stored"
                 lines.append(f"{shape} = {json.dumps(value)}: {status} {answer}")
         if lines:
