@@ -146,6 +146,7 @@ def parse_database(name: str, value: str) -> dict[str, Any]:
         case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":
             raise SettingError(f"{name}: a database in memory is what MOCKLLM_ENV=test is for")
         case "django.db.backends.sqlite3":
+            config["ENGINE"] = "mockllm_site.kit.sqlite3"
             config["OPTIONS"] = {
                 "init_command": SQLITE_PRAGMAS,
                 "transaction_mode": "IMMEDIATE",

@@ -1,6 +1,8 @@
 """The in-memory database of test mode: threads share it, and its tables equal migrated ones."""
 
 import json
+import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -9,9 +11,11 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, connections
 
 from mockllm_site import settings_test
+from mockllm_site.kit.setting_kinds import parse_database
+from mockllm_site.kit.sqlite3.base import DatabaseWrapper
 from mockllm_site.serve import database
 from tests.project import processes
 from tests.support import fork_server
@@ -95,6 +99,40 @@ def test_in_memory_tables_equal_migrated_tables(tmp_path: Path) -> None:
     migrated_tables = describe_tables(tmp_path, MOCKLLM_ENV="dev")
     assert migrated_tables.pop("django_migrations")
     assert test_mode_tables == migrated_tables
+
+
+def wrapper_of(file: Path) -> DatabaseWrapper:
+    settings = connections.settings["default"] | parse_database("X", f"sqlite:///{file}")
+    return DatabaseWrapper(settings)
+
+
+def open_database(database: DatabaseWrapper) -> sqlite3.Connection:
+    """Return what Django opens, without its checks of tests."""
+    opened: sqlite3.Connection = database.get_new_connection(database.get_connection_params())
+    return opened
+
+
+def test_connection_creates_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "a?b.sqlite3"
+    with pytest.raises(OperationalError, match="no such file, run `mockllm migrate`"):
+        open_database(wrapper_of(file))
+    assert not file.exists()
+
+
+def test_new_database_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a b%20.sqlite3"
+    database = wrapper_of(file)
+    database.create_file()
+    with closing(open_database(database)) as connected:
+        connected.execute("CREATE TABLE a (b)")
+        assert [one.stat().st_mode & 0o777 for one in tmp_path.iterdir()] == [0o600] * 3
+
+
+def test_mode_of_an_existing_database_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.sqlite3"
+    file.touch(0o640)
+    wrapper_of(file).create_file()
+    assert file.stat().st_mode & 0o777 == 0o640
 
 
 def test_migrate_creates_the_in_memory_tables(tmp_path: Path) -> None:

@@ -13,10 +13,8 @@ from tests.project.command_lines import CommandLine, CommandResult
 
 UUID = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 SECRET = "hunter2"
-NO_TABLES = (
-    r"mockllm: database \S+/new/mockllm\.sqlite3 has no tables yet: "
-    r"run `mockllm migrate` or `mockllm serve` first"
-)
+MIGRATE_FIRST = r"run `mockllm migrate` or `mockllm serve` first"
+NO_FILE = rf"mockllm: database \S+/new/mockllm\.sqlite3: there is no such file, {MIGRATE_FIRST}"
 IN_MEMORY = (
     r"mockllm: test mode keeps its database in the memory of each process, "
     r".+serve --fixture NAME.+/control/"
@@ -89,6 +87,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "broken.json": '{"name":',
         "rows.json": '{"model": 1}',
         "script.yaml": "name: 5\n",
+        "empty.sqlite3": "",
         "text.sqlite3": "This is a text.\n" * 100,
     }
     for name, text in texts.items():
@@ -101,7 +100,10 @@ def lines(directory: Path, busy: int) -> Iterator[tuple[str, CommandLine, str, i
     """Yield a name, the command line, the pattern of its error line, and the exit code."""
     new = str(directory / "new")
     for name, arguments in NEED_TABLES.items():
-        yield f"no tables: {name}", CommandLine(arguments, new), NO_TABLES, 1
+        yield f"no file: {name}", CommandLine(arguments, new), NO_FILE, 1
+    empty = CommandLine(["export_scenarios"], new, f"sqlite:///{directory}/empty.sqlite3")
+    no_tables = rf"mockllm: database \S+/empty\.sqlite3 has no tables yet: {MIGRATE_FIRST}"
+    yield "no tables", empty, no_tables, 1
     before = [["migrate", "--verbosity", "0", "scenarios_app", "0001"]]
     older = CommandLine(
         ["prune", "--days", "1"], new, f"sqlite:///{directory}/older.sqlite3", before
@@ -137,6 +139,8 @@ def lines(directory: Path, busy: int) -> Iterator[tuple[str, CommandLine, str, i
     yield "an option", unknown, OPTION, 2
     nothing = r"mockllm load_scenarios: the following arguments are required: PATH; .+"
     yield "an argument", CommandLine(["load_scenarios"], new), nothing, 2
+    shells = r"mockllm completion: the following arguments are required: bash\|zsh\|fish; .+"
+    yield "a shell", CommandLine(["completion"], new), shells, 2
     command = r"mockllm: no command 'srve', did you mean serve\? `mockllm help` lists them"
     yield "a command", CommandLine(["srve"], new), command, 1
     strange = r"mockllm: no command '--port'; `mockllm help` lists them"
@@ -158,6 +162,8 @@ def test_user_error_is_one_line_and_an_exit_code(directory: Path) -> None:
     }
     assert {name: text for name, text in mismatches.items() if text} == {}
     assert not any(SECRET in result.err for result in results.values())
+    # A refused command leaves no empty database behind.
+    assert list((directory / "new").glob("*.sqlite3*")) == []
 
 
 def test_in_test_mode_a_command_says_how_to_reach_a_server(directory: Path) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 from django.apps import apps
 from django.core.management.commands import migrate
 from django.core.management.sql import emit_post_migrate_signal
-from django.db import connection
+from django.db import connection, connections
 
+from mockllm_site.kit.sqlite3.base import DatabaseWrapper
 from mockllm_site.serve.database import is_in_memory
 
 # Options that ask for some tables, or for none.
@@ -17,8 +18,12 @@ class Command(migrate.Command):
     help = "Makes the tables of the database, or updates them."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate the database, or create the tables of an in-memory one from the models."""
+        """Migrate the database, or create the tables of an in-memory one from
+        the models. No other command creates a SQLite file."""
         if not is_in_memory():
+            database = connections[options["database"]]
+            if isinstance(database, DatabaseWrapper):
+                database.create_file()
             super().handle(*args, **options)
         elif any(options[part] for part in PARTIAL_OPTIONS):
             super().handle(*args, **{**options, "run_syncdb": not options["app_label"]})
