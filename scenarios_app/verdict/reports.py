@@ -33,7 +33,7 @@ _INCOMPLETE = (
 # Longer texts of clients are cut.
 MAX_LINE_CHARS = 200
 _URL_HINT = "/docs/reference/routes/ lists the URLs of this server"
-_CLIENTS_HINT = "/docs/how-to/other-languages/ lists what clients read"
+_CLIENTS_HINT = "a client that reads no variable needs this server's URL in code"
 # Reasons of one kind in a text or summary.
 MAX_REASONS = 50
 
@@ -115,10 +115,10 @@ def _violation_line(violation: Violation) -> str:
 def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
     """Yield a line for each provider without a request, or for all if there was no request."""
     if not verdict.requests and (verdict.unserved or verdict.session is None):
-        yield f"never asked: any provider. No client was pointed at this server ({_CLIENTS_HINT})"
+        yield f"never asked: any provider. No request came; {_CLIENTS_HINT}"
         return
     for name in dict.fromkeys(one.never_asked for one in verdict.unserved if one.never_asked):
-        yield f"never asked: {line(name)}. Its client was not pointed here ({_CLIENTS_HINT})"
+        yield f"never asked: {line(name)}. No request came; {_CLIENTS_HINT}"
 
 
 def _items_with_nouns(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
