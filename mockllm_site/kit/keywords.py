@@ -1,10 +1,10 @@
-"""Suggests the right name for a misspelt one, also in the TypeError of a call."""
+"""Suggests the right name for a misspelt one, also in the errors of calls and attributes."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, isfunction, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,9 +39,23 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def suggest_keywords(cls: C) -> C:
-    """Decorate a class: TypeErrors of its public methods suggest the right keyword."""
+def suggest_names(cls: C) -> C:
+    """Decorate a class: TypeErrors of its public methods suggest the right keyword, AttributeErrors
+    the right attribute."""
     for name, value in list(vars(cls).items()):
         if isfunction(value) and not name.startswith("_"):
             setattr(cls, name, with_suggestions(value))
+    cls.__getattr__ = _raise_unknown_attribute
     return cls
+
+
+def _raise_unknown_attribute(instance: object, name: str) -> NoReturn:
+    """Raise AttributeError, for a public name with the nearest attribute of the instance."""
+    __tracebackhide__ = True
+    message = f"{type(instance).__name__} has no attribute {name!r}"
+    # `dir` itself looks for private ones.
+    if not name.startswith("_"):
+        public = [one for one in dir(instance) if not one.startswith("_")]
+        hint = did_you_mean(name, public) or f"it has {', '.join(public)}"
+        message = f"{message}, {hint}"
+    raise AttributeError(message)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Self, TypedDict, Unpack
 
-from mockllm_site.kit.keywords import suggest_keywords
+from mockllm_site.kit.keywords import suggest_names
 from scenarios_app.builder.answers import Answers
 from scenarios_app.builder.draft import without_none
 from scenarios_app.builder.expectations import (
@@ -65,7 +65,7 @@ class ScenarioKeys(TypedDict, total=False):
     user: Mapping[str, object]
 
 
-@suggest_keywords
+@suggest_names
 class ScenarioBuilder(Expectations, Answers):
     """A scenario under construction: its keys and its steps in order."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self, TypedDict, Unpack
 
-from mockllm_site.kit.keywords import suggest_keywords
+from mockllm_site.kit.keywords import suggest_names
 from scenarios_app.builder.draft import Draft, Object, PartKind, without_none
 from scenarios_app.builder.expectations import EnvelopeKeys, FaultKeys
 from scenarios_app.engine.parts import FinishReason
@@ -30,7 +30,7 @@ class UsageKeys(TypedDict, total=False):
 _KEYWORDS = object()
 
 
-@suggest_keywords
+@suggest_names
 class Answers(Draft):
     """Methods that set the answer and the side effects of the last step."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
-from mockllm_site.kit.keywords import suggest_keywords, with_suggestions
+from mockllm_site.kit.keywords import suggest_names, with_suggestions
 from scenarios_app.builder.draft import Draft, Object, without_none
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
@@ -116,7 +116,7 @@ def any_provider(*, path: str | None = None) -> Provider:
     return Provider(None, path)
 
 
-@suggest_keywords
+@suggest_names
 class Expectations(Draft):
     """Methods that set conditions, expectations and failures of a step."""
 

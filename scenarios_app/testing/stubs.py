@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from mockllm_site.kit.keywords import suggest_keywords
+from mockllm_site.kit.keywords import suggest_names
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.control import CallRejected, Control, scenario_path
 
@@ -22,7 +22,7 @@ MAX_NAME_CHARS = 60
 _STEP_PLACE = re.compile(r"\bsteps\[\d+\]\.")
 
 
-@suggest_keywords
+@suggest_names
 @dataclass
 class Stub:
     """A step of a test, begun with `mockllm.on(…)`. Failures come first, each once. The other
@@ -100,7 +100,7 @@ class Stub:
         return {**turn, "match": self._match, "consume": consume, "produce": produce}
 
 
-@suggest_keywords
+@suggest_names
 class Mockllm:
     """The session of one test on a server, which no other test shares. Methods raise ServerFailed
     if the server rejects a call; the message names the path."""

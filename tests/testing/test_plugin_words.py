@@ -50,6 +50,28 @@ def test_misspelt_keyword_is_named_with_the_one_that_was_meant(
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: SESSION.on("x").replies("y"),
+            "Stub has no attribute 'replies', did you mean reply?",
+        ),
+        (lambda: SESSION.expect("x"), "Mockllm has no attribute 'expect', it has "),
+        (
+            lambda: scenario("s").respond_with_txt("x"),
+            "ScenarioBuilder has no attribute 'respond_with_txt', did you mean respond_with_text?",
+        ),
+    ],
+)
+def test_misspelt_method_is_named_with_the_one_that_was_meant(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(AttributeError) as raised:
+        call()
+    assert str(raised.value).startswith(message)
+
+
 def test_names_of_many_stubs_are_in_the_order_of_their_definition() -> None:
     session = Mockllm(Control("http://127.0.0.1:1"), "key")
     names = [session.on("hello").name for _ in range(1_001)]

@@ -13,8 +13,8 @@ from scenarios_app.engine.scenario import Scenario, Step
 
 UNMATCHED = "no_scenario_matched"
 _ADD_SCENARIO = (
-    "Add a scenario, or load the fixture test_mode, which answers every request "
-    '(a Django test: fixtures = ["test_mode"]; a server: --fixture test_mode)'
+    "Add a scenario (in a test: mockllm.on(…).reply(…)), or load the fixture test_mode, which "
+    'answers every request (a Django test: fixtures = ["test_mode"]; a server: --fixture test_mode)'
 )
 MAX_NEAR_MISSES = 3
 _ALREADY_SERVED = Mismatch("consume", "not yet served in this session", "served")

@@ -242,8 +242,8 @@ def test_the_404_of_an_empty_catalog() -> None:
     index = build_index([])
     assert list(index.candidates(chat_request("hi"))) == []
     assert unmatched_message(near_misses(index, chat_request("hi"))) == (
-        "no_scenario_matched: there is no step that this request could match. Add a scenario, or "
-        "load the fixture test_mode, which answers every request "
+        "no_scenario_matched: there is no step that this request could match. Add a scenario (in a "
+        "test: mockllm.on(…).reply(…)), or load the fixture test_mode, which answers every request "
         '(a Django test: fixtures = ["test_mode"]; a server: --fixture test_mode)'
     )
 
