@@ -41,6 +41,8 @@ OTHER_VARIABLES = {
     *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
     *("MOCKLLM_DRIFT", "MOCKLLM_HOSTS"),
 }
+# How much a misspelt name is like the right one, from 0 to 1, with our prefix and without it.
+MIN_LIKENESS, MIN_LIKENESS_OF_OTHERS = 0.55, 0.8
 # Prod refuses shorter tokens.
 MIN_PROD_TOKEN_CHARS = 16
 
@@ -103,12 +105,22 @@ def unknown_setting_warnings() -> Iterator[str]:
     are no errors: other programs may have such variables."""
     if "mockllm_site.settings" not in sys.modules:
         return
-    bare = {name.removeprefix(PREFIX): name for name in SETTINGS}
     for name in sorted(variables()):
-        if name.startswith(PREFIX) and name not in SETTINGS.keys() | OTHER_VARIABLES:
-            near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.55)
-            suggestion = f"did you mean {bare[near[0]]}?" if near else "ignored"
-            yield f"{name}: no such setting, {suggestion}"
+        if name.startswith(PREFIX) and (line := unknown_setting_line(name)):
+            yield line if line.endswith("?") else f"{line}, ignored"
+
+
+def unknown_setting_line(name: str) -> str:
+    """Return an error line for a variable that is named like our settings and is none, or ""."""
+    if name in SETTINGS or name in OTHER_VARIABLES:
+        return ""
+    bare = {setting.removeprefix(PREFIX): setting for setting in SETTINGS}
+    # Other programs' variables are rarely this near.
+    cutoff = MIN_LIKENESS if name.startswith(PREFIX) else MIN_LIKENESS_OF_OTHERS
+    near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=cutoff)
+    if not near and not name.startswith(PREFIX):
+        return ""
+    return f"{name}: no such setting" + (f", did you mean {bare[near[0]]}?" if near else "")
 
 
 def use_default_settings() -> None:

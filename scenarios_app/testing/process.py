@@ -169,6 +169,7 @@ def server_process(
     """Run a server; yield its base URL and process id. Call `on_message` with each message about
     its settings. The server is the `prepared` process, which is stopped if it does not fit the
     options. Raises ServerFailed if the server does not start."""
+    _refuse_unknown_settings(options.settings)
     if prepared is not None and not (prepared.stop.alive and prepared.fits(options)):
         prepared.stop()
         prepared = None
@@ -181,6 +182,18 @@ def server_process(
         yield base_url, process.pid
     finally:
         process.stop()
+
+
+def _refuse_unknown_settings(settings: Mapping[str, str]) -> None:
+    """Raise ServerFailed for a name that our settings do not have, but nearly."""
+    if not settings or "DJANGO_SETTINGS_MODULE" in settings:
+        return
+    # Imported here because few tests have settings.
+    from mockllm_site.kit.env import unknown_setting_line
+
+    for name in settings:
+        if line := unknown_setting_line(name):
+            raise ServerFailed(f"settings: {line}")
 
 
 def lacks_bytecode() -> bool:

@@ -29,6 +29,7 @@ from tests.project import processes
         ("MOCKLLM_ENV", []),
         ("MOCKLLM_URL", []),
         ("CHAT_TOKENS", []),
+        ("OPENAI_API_KEY", []),
         ("OTHER_MOCKLLM_SCENARIO", []),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -42,12 +43,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[str]"]:
 
 @pytest.mark.usefixtures("warm_server")
 def test_warning_that_is_an_error_leaves_no_server(
-    started: list["subprocess.Popen[str]"],
+    started: list["subprocess.Popen[str]"], tmp_path: Path
 ) -> None:
-    options = ServerOptions(settings={"MOCKLLM_SCENARIO": "x"})
+    (tmp_path / "a.yaml").write_text("name: a")
+    options = ServerOptions(settings={"MOCKLLM_SCENARIOS": str(tmp_path)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="no such setting"), server_process(options):
+        with pytest.raises(UserWarning, match="passed over"), server_process(options):
             pass
     (server,) = started
     assert server.returncode is not None
@@ -122,10 +124,13 @@ def test_pool_outlives_clients_that_leave_before_they_ask(pool: ServerPool) -> N
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_messages_of_a_server_in_the_pool_are_warnings_of_each_worker(pool: ServerPool) -> None:
-    config = {"settings": {"MOCKLLM_SCENARIO": "x"}}
+def test_messages_of_a_server_in_the_pool_are_warnings_of_each_worker(
+    pool: ServerPool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text("name: a")
+    config = {"settings": {"MOCKLLM_SCENARIOS": str(tmp_path)}}
     for _ in range(2):
-        warned = pytest.warns(UserWarning, match="no such setting")
+        warned = pytest.warns(UserWarning, match="passed over")
         with warned, server_for(config, pool=pool.address):
             pass
     assert len(pool.base_urls()) == 1

@@ -159,13 +159,27 @@ def test_invalid_scenario_is_reported_before_the_server_starts(
 @pytest.mark.usefixtures("warm_server")
 def test_server_message_about_settings_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a")
-    settings = {"MOCKLLM_SCENARIO": "x", "MOCKLLM_SCENARIOS": str(tmp_path)}
+    settings = {"MOCKLLM_SCENARIOS": str(tmp_path)}
     with pytest.warns(UserWarning) as warnings, running_server(settings=settings):
         pass
     assert [str(warning.message) for warning in warnings] == [
-        "MOCKLLM_SCENARIO: no such setting, did you mean MOCKLLM_SCENARIOS?",
         f"MOCKLLM_SCENARIOS: {tmp_path / 'a.yaml'}: passed over, {NOT_JSON}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("MOCKLLM_SCENARIO", "no such setting, did you mean MOCKLLM_SCENARIOS?"),
+        ("MOCKLLM_QQQ", "no such setting"),
+        ("WORDS_PER_SECOND", "no such setting, did you mean MOCKLLM_WORDS_PER_SECOND?"),
+        ("CHAT_TOKN", "no such setting, did you mean CHAT_TOKEN?"),
+    ],
+)
+def test_misspelt_setting_is_an_error(name: str, error: str) -> None:
+    with pytest.raises(ServerFailed) as raised, running_server(settings={name: "x"}):
+        pass
+    assert str(raised.value) == f"settings: {name}: {error}"
 
 
 def test_an_interrupted_start_leaves_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
