@@ -14,13 +14,14 @@ from scenarios_app.proof.experiment import Experiment, RepeatCommand, Sweep
 from scenarios_app.proof.outcome import Judgement, Observation, was_applied
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import STYLE
+from scenarios_app.testing.run import CANNOT_START
 from scenarios_app.verdict.fault_kinds import Answer, Kind
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
     "Repeats a command with one change of the script at a time. Lists those that it does not "
     "notice. The exit code is 0, 1 if a mutant survived or the score is below --fail-under, 2 if "
-    "the command cannot be swept."
+    f"the command cannot be swept. {CANNOT_START}"
 )
 OUTCOMES = {
     "killed": "a test failed, or did not end in time",

@@ -7,11 +7,13 @@ from scenarios_app.proof.experiment import Experiment
 from scenarios_app.proof.outcome import OUTCOMES, judge_run
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import FAIL_ON, html_report, json_report, junit_report, text_report
+from scenarios_app.testing.run import CANNOT_START
 from scenarios_app.verdict.fault_kinds import KINDS, Answer, Kind
 
 HELP = (
     "Repeats a command with one fault at one answer at a time. Prints how it took each. "
-    "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
+    "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept. "
+    + CANNOT_START
 )
 
 

@@ -18,13 +18,20 @@ from scenarios_app.testing.control import ServerFailed, controlled_server
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.record import PATHS_SETTING, UPSTREAMS_SETTING, upstream_settings
 from scenarios_app.testing.report import write_file
-from scenarios_app.testing.run import CannotRun, parse_before_command, refuse, run_command
+from scenarios_app.testing.run import (
+    CANNOT_START,
+    CannotRun,
+    parse_before_command,
+    refuse,
+    run_command,
+)
 from scenarios_app.testing.variables import real_keys
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
     "Compares cassettes with today's requests or responses. "
-    "The exit code is 0 without drift, 1 with drift, 2 if the check could not be run."
+    "The exit code is 0 without drift, 1 with drift, 2 if the check could not be run. "
+    + CANNOT_START
 )
 DRIFTED: Final = 1
 NOT_COMPARED: Final = 2

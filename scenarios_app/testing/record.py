@@ -20,6 +20,7 @@ from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette
 from scenarios_app.testing.control import ServerFailed, controlled_server
 from scenarios_app.testing.process import ServerOptions
 from scenarios_app.testing.run import (
+    CANNOT_START,
     VERDICT_FAILED,
     CannotRun,
     print_verdict,
@@ -32,7 +33,7 @@ from scenarios_app.testing.variables import base_urls
 HELP = (
     "Runs a command and keeps what real providers answer it. "
     "The exit code is the command's; a command that fails or asks nothing leaves the cassette as "
-    "it was. "
+    f"it was. {CANNOT_START} "
     "An upstream is by default that of MOCKLLM_UPSTREAMS, the base URL in the environment, or the "
     "provider's own address."
 )

@@ -16,7 +16,12 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
+        parser.add_argument(
+            "shell",
+            choices=SHELLS,
+            metavar="|".join(SHELLS),
+            help="the shell that reads the script",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the script with the options of our commands, and the names of Django's."""

@@ -17,7 +17,7 @@ from scenarios_app.testing.control import TOKEN_VARIABLE, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.report import write_file
-from scenarios_app.testing.run import CannotRun, refuse
+from scenarios_app.testing.run import CANNOT_START, CannotRun, refuse
 from scenarios_app.testing.sessions import SharedServer
 from scenarios_app.testing.simulate.agents import agent_at, agent_command, is_chat_api
 from scenarios_app.testing.stubs import Mockllm
@@ -25,7 +25,8 @@ from scenarios_app.verdict.reports import SUITE, junit
 
 HELP = (
     "Lets the scripted users of a file talk to an agent. "
-    "The exit code is 0 if all checkpoints hold, 1 if one fails, 2 if nothing could be simulated."
+    "The exit code is 0 if all checkpoints hold, 1 if one fails, 2 if nothing could be simulated. "
+    + CANNOT_START
 )
 FAILED, NOT_SIMULATED, STOPPED, TERMINATED = 1, 2, 130, 143
 
