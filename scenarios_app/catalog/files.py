@@ -22,6 +22,8 @@ REMOVED: Final = "removed from MOCKLLM_SCENARIOS"
 LOOK_SECONDS: Final = 0.5
 # Some editors empty or remove a file before they write it; after this time the save is complete.
 SETTLE_SECONDS: Final = 0.2
+ALL_VALID: Final = "all scenario files are valid again"
+NONE_LEFT: Final = "there are no scenario files any more"
 MAX_READINGS: Final = 10
 MAX_PROBLEMS: Final = 20
 _MAX_BYTES: Final = 1_000_000
@@ -155,7 +157,7 @@ class FileWatcher:
             if (more := len(problems) - MAX_PROBLEMS) > 0:
                 _print_to_stderr(f"and {more} more problems of scenario files")
             if not problems:
-                _print_to_stderr("all scenario files are valid again")
+                _print_to_stderr(ALL_VALID if self._documents else NONE_LEFT)
         self._problems = problems
 
 

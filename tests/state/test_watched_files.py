@@ -177,6 +177,18 @@ def test_broken_file_keeps_its_scenario_and_is_reported_once(
     assert capsys.readouterr().err == "mockllm: all scenario files are valid again\n"
 
 
+def test_removed_files_are_not_called_valid(
+    watched_folder: WatchedFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text("{")
+    watched_folder.watcher.refresh()
+    for file in tmp_path.glob("*.json"):
+        file.unlink()
+    watched_folder.watcher.refresh()
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line == "mockllm: there are no scenario files any more"
+
+
 def test_problem_of_a_file_whose_name_is_no_utf_8_is_reported(
     watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
