@@ -58,7 +58,8 @@ async def _warm_up() -> None:
             try:
                 await import_in_thread(module, gently=True)
             except ImportError as error:
-                log.info("%s cannot be imported: %s", module, error)
+                # A shipped profile may need an extra that nobody wants; a run of it says so.
+                log.debug("%s cannot be imported: %s", module, error)
         await toolbox().available_tools(servers)
     except Exception:
         log.exception("the chat could not be warmed up")

@@ -5,9 +5,11 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from errno import EFBIG, EINVAL
 from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
@@ -16,6 +18,7 @@ from django.conf import settings
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 VARIABLE: Final = re.compile(r"[^=\0]+")
 DEMO: Final = "demo"
+MAX_FILE_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
     """Return a file's servers by name, cached after the first read; `local_only` refuses other
     machines. Raises ServersError."""
     try:
-        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_reject_repeated_names)
+        value = json.loads(_read_file(Path(path)), object_pairs_hook=_reject_repeated_names)
         if not isinstance(value, dict):
             raise ServersError(
                 f"expected an object of servers by name, got {_describe_type(value)}"
@@ -71,6 +74,17 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
         raise ServersError(f"{path}: not valid JSON ({error})") from None
     except ServersError as error:
         raise ServersError(f"{path}: {error}") from None
+
+
+def _read_file(path: Path) -> bytes:
+    """Return a file's content. Raises OSError for anything but a regular file, since a device may
+    never end and a pipe may never begin, and for more than MAX_FILE_BYTES."""
+    status = path.stat()
+    if not S_ISREG(status.st_mode):
+        raise OSError(EINVAL, "no regular file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise OSError(EFBIG, f"larger than {MAX_FILE_BYTES:,} bytes")
+    return path.read_bytes()
 
 
 def _reject_repeated_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The operator's file of MCP servers: its format, and errors that name the place."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,24 @@ def test_invalid_file_is_refused_with_the_place(
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ServersError, match=r"cannot be read \(No such file"):
         read_servers(str(tmp_path / "none.json"))
-    with pytest.raises(ServersError, match=r"cannot be read \(Is a directory"):
-        read_servers(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["directory", "pipe", "device", "large file"])
+def test_file_that_is_not_regular_or_too_large_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "servers.json"
+    match kind:
+        case "directory":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.touch()
+            os.truncate(path, 3 * 1024**3)
+    reason = "larger than 1,000,000 bytes" if kind == "large file" else "no regular file"
+    with pytest.raises(ServersError, match=rf"cannot be read \({reason}"):
+        read_servers(str(path))
 
 
 def test_binary_file_is_refused(servers_file: Path) -> None:
