@@ -8,9 +8,11 @@ from uuid import uuid4
 
 import pytest
 from django.core import serializers
+from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
 
+from mockllm_site.management.commands import flush
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal
 from scenarios_app.models import ServedRequest
@@ -32,6 +34,18 @@ def test_flush_stores_entries_recorded_before_it(journal: Journal) -> None:
         journal.record(entry(path=f"/{number}"))
     assert journal.flush()
     assert journal_paths() == [f"/{number}" for number in range(800)]
+
+
+def test_emptied_tables_get_no_earlier_rows(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As after a TransactionTestCase.
+    monkeypatch.setattr(flush, "journal", journal)
+    monkeypatch.setattr(journal_module, "BATCH_SECONDS", 3600)
+    journal.record(entry())
+    call_command("flush", interactive=False, verbosity=0)
+    assert journal.flush()
+    assert journal_paths() == []
 
 
 def test_a_flush_does_not_wait_for_more_to_come(
