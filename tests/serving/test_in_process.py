@@ -36,6 +36,11 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
 import django
 django.setup()
 """
+REQUEST = """
+from django.test import Client
+response = Client(headers={{"host": "localhost"}}).get("{}")
+print(response.status_code, response.content.decode())
+"""
 SCENARIO = {
     "name": "hello",
     "steps": [
@@ -70,6 +75,18 @@ def test_sync_client_is_answered_from_its_scenario(tmp_path: Path) -> None:
 
 def test_async_client_is_answered_from_its_scenario(tmp_path: Path) -> None:
     assert run_program(ASYNC, tmp_path, scenario=SCENARIO) == "Good morning!"
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/control/scenarios", "test-mode"),
+        ("/api/list_conversations?client_id=me", '"conversations"'),
+    ],
+)
+def test_api_is_answered_before_any_provider(path: str, content: str, tmp_path: Path) -> None:
+    response = run_program(f"{SET_UP}{REQUEST.format(path)}", tmp_path)
+    assert response.startswith("200 ") and content in response
 
 
 def test_client_without_a_scenario_is_answered_by_test_mode(tmp_path: Path) -> None:
