@@ -1,5 +1,7 @@
 """Errors of a scenario are shown at their field and above the page; nothing is saved."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -12,6 +14,12 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def pair(db: None) -> Scenario:
     return create_scenario("pair", {"answer_text": "a"}, {"answer_text": "b"})
+
+
+def test_name_fields_take_what_documents_allow(client: Client, pair: Scenario) -> None:
+    page = client.get(page_of(pair)).content.decode()
+    (name,) = re.findall(r'<input[^>]* name="name"[^>]*>', page)
+    assert 'maxlength="200"' in name
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_scenario_is_saved_after_its_session_has_ended_twice(
         held.get_by_role("link", name="Log in in another tab").click()
     log_in_at(popup.value, OPERATOR)
     popup.value.close()
-    expect(held).to_contain_text("You can save now.")
+    expect(held).to_contain_text("You can go on.")
     expect(page.locator("#checked")).to_have_text("No warnings")
     type_step(page, 2)
     expect(held).to_have_count(0)
@@ -125,7 +125,7 @@ def test_scenario_is_saved_after_its_server_has_restarted(browser: Browser, tmp_
     type_step(page, 2)
     with run_server(tmp_path, "--no-demo", "--port", port, warm=True, **variables) as server:
         # The login outlives the restart.
-        expect(held).to_contain_text("You can save now.")
+        expect(held).to_contain_text("You can go on.")
         page = crash(page)
         restore(page)
         with page.expect_navigation():
@@ -154,7 +154,7 @@ def test_scenario_is_tested_after_its_session_has_ended(log_in: Any) -> None:
         held.get_by_role("link", name="Log in in another tab").click()
     log_in_at(popup.value, OPERATOR)
     popup.value.close()
-    expect(held).to_contain_text("You can save now.")
+    expect(held).to_contain_text("You can go on.")
     expect(open_test(page).locator("main")).to_contain_text(STEPS[0][1])
 
 
@@ -220,6 +220,23 @@ def test_forms_are_offered_after_a_crash_without_their_passwords(log_in: Any) ->
     page.wait_for_function("history.state?.keptForm")
     expect(page.locator("#typed")).to_have_count(0)
     assert not User.objects.filter(username="paula").exists()
+
+
+def test_form_that_is_open_in_another_tab_is_not_offered(log_in: Any) -> None:
+    scenario = create_scenario("one", {})
+    admin: Admin = log_in()
+    first = admin.page
+    admin.go(page_of(scenario))
+    first.get_by_label("Description").fill("half a sentence")
+    first.wait_for_function("JSON.stringify(localStorage).includes('half a sentence')")
+    second = first.context.new_page()
+    for offers in (0, 1):
+        second.goto(first.url)
+        second.wait_for_function("history.state?.keptForm")
+        # The page reads the locks before it offers anything.
+        second.evaluate("navigator.locks.query()")
+        expect(second.locator("#typed")).to_have_count(offers)
+        first.close(run_before_unload=False)
 
 
 def test_form_of_another_user_or_of_last_week_is_not_offered(log_in: Any) -> None:

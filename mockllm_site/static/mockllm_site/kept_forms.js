@@ -44,6 +44,17 @@
     }
   }
 
+  /* Holds a lock with the entry's key while this page is open, so that other tabs do not offer what is
+     typed here. Browsers have locks on HTTPS and on this machine only. */
+  function holdLock(key) {
+    let release;
+    const isLeft = new Promise((resolve) => { release = resolve; });
+    navigator.locks?.request(key, { mode: "shared" }, () => isLeft);
+    return release;
+  }
+
+  const readLocks = async () => new Set((await navigator.locks?.query())?.held.map(({ name }) => name));
+
   /* The server names each saved form in a cookie, with the path of the saved row. */
   function noteSaves() {
     for (const [, id, page] of document.cookie.matchAll(/(?:^|; )saved-([a-z0-9]+)=([^;]*)/g)) {
@@ -132,14 +143,14 @@
       if (isGone) return false;
       const wasHeld = isHeld;
       isHeld = String(answer?.user) !== user;
-      if (!answer) show("bad", "The server does not answer. Do not leave this page: saving waits until it answers.");
-      else if (answer.user === null) show("bad", "You have been logged out. ", loginLink, ", then save.");
-      else if (isHeld) show("bad", "Somebody else is logged in now. ", loginLink, " as before, then save.");
+      if (!answer) show("bad", "The server does not answer. Do not leave this page, and go on when it answers.");
+      else if (answer.user === null) show("bad", "You have been logged out. ", loginLink, ", then go on here.");
+      else if (isHeld) show("bad", "Somebody else is logged in now. ", loginLink, " as before, then go on here.");
       clearTimeout(retryTimer);
       if (isHeld) retryTimer = setTimeout(check, RETRY_MS);
       else renewTokens(answer.csrf_token);
       if (wasHeld && !isHeld) {
-        show("good", "You are logged in, and the server answers. You can save now.");
+        show("good", "You are logged in, and the server answers. You can go on.");
         document.dispatchEvent(new CustomEvent("session:back"));
       }
       return !isHeld;
@@ -183,6 +194,7 @@
     let baseline = textOf(readFields(form));
     const base = shown?.base ?? hash(baseline);
     let [isDirty, isLeaving, isPassing, keepTimer] = [Boolean(shown), false, false, 0];
+    let releaseLock = holdLock(key);
 
     function keep() {
       clearTimeout(keepTimer);
@@ -224,8 +236,9 @@
       return note;
     }
 
-    function offerTyped() {
-      const entry = readEntries().find((one) => one.user === user && one.key !== key && one.paths?.includes(page) && textOf(one.fields) !== baseline);
+    async function offerTyped() {
+      const locks = await readLocks();
+      const entry = readEntries().find((one) => one.user === user && one.key !== key && !locks.has(one.key) && one.paths?.includes(page) && textOf(one.fields) !== baseline);
       if (!entry) return;
       const older = entry.base === base ? "" : " What is stored has changed since then: compare before you save.";
       const note = createNote("warn", `What you typed here on ${formatTime(entry.at)} was not saved.${older}`);
@@ -281,9 +294,13 @@
       keep();
       if (isDirty && !("quiet" in input.dataset)) event.preventDefault();
     });
-    addEventListener("pagehide", () => { if (!isLeaving) keep(); });
+    addEventListener("pagehide", () => {
+      if (!isLeaving) keep();
+      releaseLock();
+    });
     addEventListener("pageshow", ({ persisted }) => {
       if (!persisted) return;
+      releaseLock = holdLock(key);
       noteSaves();
       const saved = readEntry(id)?.saved;
       if (saved !== undefined) location.replace(saved || page);

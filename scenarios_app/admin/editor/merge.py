@@ -16,11 +16,14 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from scenarios_app.admin.editor.inputs import choice_label
+from scenarios_app.engine.shapes.fields import MAX_NAME_CHARS
 from scenarios_app.models import AnyScenario, Presence
 from scenarios_app.models.fields import ScriptFormField
 from scenarios_app.store.history import NO_USER
 from scenarios_app.store.translate import move_to_columns
 
+# Columns that hold a name of the document, which is shorter than they are.
+NAMES = {"name", "counter"}
 _MAX_VALUE_CHARS = 120
 # How often an open page reports itself, and after how long without a report it counts as closed.
 HEARTBEAT = timedelta(seconds=8)
@@ -43,6 +46,8 @@ class MergingForm(forms.ModelForm):
         # Before the fields take their values from the row.
         self._moved_columns = move_to_columns(kwargs["instance"]) if kwargs.get("instance") else []
         super().__init__(*args, **kwargs)
+        for name in NAMES & self.fields.keys():
+            self.fields[name].widget.attrs["maxlength"] = MAX_NAME_CHARS
 
     @cached_property
     def changed_data(self) -> list[str]:

@@ -14,7 +14,7 @@ from scenarios_app.engine.shapes import KeyProblem, expected, refuse
 V = TypeVar("V")
 
 _MAX_INT = 2_147_483_647
-_MAX_NAME_CHARS = 200
+MAX_NAME_CHARS = 200
 # Zero width non-joiner and joiner: they change how the characters around them are drawn.
 _JOINERS = "\u200c\u200d"
 # By category, for characters to which Unicode gives no name.
@@ -90,7 +90,7 @@ def hidden_character(name: str) -> tuple[int, str] | None:
 def clean_name(text: str) -> str:
     """Return the text as a name that documents accept, of at most 200 characters: without those of
     no width, spaces in place of other hidden ones, none around it; "" if nothing is left."""
-    while hidden := hidden_character(text := text.strip()[:_MAX_NAME_CHARS].strip()):
+    while hidden := hidden_character(text := text.strip()[:MAX_NAME_CHARS].strip()):
         index = hidden[0]
         space = "" if unicodedata.category(text[index]) == "Cf" else " "
         text = f"{text[:index]}{space}{text[index + 1 :]}"
@@ -116,9 +116,9 @@ SomeText: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[
     str,
-    Field(min_length=1, max_length=_MAX_NAME_CHARS),
+    Field(min_length=1, max_length=MAX_NAME_CHARS),
     _TRIMMED,
-    expected(f"1 to {_MAX_NAME_CHARS} printable characters without spaces around them"),
+    expected(f"1 to {MAX_NAME_CHARS} printable characters without spaces around them"),
     BeforeValidator(_check_hidden_characters),
 ]
 

@@ -1,9 +1,11 @@
 """Posts the pages that add and change chat records, and reads all records."""
 
+import re
 from typing import Any
 
 from django.db.models import Model
 from django.test import Client
+from django.utils.html import strip_tags
 
 from chat_app.models import (
     ABComparison,
@@ -41,6 +43,13 @@ def errors_of(response: Any) -> dict[str, list[str]]:
         ),
     ]
     return {field: list(lines) for one in forms for field, lines in one.errors.items()}
+
+
+def lines_above(response: Any) -> dict[str, str]:
+    """Return the errors above the page's form, by the id of the field that they link to."""
+    links = re.findall(r'<li><a href="#(\w[^"]*)">(.+?)</a></li>', response.content.decode())
+    assert all(f'id="{target}"' in response.content.decode() for target, _ in links)
+    return {target: strip_tags(text) for target, text in links}
 
 
 def add(client: Client, model: type[Model], **values: str) -> Any:

@@ -29,6 +29,7 @@ from tests.admin.chat.record_forms import (
     add_to,
     all_rows,
     errors_of,
+    lines_above,
     prepared,
     start_run,
     texts,
@@ -94,6 +95,8 @@ def test_wrong_message_is_an_error_at_its_field_and_nothing_is_stored(
     good = {"sender": "user", "content": "Good."}
     response = add_conversation(editor, good, message)
     assert list(errors_of(response)) == [field]
+    ((target, line),) = lines_above(response).items()
+    assert target == f"id_new-1-{field}" and line.startswith("New message 2, ")
     assert not Conversation.objects.exists() and not Message.objects.exists()
 
 
@@ -254,7 +257,10 @@ def test_wrong_comparison_is_an_error_at_its_field(editor: Client) -> None:
     }  # fmt: skip
     compared = create_conversation("other", preference="a").comparisons.get()
     Trace.objects.filter(pk=compared.trace_b_id).update(status=Status.FAILED)
-    assert list(errors_of(post(editor, compared, preference="b"))) == ["preference"]
+    response = post(editor, compared, preference="b")
+    assert list(errors_of(response)) == ["preference"]
+    (line,) = lines_above(response).values()
+    assert line.startswith("Preference: ")
     assert post(editor, compared, preference="tie").status_code == 302
 
 
