@@ -29,7 +29,7 @@ from scenarios_app.verdict.colours import print_report
 # Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.
 COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, SIGNAL_BASE = 127, 126, 128
 # For the help of all commands that start another one.
-CANNOT_START = "127: there is no such command. 126: it may not be run."
+CANNOT_START = "126 or 127: the command cannot start."
 HELP = (
     "Runs a command with SDKs and agents at a separate server. Prints the verdict. "
     "The exit code is the command's. If that is 0, it is the verdict's: 1 if it failed. "

@@ -8,6 +8,8 @@ import pytest
 from django.contrib.auth.models import Group
 from playwright.sync_api import Page, expect
 
+from chat_app.models import ABComparison, Conversation, Message
+from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.roles import EDITOR
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import get_or_create_draft
@@ -21,6 +23,7 @@ from tests.chat.api_client import Api
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import TOOL_CALL
 from tests.support.live_server import Live
+from traces_app.models import Trace, TraceEvent
 
 pytestmark = pytest.mark.browser
 
@@ -29,8 +32,16 @@ STEPS = (
     {"name": "sun", "match_user": "sun", "answer_tool_calls": [{"name": "f"}]},
 )
 MAX_TAB_PRESSES = 6
+# Records that people add and change, with the path to their conversation.
+RECORDS = {
+    Conversation: "pk",
+    Message: "conversation",
+    ABComparison: "conversation",
+    Trace: "conversation",
+    TraceEvent: "trace__conversation",
+}
 # Divided into tests, so that none takes long.
-PARTS = 4
+PARTS = 5
 # The suite checks the two that differ most; `make test-long` checks all.
 THEMES_AND_WIDTHS = [
     pytest.param(
@@ -66,6 +77,11 @@ def paths(live: Live) -> list[str]:
         )
     scenarios, drafts = "admin/scenarios_app/scenario", "admin/scenarios_app/draft"
     requests = "admin/scenarios_app/servedrequest"
+    compared = create_conversation()
+    records = [
+        model._default_manager.filter(**{lookup: compared.pk}).latest("pk")
+        for model, lookup in RECORDS.items()
+    ]
     return [
         *("", "chat/", "chat/leaderboard/", f"traces/{trace}/", "nothing/here/"),
         *("docs/", "docs/admin/", "docs/benchmarks/"),
@@ -82,7 +98,9 @@ def paths(live: Live) -> list[str]:
         *("admin/chat_app/modelprofile/", "admin/chat_app/conversation/"),
         *("admin/chat_app/message/?feedback=given", "admin/traces_app/trace/"),
         *("admin/auth/user/", "admin/auth/user/add/", f"admin/auth/group/{role}/change/"),
-        f"admin/chat_app/abcomparison/{create_conversation().comparisons.get().pk}/change/",
+        *(admin_url(row)[1:] for row in records),
+        *(f"admin/{model._meta.label_lower.replace('.', '/')}/add/" for model in RECORDS),
+        *("admin/chat_app/abcomparison/", "admin/chat_app/contextstate/"),
     ]
 
 

@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from chat_app.models import Conversation, Message, ModelProfile
 from tests.browser.conftest import Admin
 from tests.chat.api.comparison_helpers import prompt_of
-from tests.chat.api_client import Api
 from tests.chat.chat_helpers import scenario
 
 pytestmark = pytest.mark.browser
@@ -56,8 +55,15 @@ def test_prepared_history_is_exported_loaded_and_continued(admin: Admin, tmp_pat
     Conversation.objects.all().delete()
     call_command("loaddata", file, verbosity=0)
     admin.live.load(scenario({"text": "You are welcome."}))
-    api = Api(admin.live.base_url, client_id="qa")
-    api.send("Bye.", conversation_id=conversation_id)
+    page.goto(f"{admin.live.base_url}/chat/")
+    # The browser's own id is random.
+    page.evaluate("localStorage.setItem('mockllm-client', 'qa')")
+    page.reload()
+    page.locator("#conversations").get_by_text("Is it raining?").first.click()
+    expect(page.locator("#messages")).to_contain_text("Thanks.")
+    page.locator("#message").fill("Bye.")
+    page.locator("#message").press("Enter")
+    expect(page.locator("#messages")).to_contain_text("You are welcome.")
     roles = [message["role"] for message in prompt_of(conversation_id)]
     assert roles[-6:] == ["user", "assistant", "tool", "assistant", "user", "user"]
     admin.go(f"chat_app/conversation/{conversation_id}/change/")
