@@ -19,7 +19,7 @@ from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import refuse
 
 HELP: Final = (
-    "Lets a coding agent drive a server over MCP, through pipes (extra `mcp`). "
+    "Lets a coding agent drive a server over MCP (extra `mcp`). It speaks through pipes. "
     "Without --url or MOCKLLM_URL it starts a server that ends with it."
 )
 URL_VARIABLE: Final = "MOCKLLM_URL"

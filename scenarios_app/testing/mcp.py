@@ -13,7 +13,7 @@ from scenarios_app.recording.tools import RecordedTools
 from scenarios_app.testing.run import refuse
 
 HELP: Final = (
-    "Serves the tools of scenarios and recordings over MCP (extra `mcp`). "
+    "Serves scripted and recorded tools over MCP (extra `mcp`). "
     "Each call is answered as it was, through pipes or, with --port, over HTTP."
 )
 MISSING_PACKAGE: Final = "MCP needs one more package: pip install 'mockllm-server[mcp]'"

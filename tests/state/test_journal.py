@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
 
-from mockllm_site.management.commands import flush
 from scenarios_app import journal as journal_module
 from scenarios_app.journal import Journal
+from scenarios_app.management.commands import flush
 from scenarios_app.models import ServedRequest
 from tests.state import django_cases
 from tests.state.entries import entry, journal_paths
