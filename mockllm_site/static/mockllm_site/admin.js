@@ -1,5 +1,5 @@
 /* On every page of the admin: Ctrl+S saves, J and K move in lists, and screen readers get a name for each icon button and
-   none for decorative icons. */
+   choice, and none for decorative icons. */
 "use strict";
 
 (() => {
@@ -22,6 +22,14 @@
     for (const link of document.querySelectorAll("a[x-on\\:click]:not([href], [role])")) {
       link.setAttribute("role", "button");
       link.tabIndex = 0;
+    }
+    // Select2 names its box by the chosen value alone, which may be empty.
+    for (const box of document.querySelectorAll(".select2-selection[role=combobox]:not([aria-labelledby*=' '])")) {
+      const label = box.closest(".select2").parentElement.querySelector("select").labels[0];
+      if (!label) continue;
+      label.id ||= `label_${label.htmlFor}`;
+      box.setAttribute("aria-labelledby", `${label.id} ${box.getAttribute("aria-labelledby")}`);
+      box.querySelector("[role=textbox]")?.setAttribute("aria-labelledby", label.id);
     }
     for (const icon of document.querySelectorAll(".help-tooltip[aria-label]:not([role])")) {
       icon.setAttribute("role", "img");
