@@ -116,6 +116,6 @@ def test_every_command_of_a_plain_install_has_its_row(base: Path, folder: Path) 
     rows = printed.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     commands = {row.split()[0] for row in rows if "Needs one more package" not in row}
     # Those about tables need the extra or a server that has made them.
-    assert commands - {"dumpdata", "loaddata", "migrate", "serve"} == {
+    assert commands - {"dumpdata", "flush", "loaddata", "migrate", "serve"} == {
         row[0][0] for row in COMMANDS[1:]
     }
