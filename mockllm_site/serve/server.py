@@ -11,18 +11,23 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
 from mockllm_site.serve import limits
+from mockllm_site.serve.connection import Connection, Settings, close_stalled_connections
 from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
-from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES, PageSocket
-from mockllm_site.serve.protocol import GuardedProtocol, Limits, close_stalled_connections
+from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES as PAGE_MESSAGE_BYTES
+from mockllm_site.serve.page_socket import PageSocket
 from scenarios_app.serving.services import pipeline_now
+from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES as PROVIDER_MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from scenarios_app.serving.fast.direct import FastLayer
 
 # Where clients of this machine reach a server on all addresses.
 LOCAL_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -141,9 +146,11 @@ class Server(uvicorn.Server):
 
     def _start_acceptor(self, bound: socket.socket, max_open: int) -> Acceptor:
         """Return a started acceptor of at most `max_open` connections at a time."""
+        # uvicorn declares a class, but calls it only.
+        protocol: Any = self.config.http_protocol_class
         acceptor = Acceptor(
             bound,
-            partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
+            partial(protocol, self.config, self.server_state, self.lifespan.state),
             open=self.server_state.connections,
             max_open=max_open,
             per_turn=1 if self._one_per_turn else limits.ACCEPTS_PER_TURN,
@@ -231,22 +238,28 @@ def run(
     ready: Callable[[], None],
     one_per_turn: bool = False,
     parent: Parent | None = None,
+    fast: bool = True,
 ) -> None:
-    """Serve until a signal or the end of `parent`. Raise StartFailed if the application fails."""
+    """Serve until a signal or the end of `parent`. Raise StartFailed if the application fails.
+    Without `fast` all requests go through the application."""
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
     cap = limits.cap_connections(wanted)
-    head_bytes: int = settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE_BYTES
-    GuardedProtocol.limits = Limits(head_bytes, cap, limits.refuse_connection)
-    GuardedProtocol.running = (pipeline_now,)
     idle: int = settings.MOCKLLM_KEEP_ALIVE_SECONDS
-    GuardedProtocol.keep_alive_headers = ((b"keep-alive", b"timeout=%d" % idle),)
+    connection_settings = Settings(
+        head_bytes=settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE_BYTES,
+        connections=cap,
+        refuse=limits.refuse_connection,
+        keep_alive_headers=((b"keep-alive", b"timeout=%d" % idle),),
+        layer=_make_layer() if fast else None,
+    )
+    protocol: Any = partial(Connection, settings=connection_settings)
     # uvicorn declares int, but accepts a float.
     seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + MARGIN_SECONDS
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
-        http=GuardedProtocol,
+        http=protocol,
         ws=PageSocket,
-        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_max_size=PAGE_MESSAGE_BYTES if fast else PROVIDER_MESSAGE_BYTES,
         # Servers of tests use the same loop with and without the extra `server`.
         loop="asyncio" if settings.MOCKLLM_LIGHT else "auto",
         log_config=None,
@@ -270,3 +283,10 @@ def run(
         server.run(sockets=[bound])
     except SystemExit:
         raise StartFailed("the server did not start; the lines above say why") from None
+
+
+def _make_layer() -> "FastLayer":
+    """Return the layer of direct answers of this process, which is imported only if it is used."""
+    from scenarios_app.serving.fast.direct import FastLayer
+
+    return FastLayer(pipeline_now)

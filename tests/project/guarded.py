@@ -4,14 +4,18 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
 
 import pytest
 import uvicorn
 
-from mockllm_site.serve import protocol
-from mockllm_site.serve.protocol import GuardedProtocol, Limits
+from mockllm_site.serve import client_limits
+from mockllm_site.serve.connection import Connection, Settings
 from mockllm_site.serve.server import Server, Stop
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Message, Receive, Scope, Send
+from tests.serving.pipelines import Harness
 
 HEAD_BYTES = 32_768
 REQUEST_START = b"POST / HTTP/1.1\r\nhost: any\r\n"
@@ -48,18 +52,21 @@ async def serving(
     timeout_seconds: float = 60.0,
     idle: int = 60,
     app: App = read_body_app,
+    harness: Harness | None = None,
 ) -> AsyncIterator[int]:
     """Run a server and yield its port.
 
-    It waits `timeout_seconds` for heads and bodies, and `idle` seconds for a further request.
+    It waits `timeout_seconds` for heads and bodies, and `idle` seconds for a further request. The
+    pipeline of a `harness` answers plain requests directly.
     """
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", timeout_seconds)
-    monkeypatch.setattr(protocol, "BODY_SECONDS", timeout_seconds)
-    limits = Limits(HEAD_BYTES, connections, busy_app)
-    monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
+    monkeypatch.setattr(client_limits, "HEAD_SECONDS", timeout_seconds)
+    monkeypatch.setattr(client_limits, "BODY_SECONDS", timeout_seconds)
+    layer = None if harness is None else FastLayer(lambda: harness.pipeline)
+    settings = Settings(HEAD_BYTES, connections, busy_app, layer=layer)
+    protocol: Any = partial(Connection, settings=settings)
     config = uvicorn.Config(
         app,
-        http=GuardedProtocol,
+        http=protocol,
         log_config=None,
         lifespan="off",
         access_log=False,

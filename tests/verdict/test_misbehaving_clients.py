@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -13,11 +14,13 @@ import httpx2
 import openai
 import pytest
 
+from mockllm_site.serve.connection import Connection
 from scenarios_app.control.session_loader import load_session
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.services import pipeline_now
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.verdict.judge import judge
 from scenarios_app.verdict.session import Finding, response_text
+from tests.serving.transports.protocol_server import make_settings
 from tests.support.live_server import Live, LiveServer
 from tests.verdict.random_scenarios import tool_call
 
@@ -48,18 +51,14 @@ class StubbornAnthropic(anthropic.Anthropic):
         return 0.0
 
 
-class CountingProtocol(UvicornProtocol):
-    """The protocol of `mockllm serve`, which counts the connections of a session."""
-
-    running = (pipeline_now,)
-
-
 @pytest.fixture(scope="module")
 def counting_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
     from mockllm_site.asgi import application
 
+    # The connections of `mockllm serve`, which count those of a session.
+    http = partial(Connection, settings=make_settings(FastLayer(pipeline_now)))
     unblock, block = django_db_blocker.unblock, django_db_blocker.block
-    with unblock(), LiveServer(application, http=CountingProtocol) as server, block():
+    with unblock(), LiveServer(application, http=http) as server, block():
         yield server
 
 

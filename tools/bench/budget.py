@@ -189,19 +189,19 @@ class Layers:
         from uvicorn.config import Config
         from uvicorn.server import ServerState
 
-        from mockllm_site.serve.protocol import GuardedProtocol, Limits
+        from mockllm_site.serve.connection import Connection, Settings
+        from scenarios_app.serving.fast.direct import FastLayer
 
         async def nothing(scope: object, receive: object, send: object) -> None:
             raise AssertionError("the request was not answered on the short path")
 
         config = Config(nothing, log_config=None, lifespan="off", interface="asgi3")
         config.load()
-        GuardedProtocol.limits = Limits(16_384, 5_000, nothing)
-        GuardedProtocol.running = (lambda: self.pipeline,)
+        settings = Settings(16_384, 5_000, nothing, layer=FastLayer(lambda: self.pipeline))
         state = ServerState()
         state.default_headers = [(b"date", b"Mon, 23 Nov 2026 09:00:00 GMT")]
         loop = asyncio.get_running_loop()
-        protocol = GuardedProtocol(config, state, {}, loop)
+        protocol = Connection(config, state, {}, loop, settings=settings)
         protocol.connection_made(DiscardTransport())
         return protocol
 

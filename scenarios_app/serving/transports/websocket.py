@@ -2,7 +2,8 @@
 the events of its answer become messages.
 
 A session needs nothing of its connection but the few methods of `SocketConnection`, so that it is
-the same inside uvicorn's protocol (`websocket_protocol`) and on any ASGI server (`websocket_asgi`).
+the same on any ASGI server (`websocket_asgi`) and on the transport of `serve`
+(`fast/websocket_protocol`).
 """
 
 import asyncio
@@ -12,8 +13,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 from websockets.frames import CloseCode
@@ -29,12 +29,6 @@ from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.read import admit_head
 from scenarios_app.serving.recorder.upstream_socket import UpstreamSocket
 from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.short_path import PlainAnswer, is_plain_head
-from scenarios_app.serving.transports.websocket_templates import (
-    MAX_FORMS,
-    FrameTemplate,
-    frame_template,
-)
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.sockets import (
@@ -63,12 +57,7 @@ _GOING_DOWN = ErrorAnswer(503, "The server is shutting down.", retry_after_ms=10
 
 
 class SocketConnection(Protocol):
-    """The connection of a session, after the handshake. `write_frames` writes encoded frames, where
-    frames are this server's own."""
-
-    @property
-    def write_frames(self) -> Callable[[bytes], None] | None:
-        """Writes encoded frames; None on an ASGI server, which encodes them itself."""
+    """The connection of a session, after the handshake."""
 
     @property
     def is_writable(self) -> bool:
@@ -118,11 +107,22 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
     return None
 
 
+# Answers the call of a turn by the rules of the API, if it can be done at once; else returns False.
+AnswerAtOnce: TypeAlias = Callable[[SocketProtocol, Turn, Call], bool]
+
+
 class SocketSession:
-    """One WebSocket connection: applies the rules of its API to the messages."""
+    """One WebSocket connection: applies the rules of its API to the messages. `answer_at_once` is
+    tried for each request before the pipeline."""
 
     def __init__(
-        self, pipeline: Pipeline, call: Call, head: RequestHead, connection: SocketConnection
+        self,
+        pipeline: Pipeline,
+        call: Call,
+        head: RequestHead,
+        connection: SocketConnection,
+        *,
+        answer_at_once: AnswerAtOnce | None = None,
     ) -> None:
         endpoint = head.target.endpoint
         assert endpoint is not None and endpoint.socket is not None
@@ -132,7 +132,7 @@ class SocketSession:
         self._call = replace(call, method="POST", headers=headers)
         head.is_admitted = True
         self._head = head
-        self._is_plain = is_plain_head(head, self._call) and connection.write_frames is not None
+        self._answer_at_once = answer_at_once
         self._connection = connection
         self._rules: SocketProtocol = endpoint.socket(call.query)
         self._upstream = UpstreamSocket(self._rules)
@@ -220,7 +220,8 @@ class SocketSession:
     def _start(self, turn: Turn) -> None:
         """Answer a turn: immediately if it needs no waiting, else in a task."""
         call, is_writable = self._call_of(turn), self._connection.is_writable
-        if is_writable and self._is_plain and turn.recall is None and self._send_plain(turn, call):
+        at_once = self._answer_at_once
+        if at_once and is_writable and turn.recall is None and at_once(self._rules, turn, call):
             self._actions += self._rules.end(turn, status=200)
             return
         answering = self._pipeline.answer(call, self._head)
@@ -235,49 +236,12 @@ class SocketSession:
         self._playing.add(task)
         task.add_done_callback(self._playing.discard)
 
-    def _send_plain(self, turn: Turn, call: Call) -> bool:
-        """Answer a plain request on the short path; return False if it is not one."""
-        path, write = self._pipeline.short_path, self._connection.write_frames
-        answer = path.answer(self._head, call) if path is not None else None
-        if answer is None or write is None:
-            return False
-        values = answer.values
-        template = self._frame_template(turn, answer) if answer.http.chunked else None
-        if template is None:
-            reply, body = answer.template.render(values), answer.http.body.fill(values)
-            self._connection.send(self._events_of(turn, reply, body))
-        else:
-            turn.last_event = template.last_event.fill(values)
-            write(template.frames.fill(values))
-        return True
-
-    def _frame_template(self, turn: Turn, answer: PlainAnswer) -> FrameTemplate | None:
-        """Return the cached frames for an answer of the short path, or None if it has none."""
-        forms, lengths = answer.template.frame_templates, tuple(map(len, answer.values))
-        form = turn.stream_id, lengths
-        template = forms.get(form)
-        if template is None:
-            encode = partial(self._rules.encode, Turn(b"", turn.stream_id))
-            template = frame_template(answer.http.body, lengths, encode)
-            if len(forms) >= MAX_FORMS:
-                forms.clear()
-            forms[form] = template
-        return template
-
     def _send_whole(self, turn: Turn, answer: Answer) -> None:
         """Journal and send an answer that is due now."""
         body = answer.immediate_body()
         # First the journal: a client that has the answer may look there immediately.
         answer.finish()
-        self._connection.send(self._events_of(turn, answer.reply, body))
-
-    def _events_of(self, turn: Turn, reply: Reply, body: bytes) -> list[bytes]:
-        """Return the messages of a whole answer: its events, one error event, or its body."""
-        if _is_event_stream(reply):
-            return self._rules.encode(turn, body)
-        if reply.status >= 400:
-            return [self._rules.encode_error(turn, reply.status, reply.headers, body)]
-        return [body]
+        self._connection.send(events_of(self._rules, turn, answer.reply, body))
 
     async def _play(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
         """Send an answer that takes time; close the connection if that fails."""
@@ -315,7 +279,7 @@ class SocketSession:
             connection.cut()
             return
         if whole:
-            connection.send(self._events_of(turn, answer.reply, whole))
+            connection.send(events_of(self._rules, turn, answer.reply, whole))
         if fault is not None:
             self._break_off(fault)
             return
@@ -355,6 +319,15 @@ class SocketSession:
             self.leave()
             # A close frame holds at most 123 bytes of reason.
             self._connection.close(code, reason.encode()[:123].decode("utf-8", "ignore"))
+
+
+def events_of(rules: SocketProtocol, turn: Turn, reply: Reply, body: bytes) -> list[bytes]:
+    """Return the messages of a whole answer: its events, one error event, or its body."""
+    if _is_event_stream(reply):
+        return rules.encode(turn, body)
+    if reply.status >= 400:
+        return [rules.encode_error(turn, reply.status, reply.headers, body)]
+    return [body]
 
 
 def _this_task() -> asyncio.Task[Any]:

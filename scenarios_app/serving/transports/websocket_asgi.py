@@ -1,4 +1,4 @@
-"""WebSockets of providers as an ASGI application, for every server but uvicorn under `serve`."""
+"""WebSockets of providers as an ASGI application, for every ASGI server."""
 
 import asyncio
 from collections import deque
@@ -83,8 +83,6 @@ class AsgiConnection:
         """Send text messages."""
         for message in messages:
             self._enqueue({"type": "websocket.send", "text": message.decode("utf-8", "replace")})
-
-    write_frames = None
 
     @property
     def is_writable(self) -> bool:

@@ -4,8 +4,10 @@ import asyncio
 import time
 
 import pytest
+from uvicorn.server import ServerState
 
-from mockllm_site.serve.protocol import CROWDED_SECONDS, GuardedProtocol
+from mockllm_site.serve.client_limits import CROWDED_SECONDS
+from mockllm_site.serve.connection import Connection
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 from tests.project.guarded import send_response
 from tests.serving.pipelines import Harness, chat, scenario, text_step
@@ -24,25 +26,25 @@ async def answer_ok(scope: Scope, receive: Receive, send: Send) -> None:
 class Server:
     """Connections of one server, with a limit on their number."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, limit: int = 100) -> None:
-        headers = ((b"keep-alive", b"timeout=75"),)
-        monkeypatch.setattr(GuardedProtocol, "keep_alive_headers", headers)
-        harness = Harness(scenario("s", text_step("Hi!")))
-        self._first, _ = guarded.open_connection(harness, monkeypatch, app=answer_ok)
-        self._first.server_state.connections.clear()
-        monkeypatch.setattr(GuardedProtocol.limits, "connections", limit)
+    def __init__(self, *, limit: int = 100) -> None:
+        self._state = ServerState()
+        self._harness = Harness(scenario("s", text_step("Hi!")))
+        self._limit = limit
 
-    def connect(self) -> tuple[GuardedProtocol, Client]:
-        first, client = self._first, Client()
-        protocol = GuardedProtocol(first.config, first.server_state, {}, first.loop)
-        protocol.connection_made(client)
-        return protocol, client
+    def connect(self) -> tuple[Connection, Client]:
+        return guarded.open_connection(
+            self._harness,
+            app=answer_ok,
+            server_state=self._state,
+            connections=self._limit,
+            keep_alive_headers=((b"keep-alive", b"timeout=75"),),
+        )
 
-    async def ask(self, protocol: GuardedProtocol, client: Client, request: bytes) -> bytes:
+    async def ask(self, protocol: Connection, client: Client, request: bytes) -> bytes:
         """Return the response to a request."""
         client.received.clear()
         protocol.data_received(request)
-        while not protocol.is_free():
+        while not protocol.limits.is_free:
             await asyncio.sleep(0)
         return b"".join(client.received)
 
@@ -50,14 +52,12 @@ class Server:
         """Return a client whose connection waits for a second request for these seconds."""
         protocol, client = self.connect()
         await self.ask(protocol, client, encode_call(chat()))
-        protocol._idle_since = time.monotonic() - seconds
+        protocol.limits.end_answer(time.monotonic() - seconds)
         return client
 
 
-async def test_every_answer_says_how_long_the_connection_stays_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server = Server(monkeypatch)
+async def test_every_answer_says_how_long_the_connection_stays_open() -> None:
+    server = Server()
     connection = server.connect()
     requests = [encode_call(chat())] * 3 + [OTHER_REQUEST + b"\r\n"]
     for request in requests:
@@ -74,17 +74,15 @@ async def test_every_answer_says_how_long_the_connection_stays_open(
     ids=["answered in the protocol", "answered by the application"],
 )
 async def test_answer_that_ends_the_connection_names_no_time(
-    monkeypatch: pytest.MonkeyPatch, request_data: bytes
+    request_data: bytes,
 ) -> None:
-    server = Server(monkeypatch)
+    server = Server()
     response = await server.ask(*server.connect(), request_data)
     assert b"connection: close\r\n" in response and b"keep-alive" not in response
 
 
-async def test_crowded_server_closes_the_longest_idle_connection_for_a_new_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server = Server(monkeypatch, limit=4)
+async def test_crowded_server_closes_the_longest_idle_connection_for_a_new_one() -> None:
+    server = Server(limit=4)
     busy, busy_client = server.connect()
     busy.data_received(encode_call(chat())[:-1])
     idle = [await server.connect_idle(seconds=seconds) for seconds in (20, 60, 40)]
@@ -98,19 +96,15 @@ async def test_crowded_server_closes_the_longest_idle_connection_for_a_new_one(
     assert b"Hi!" in await server.ask(busy, busy_client, encode_call(chat())[-1:])
 
 
-async def test_crowded_server_keeps_connections_that_were_used_a_moment_ago(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server = Server(monkeypatch, limit=2)
+async def test_crowded_server_keeps_connections_that_were_used_a_moment_ago() -> None:
+    server = Server(limit=2)
     used = [await server.connect_idle(seconds=CROWDED_SECONDS / 2) for _ in range(2)]
     protocol, _ = server.connect()
-    assert protocol._beyond_limit and not any(client.closed for client in used)
+    assert protocol.direct is None and not any(client.closed for client in used)
 
 
-async def test_idle_connections_are_closed_at_once_when_the_server_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server = Server(monkeypatch)
+async def test_idle_connections_are_closed_at_once_when_the_server_ends() -> None:
+    server = Server()
     protocol, client = server.connect()
     await server.ask(protocol, client, encode_call(chat()))
     protocol.shutdown()

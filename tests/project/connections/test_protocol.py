@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 import gc
-import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mockllm_site.serve.protocol import GuardedProtocol, close_stalled_connections
+from mockllm_site.serve.connection import close_stalled_connections
 from mockllm_site.serve.server import GC_THRESHOLDS
 from tests.project.guarded import (
     HEAD_BYTES,
@@ -143,9 +141,8 @@ async def test_connection_is_not_idle_while_a_pipelined_request_is_incomplete(
         watch_stall_checks(monkeypatch),
         Harness(scenario("s", text_step("Hi!"))),
     )
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
     request = encode_call(chat())
-    async with serving(monkeypatch, idle=0) as port:
+    async with serving(monkeypatch, idle=0, harness=harness) as port:
         reader, writer = await open_connection(port)
         writer.write(request + request[:-1])
         assert b"Hi!" in await read_answer(reader)
@@ -174,13 +171,3 @@ async def test_server_freezes_old_objects_and_collects_rarely(
             assert gc.get_freeze_count() > 0
     finally:
         gc.set_threshold(*before)
-
-
-def test_uvicorn_still_has_what_the_protocol_overrides_and_calls() -> None:
-    """They are private: if a new version renames them, the overrides are never called."""
-    overridden = {"_should_upgrade", "_unsupported_upgrade_warning"}
-    assert overridden <= vars(GuardedProtocol).keys()
-    assert overridden <= vars(HttpToolsProtocol).keys()
-    parsing = inspect.getsource(HttpToolsProtocol)
-    for name in overridden:
-        assert f"self.{name}(" in parsing, name

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mockllm_site.asgi import application
-from mockllm_site.serve import protocol as protocol_module
-from mockllm_site.serve.protocol import UNREAD_SECONDS, GuardedProtocol
+from mockllm_site.serve import client_limits
+from mockllm_site.serve.client_limits import UNREAD_SECONDS
+from mockllm_site.serve.connection import Connection
 from mockllm_site.serve.request_queue import (
-    MAX_ALL_HELD_BYTES,
-    MAX_HELD_BYTES,
-    SerialProtocol,
+    MAX_ALL_QUEUED_BYTES,
+    MAX_QUEUED_BYTES,
+    RequestQueue,
 )
 from scenarios_app.serving.transports.asgi_scope import (
     Message,
@@ -65,10 +66,8 @@ async def app() -> AsyncIterator[Application]:
     application.released.set()
 
 
-def make_connection(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> tuple[GuardedProtocol, Client]:
-    return guarded.open_connection(Harness(scenario("s", text_step("Hi!"))), monkeypatch, app=app)
+def make_connection(app: Application) -> tuple[Connection, Client]:
+    return guarded.open_connection(Harness(scenario("s", text_step("Hi!"))), app=app)
 
 
 async def run_loop(count: int) -> None:
@@ -76,10 +75,8 @@ async def run_loop(count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_request_of_a_connection_is_parsed_in_each_turn(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+async def test_one_request_of_a_connection_is_parsed_in_each_turn(app: Application) -> None:
+    protocol, client = make_connection(app)
     protocol.data_received(encode_call(chat()) * 20)
     assert len(client.received) == 1
     await run_loop(5)
@@ -88,10 +85,8 @@ async def test_one_request_of_a_connection_is_parsed_in_each_turn(
     assert [response[:12] for response in client.received] == [b"HTTP/1.1 200"] * 20
 
 
-async def test_a_request_waits_unparsed_for_the_answer_before_it(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+async def test_a_request_waits_unparsed_for_the_answer_before_it(app: Application) -> None:
+    protocol, client = make_connection(app)
     protocol.data_received(GET * 20)
     await run_loop(100)
     assert app.max_running == 1 and client.received == [] and not protocol.pipeline
@@ -100,15 +95,13 @@ async def test_a_request_waits_unparsed_for_the_answer_before_it(
     assert app.response_count == 20 and app.max_running == 1
 
 
-async def test_connection_that_sends_far_ahead_is_paused_until_answered(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+async def test_connection_that_sends_far_ahead_is_paused_until_answered(app: Application) -> None:
+    protocol, client = make_connection(app)
     protocol.data_received(GET)
     protocol.data_received(GET)
     # The connection is still read to notice a disconnect.
     assert not client.paused
-    protocol.data_received(GET * (MAX_HELD_BYTES // len(GET) + 1))
+    protocol.data_received(GET * (MAX_QUEUED_BYTES // len(GET) + 1))
     assert client.paused
     await run_loop(10)
     protocol.flow.resume_reading()
@@ -119,24 +112,22 @@ async def test_connection_that_sends_far_ahead_is_paused_until_answered(
             await asyncio.sleep(0)
 
 
-async def test_closed_connection_releases_its_queued_bytes(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    before = GuardedProtocol._all_held_bytes
-    protocol, client = make_connection(monkeypatch, app)
+async def test_closed_connection_releases_its_queued_bytes(app: Application) -> None:
+    before = RequestQueue._all_queued_bytes
+    protocol, client = make_connection(app)
     protocol.data_received(GET * 5_000)
-    assert GuardedProtocol._all_held_bytes - before == 4_999 * len(GET)
+    assert RequestQueue._all_queued_bytes - before == 4_999 * len(GET)
     client.closed = True
     protocol.connection_lost(None)
-    assert GuardedProtocol._all_held_bytes == before and not protocol._held
+    assert RequestQueue._all_queued_bytes == before and not protocol.queue
 
 
 async def test_connection_beyond_the_total_queue_limit_is_closed(
     monkeypatch: pytest.MonkeyPatch, app: Application
 ) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+    protocol, client = make_connection(app)
     protocol.data_received(GET)
-    monkeypatch.setattr(SerialProtocol, "_all_held_bytes", MAX_ALL_HELD_BYTES)
+    monkeypatch.setattr(RequestQueue, "_all_queued_bytes", MAX_ALL_QUEUED_BYTES)
     protocol.data_received(GET)
     assert client.closed
 
@@ -153,12 +144,12 @@ REQUESTS = (
 
 @pytest.mark.parametrize("seed", range(40))
 async def test_requests_are_the_same_however_their_bytes_are_cut(
-    monkeypatch: pytest.MonkeyPatch, app: Application, seed: int
+    app: Application, seed: int
 ) -> None:
     rng = random.Random(seed)
     requests = [rng.choice(REQUESTS) for _ in range(12)]
     data = b"".join(request for request, _ in requests)
-    protocol, client = make_connection(monkeypatch, app)
+    protocol, client = make_connection(app)
     app.released.set()
     max_piece_bytes = rng.choice((3, 40, 400))
     while data:
@@ -176,24 +167,20 @@ async def test_requests_are_the_same_however_their_bytes_are_cut(
     assert app.max_running == 1
 
 
-async def test_body_of_many_chunks_does_not_block_the_event_loop(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+async def test_body_of_many_chunks_does_not_block_the_event_loop(app: Application) -> None:
+    protocol, client = make_connection(app)
     app.released.set()
     body = b"\r\n\r\n" * 10_000
     protocol.data_received(CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
-    assert len(protocol._held) > len(body) // 2
+    assert len(protocol.queue) > len(body) // 2
     async with asyncio.timeout(60):
         while not client.received:
             await asyncio.sleep(0)
     assert client.received[-1].endswith(b"40000")
 
 
-async def test_client_that_reads_none_of_its_answer_is_disconnected(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
-    protocol, client = make_connection(monkeypatch, app)
+async def test_client_that_reads_none_of_its_answer_is_disconnected(app: Application) -> None:
+    protocol, client = make_connection(app)
     protocol.data_received(GET)
     now = time.monotonic()
     client.unread = 1_000
@@ -272,14 +259,12 @@ async def test_chunked_body_in_many_packets_is_read_to_its_end(
         writer.close()
 
 
-async def test_line_ends_between_requests_do_not_keep_a_connection(
-    monkeypatch: pytest.MonkeyPatch, app: Application
-) -> None:
+async def test_line_ends_between_requests_do_not_keep_a_connection(app: Application) -> None:
     app.released.set()
-    protocol, client = make_connection(monkeypatch, app)
+    protocol, client = make_connection(app)
     protocol.data_received(GET)
     await run_loop(10)
-    idle = time.monotonic() + protocol.timeout_keep_alive + 1
+    idle = time.monotonic() + protocol.config.timeout_keep_alive + 1
     protocol.data_received(b"\r\n")
     protocol.close_if_stalled(idle)
     assert client.closed
@@ -287,10 +272,10 @@ async def test_line_ends_between_requests_do_not_keep_a_connection(
 
 @pytest.mark.parametrize("offered", [b"websocket", b"h2c"])
 async def test_a_post_that_offers_another_protocol_is_answered(
-    monkeypatch: pytest.MonkeyPatch, app: Application, offered: bytes
+    app: Application, offered: bytes
 ) -> None:
     app.released.set()
-    protocol, client = make_connection(monkeypatch, app)
+    protocol, client = make_connection(app)
     upgrade = b"connection: upgrade\r\nupgrade: " + offered + b"\r\ncontent-length: 5\r\n\r\n"
     protocol.data_received((REQUEST_START + upgrade + b"hello") * 2)
     await run_loop(20)
@@ -313,7 +298,7 @@ async def test_blanks_after_a_header_are_not_part_of_it(monkeypatch: pytest.Monk
 async def test_incomplete_heads_are_closed_when_connections_run_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(protocol_module, "CROWDED_SECONDS", 0.2)
+    monkeypatch.setattr(client_limits, "CROWDED_SECONDS", 0.2)
     async with serving(monkeypatch, connections=8, max_connections=12) as port:
         half_open = [await open_connection(port) for _ in range(12)]
         for _, writer in half_open:

@@ -11,7 +11,6 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from mockllm_site.serve.protocol import GuardedProtocol
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import to_document
 from scenarios_app.serving.recorder.proxy import CUT, LEFT
@@ -78,8 +77,7 @@ async def recorded_server(
     async with serve(provider, "127.0.0.1", 0) as upstream:
         place = f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}"
         harness = RecordingHarness(place, keys={"openai": REAL})
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-        async with serving(monkeypatch) as port:
+        async with serving(monkeypatch, harness=harness) as port:
             yield port, provider, harness
 
 
@@ -197,8 +195,7 @@ async def test_provider_without_a_websocket_gets_the_request_over_http(
     response = head + b"content-length: %d\r\n\r\n" % len(event) + event
     async with raw_provider(response) as upstream:
         harness = RecordingHarness(upstream.address)
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-        async with serving(monkeypatch) as port, connected(port) as client:
+        async with serving(monkeypatch, harness=harness) as port, connected(port) as client:
             for _ in range(2):
                 (last,) = await ask(client, input="One")
                 assert last["response"] == {"id": "resp_1"}
@@ -211,7 +208,6 @@ async def test_provider_that_cannot_be_reached_is_an_error_event(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harness = RecordingHarness("127.0.0.1:1")
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-    async with serving(monkeypatch) as port, connected(port) as client:
+    async with serving(monkeypatch, harness=harness) as port, connected(port) as client:
         (event,) = await ask(client, input="One")
     assert (event["status"], event["error"]["code"]) == (502, "upstream_failed")

@@ -3,19 +3,20 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from mockllm_site.serve import connection as serve_connection
 from scenarios_app.serving.exchange import RequestHead
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.short_path import PlainAnswer, ShortPath
 from scenarios_app.serving.transports.asgi import ProviderApp
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness
-from tests.serving.transports.protocol_server import encode_call
+from tests.serving.transports.protocol_server import encode_call, make_settings
 
 DATE = b"Mon, 23 Nov 2026 09:00:00 GMT"
 
@@ -44,16 +45,16 @@ class Connection:
     """A connection to the pipeline of a harness; `short` counts the answers of the short path."""
 
     def __init__(self, harness: Harness) -> None:
-        class Protocol(UvicornProtocol):
-            running: ClassVar = (lambda: harness.pipeline,)
-
+        settings = make_settings(FastLayer(lambda: harness.pipeline))
         config = Config(
             ProviderApp(harness.running), log_config=None, lifespan="off", access_log=False
         )
         config.load()
         state = ServerState()
         state.default_headers = [(b"date", DATE)]
-        self._protocol = Protocol(config, state, {}, asyncio.get_running_loop())
+        self._protocol = serve_connection.Connection(
+            config, state, {}, asyncio.get_running_loop(), settings=settings
+        )
         self._transport = _Transport()
         self._protocol.connection_made(self._transport)
         self.short = 0
@@ -64,7 +65,7 @@ class Connection:
         with collect_short_path_answers() as answers:
             self._protocol.data_received(encode_call(call))
         self.short += len(answers)
-        while not self._protocol.is_free():
+        while not self._protocol.limits.is_free:
             await asyncio.sleep(0)
         return self._transport.received
 

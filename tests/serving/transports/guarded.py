@@ -1,19 +1,18 @@
-"""An in-memory connection of the guarded protocol with a client that accepts all data."""
+"""An in-memory connection of `serve` with a client that accepts all data."""
 
 import asyncio
-from collections import OrderedDict
 from typing import Any
 
-import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from mockllm_site.serve.protocol import GuardedProtocol, Limits
+from mockllm_site.serve.connection import Connection, Settings
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from tests.serving.pipelines import Harness
 
 HEAD_BYTES = 1_000
+IDLE_SECONDS = 75
 
 
 class Client(asyncio.Transport):
@@ -65,17 +64,28 @@ async def fail_on_request(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def open_connection(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch, *, app: App = fail_on_request
-) -> tuple[GuardedProtocol, Client]:
-    """Return a connection to a server without cached heads; `app` answers other paths than
-    providers'."""
+    harness: Harness,
+    *,
+    app: App = fail_on_request,
+    server_state: ServerState | None = None,
+    **settings: Any,
+) -> tuple[Connection, Client]:
+    """Return a connection to a server with these settings; `app` answers what is not answered
+    directly."""
     client = Client()
-    monkeypatch.setattr(UvicornProtocol, "_cached_heads", OrderedDict())
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-    limits = Limits(HEAD_BYTES, 100, fail_on_request)
-    monkeypatch.setattr(GuardedProtocol, "limits", limits, raising=False)
-    config = uvicorn.Config(app, log_config=None, lifespan="off")
+    layer = settings.pop("layer", None) or FastLayer(lambda: harness.pipeline)
+    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=IDLE_SECONDS)
     config.load()
-    protocol = GuardedProtocol(config, ServerState(), {}, asyncio.get_running_loop())
-    protocol.connection_made(client)
-    return protocol, client
+    all_settings = Settings(
+        **{
+            "head_bytes": HEAD_BYTES,
+            "connections": 100,
+            "refuse": fail_on_request,
+            "layer": layer,
+            **settings,
+        }
+    )
+    loop = asyncio.get_running_loop()
+    connection = Connection(config, server_state or ServerState(), {}, loop, settings=all_settings)
+    connection.connection_made(client)
+    return connection, client

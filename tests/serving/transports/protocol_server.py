@@ -3,16 +3,18 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from mockllm_site.serve.connection import Connection, Settings
+from scenarios_app.serving.fast.direct import FastLayer, Incoming
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, scenario, text_step
 
@@ -45,7 +47,7 @@ class LoopServer:
 
 @contextlib.asynccontextmanager
 async def run_loop_server(
-    harness: Harness, http: type[HttpToolsProtocol]
+    harness: Harness, http: Callable[..., HttpToolsProtocol]
 ) -> AsyncIterator[LoopServer]:
     cycle_methods: list[str] = []
     provider_app = ProviderApp(harness.running)
@@ -54,7 +56,7 @@ async def run_loop_server(
         cycle_methods.append(scope["method"])
         await provider_app(scope, receive, send)
 
-    config = uvicorn.Config(app, http=http, log_config=None, lifespan="off", access_log=False)
+    config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
     config.load()
     state = ServerState()
     loop = asyncio.get_running_loop()
@@ -70,16 +72,30 @@ async def run_loop_server(
         await asyncio.gather(*state.tasks, return_exceptions=True)
 
 
+async def refuse_nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("no test opens that many connections")
+
+
+def make_settings(layer: FastLayer | None) -> Settings:
+    """Return the settings of connections with usual limits."""
+    return Settings(65_536, 10_000, refuse_nothing, layer=layer)
+
+
+@contextlib.asynccontextmanager
+async def run_layer_server(harness: Harness, layer: FastLayer | None) -> AsyncIterator[LoopServer]:
+    """Run a server with these direct answers; all others come from the pipeline of a harness."""
+    http = partial(Connection, settings=make_settings(layer))
+    async with run_loop_server(harness, http) as server:
+        yield server
+
+
 @contextlib.asynccontextmanager
 async def run_direct_server(
     *documents: Any, **options: Any
 ) -> AsyncIterator[tuple[LoopServer, Harness]]:
     harness = Harness(*(documents or (DOCUMENT,)), **options)
-
-    class Direct(UvicornProtocol):
-        running: ClassVar = (lambda: harness.pipeline,)
-
-    async with run_loop_server(harness, Direct) as server:
+    layer = FastLayer(lambda: harness.pipeline)
+    async with run_layer_server(harness, layer) as server:
         yield server, harness
 
 
@@ -146,6 +162,6 @@ async def wait_until_reading(server: LoopServer) -> tuple[Any, ...]:
     """Wait until a request is partly read; return the connections."""
     while True:
         connections = tuple(server.connections)
-        if connections and getattr(connections[0], "_pieces", None) is not None:
+        if connections and isinstance(connections[0].direct.current, Incoming):
             return connections
         await asyncio.sleep(0.001)

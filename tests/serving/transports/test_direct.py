@@ -1,5 +1,4 @@
-"""The transport inside uvicorn's protocol gives the same bytes as uvicorn's own cycle, for every
-use of a connection."""
+"""Direct answers have the same bytes as those of the application, for every use of a connection."""
 
 import asyncio
 import contextlib
@@ -13,7 +12,8 @@ from msgspec.structs import force_setattr
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scenarios_app.serving.executor import run_eagerly
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
+from scenarios_app.serving.fast.delivery import TaskDelivery
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat, claude, gemini, llama, scenario, text_step
 from tests.serving.transports.protocol_server import (
@@ -22,8 +22,10 @@ from tests.serving.transports.protocol_server import (
     exchange_may_be_cut,
     read_answer,
     run_direct_server,
+    run_layer_server,
     run_loop_server,
     skip_streamed_answer,
+    wait_for_entries,
     wait_until_reading,
     without_varying_headers,
 )
@@ -39,9 +41,6 @@ CALLS = [
     gemini(model="gpt-4o"),
     gemini(model="gpt-4o", stream=True),
     llama(model="gpt-4o", stream=True),
-    chat(headers={"origin": "http://localhost:3000"}),
-    Call("POST", "/v1/embeddings", {}, chat().headers, b'{"model": "m", "input": "a"}'),
-    Call("POST", "/v1/nowhere", {}, chat().headers, b"{}"),
     Call("POST", "/v1/chat/completions", {}, chat().headers, b'{"broken": '),
 ]
 
@@ -74,7 +73,9 @@ async def test_answer_is_the_same_to_the_byte_and_uses_no_task(call: Call) -> No
 
 @pytest.mark.parametrize("model", ["paced", "late", "cut", "long"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_delayed_and_cut_replies_are_sent_by_the_cycle(model: str, stream: bool) -> None:
+async def test_delayed_and_cut_answers_have_the_bytes_of_the_application(
+    model: str, stream: bool
+) -> None:
     request = encode_call(chat(model=model, stream=stream))
     async with run_loop_server(Harness(DOCUMENT), HttpToolsProtocol) as server:
         cycle_answer = await exchange_may_be_cut(server, request)
@@ -127,12 +128,23 @@ CYCLE_REQUESTS = {
         b"HTTP/1.1 200 OK",
     ),
     "HEAD": (encode_call(Call("HEAD", "/v1/models", {}, chat().headers, b"")), b"HTTP/1.1 "),
+    "another origin": (encode_call(chat(), origin="http://a.example"), b"HTTP/1.1 200 OK"),
+    "embeddings": (
+        encode_call(
+            Call("POST", "/v1/embeddings", {}, chat().headers, b'{"model":"m","input":"a"}')
+        ),
+        b"HTTP/1.1 200 OK",
+    ),
+    "unknown path": (
+        encode_call(Call("POST", "/v1/nowhere", {}, chat().headers, b"{}")),
+        b"HTTP/1.1 404 ",
+    ),
     "no length": (encode_call(chat(), **{"content-length": ""}), b"HTTP/1.1 "),
 }
 
 
 @pytest.mark.parametrize("name", CYCLE_REQUESTS)
-async def test_unusual_requests_go_through_the_cycle(name: str) -> None:
+async def test_other_requests_go_to_the_application(name: str) -> None:
     request, opening = CYCLE_REQUESTS[name]
     async with run_direct_server() as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -197,18 +209,6 @@ async def test_a_reader_that_never_reads_does_not_fill_the_memory() -> None:
     assert len(harness.journal) == times
 
 
-async def test_next_request_ends_the_keep_alive_timeout() -> None:
-    async with run_direct_server() as (server, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(encode_call(chat()) + encode_call(chat(model="late")))
-        await read_answer(reader)
-        (connection,) = server.connections
-        assert connection.timeout_keep_alive_task is None
-        await read_answer(reader)
-        assert connection.timeout_keep_alive_task is not None
-        writer.close()
-
-
 async def test_client_that_ends_its_side_gets_its_answer() -> None:
     async with run_direct_server() as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -232,14 +232,54 @@ async def test_request_half_read_at_shutdown_is_answered_as_the_last() -> None:
         writer.close()
 
 
-async def test_without_a_pipeline_everything_goes_through_the_cycle() -> None:
-    async with run_loop_server(Harness(DOCUMENT), UvicornProtocol) as server:
+@pytest.mark.parametrize("layer", [None, FastLayer(lambda: None)], ids=["off", "not started"])
+async def test_without_the_layer_everything_goes_to_the_application(
+    layer: FastLayer | None,
+) -> None:
+    async with run_layer_server(Harness(DOCUMENT), layer) as server:
         received = await server.exchange(encode_call(chat(), close=True))
         assert received.startswith(b"HTTP/1.1 200")
         assert server.cycle_methods == ["POST"]
 
 
-async def test_body_beyond_the_limit_is_a_413_of_the_cycle() -> None:
+async def test_answer_that_is_computed_in_a_thread_is_sent_directly() -> None:
+    text = "word " * 4_000
+    async with run_direct_server(scenario("s", text_step(text))) as (server, harness):
+        request = encode_call(chat("a" * 10_000), close=True)
+        first = asyncio.create_task(server.exchange(request))
+        received = await asyncio.gather(first, *[server.exchange(request) for _ in range(3)])
+        assert all(answer.startswith(b"HTTP/1.1 200") for answer in received)
+        assert server.cycle_methods == [] and len(harness.journal) == 4
+
+
+async def test_delayed_answer_ends_with_its_client() -> None:
+    late = text_step("late")
+    late["produce"]["latency_ms"] = 60_000
+    async with run_direct_server(scenario("s", late)) as (server, harness):
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat()))
+        while not any(type(c.direct.current) is TaskDelivery for c in server.connections):
+            await asyncio.sleep(0.001)
+        writer.close()
+        await wait_for_entries(harness, 1)
+        assert [entry.outcome for entry in harness.journal] == ["client_gone"]
+
+
+async def test_delayed_answer_at_shutdown_is_the_last_of_its_connection() -> None:
+    async with run_direct_server() as (server, harness):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(encode_call(chat(model="late")))
+        while not any(type(c.direct.current) is TaskDelivery for c in server.connections):
+            await asyncio.sleep(0.001)
+        (connection,) = server.connections
+        connection.shutdown()
+        received = await asyncio.wait_for(reader.read(), 60)
+        assert b"\r\nconnection: close\r\n" in received and b"late" in received
+        assert [entry.outcome for entry in harness.journal] == ["complete"]
+        writer.close()
+
+
+async def test_body_beyond_the_limit_is_a_413_of_the_application() -> None:
     async with run_direct_server(max_body_bytes=1_000) as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(encode_call(chat("a" * 2_000)))

@@ -1,4 +1,4 @@
-"""Streams that timers write inside uvicorn's protocol."""
+"""Streams that timers write on a connection of `serve`."""
 
 import asyncio
 import math
@@ -71,7 +71,7 @@ async def test_a_server_that_shuts_down_ends_a_stream_properly() -> None:
         drain_at[0] = 0.0
         (connection,) = server.connections
         connection.shutdown()
-        connection._stream.go_on()
+        connection.direct.current.go_on()
         received = await asyncio.wait_for(reader.read(), 60)
         assert b"The server is shutting down." in received and received.endswith(b"\r\n0\r\n\r\n")
         assert [entry.outcome for entry in harness.journal] == ["fault"]

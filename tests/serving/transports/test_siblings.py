@@ -1,12 +1,10 @@
 """Journal entries count other open connections that requested the same path in the same session."""
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.serving.transports.protocol_server import (
     LoopServer,
@@ -18,12 +16,6 @@ from tests.serving.websocket.connections import socket_server
 
 SCRIPT = scenario("s", text_step("Hi!", consume=False))
 OTHER = {"authorization": "Bearer sk-another"}
-
-
-@pytest.fixture(autouse=True)
-def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the connections of other tests, which do not always close them."""
-    monkeypatch.setattr(UvicornProtocol, "_siblings", Counter())
 
 
 async def ask(server: LoopServer, **fields: Any) -> asyncio.StreamWriter:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from mockllm_site.serve.protocol import GuardedProtocol
 from tests.project.guarded import serving
 from tests.serving.pipelines import KEY, Harness
 
@@ -54,12 +53,11 @@ class SocketClient:
 
 @contextlib.asynccontextmanager
 async def socket_server(
-    monkeypatch: pytest.MonkeyPatch, *documents: Any, **options: Any
+    monkeypatch: pytest.MonkeyPatch, *documents: Any, connections: int = 100, **options: Any
 ) -> AsyncIterator[tuple[int, Harness]]:
     """Run a server with these scenarios as `serve` does; yield its port and harness."""
     harness = Harness(*documents, **options)
-    monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
-    async with serving(monkeypatch) as port:
+    async with serving(monkeypatch, connections=connections, harness=harness) as port:
         yield port, harness
 
 

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 from websockets.asyncio.server import ServerConnection, serve
 
-from mockllm_site.serve.protocol import GuardedProtocol
 from scenarios_app.wire import registry
 from scenarios_app.wire.sockets import CloseSocket, ServerMessage, SocketAction, StartTurn, Turn
 from tests.admin.change_cost.acme import KEY, Acme
@@ -94,9 +93,11 @@ async def test_added_api_over_a_websocket_is_recorded(monkeypatch: pytest.Monkey
     async with serve(provider, "127.0.0.1", 0) as upstream:
         place = f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}"
         harness = RecordingHarness(place, upstreams={"acme": f"http://{place}"})
-        monkeypatch.setattr(GuardedProtocol, "running", (lambda: harness.pipeline,))
         path = "/acme/chat?model=acme-1"
-        async with serving(monkeypatch) as port, connected(port, path, **{"x-acme": KEY}) as client:
+        async with (
+            serving(monkeypatch, harness=harness) as port,
+            connected(port, path, **{"x-acme": KEY}) as client,
+        ):
             await client.connection.send("Why?")
             assert await client.connection.recv() == "You asked: Why?"
         (interaction,) = harness.recording.wait_for_result(seconds=5).interactions

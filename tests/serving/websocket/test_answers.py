@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
+from scenarios_app.serving.fast.websocket_protocol import WebSocketProtocol
 from tests.serving.pipelines import Harness, responses, scenario, text_step
 from tests.serving.websocket.connections import connected, socket_server, text_of
 

@@ -14,9 +14,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 
-from mockllm_site.serve import protocol as serve_protocol
-from scenarios_app.serving.transports import websocket, websocket_protocol
-from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
+from scenarios_app.serving.fast import websocket_protocol
+from scenarios_app.serving.fast.websocket_protocol import WebSocketProtocol
+from scenarios_app.serving.transports import websocket
 from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 from tests.serving.pipelines import KEY, Harness, scenario, text_step
 from tests.serving.websocket.connections import (
@@ -211,7 +211,7 @@ async def test_client_that_never_reads_is_closed_after_a_time(
         assert stuck[0].transport.get_write_buffer_size() < 4_000_000
         now = time.monotonic()
         for moment in (now, now + websocket_protocol.SILENT_SECONDS + 1):
-            stuck[0].look(moment)
+            stuck[0].close_if_stalled(moment)
         assert stuck[0].transport.is_closing()
         assert text_of(await other.ask()) == "Hi there."
         writer.transport.abort()
@@ -287,18 +287,18 @@ async def test_memory_stays_flat_over_20000_connections(
 async def test_connection_beyond_the_maximum_gets_an_http_response(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with socket_server(monkeypatch, DOCUMENT) as (port, _):
-        limits = serve_protocol.GuardedProtocol.limits
-        monkeypatch.setattr(limits, "connections", 1)
-        async with connected(port) as client:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(
-                f"GET {PATH} HTTP/1.1\r\nhost: any\r\nconnection: Upgrade, close\r\n"
-                "upgrade: websocket\r\n\r\n".encode()
-            )
-            assert b" 503 " in await asyncio.wait_for(reader.readline(), 20)
-            writer.close()
-            assert text_of(await client.ask()) == "Hi there."
+    async with (
+        socket_server(monkeypatch, DOCUMENT, connections=1) as (port, _),
+        connected(port) as client,
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            f"GET {PATH} HTTP/1.1\r\nhost: any\r\nconnection: Upgrade, close\r\n"
+            "upgrade: websocket\r\n\r\n".encode()
+        )
+        assert b" 503 " in await asyncio.wait_for(reader.readline(), 20)
+        writer.close()
+        assert text_of(await client.ask()) == "Hi there."
 
 
 async def test_old_connection_is_closed_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

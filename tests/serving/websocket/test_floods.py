@@ -11,7 +11,11 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
 from mockllm_site.serve.page_socket import PageSocket
-from scenarios_app.serving.transports import websocket_protocol
+from scenarios_app.serving.fast import websocket_protocol
+from scenarios_app.serving.fast.websocket_protocol import (
+    MESSAGES_PER_TURN,
+    WebSocketProtocol,
+)
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 from scenarios_app.serving.transports.websocket_asgi import SocketApp
 from scenarios_app.serving.transports.websocket_frames import (
@@ -19,10 +23,6 @@ from scenarios_app.serving.transports.websocket_frames import (
     FRAMES_PER_TURN,
     MAX_EMPTY_FRAMES,
     ReceivedBytes,
-)
-from scenarios_app.serving.transports.websocket_protocol import (
-    MESSAGES_PER_TURN,
-    WebSocketProtocol,
 )
 from tests.serving.pipelines import KEY, Harness, scenario, text_step
 from tests.serving.transports.guarded import Client, open_connection
@@ -54,9 +54,9 @@ class Clock:
         return self.now
 
 
-def open_socket(monkeypatch: pytest.MonkeyPatch, harness: Harness) -> tuple[Any, Client]:
+def open_socket(harness: Harness) -> tuple[Any, Client]:
     """Return an open WebSocket of the Responses API and its client."""
-    http, client = open_connection(harness, monkeypatch)
+    http, client = open_connection(harness)
     http.data_received(HANDSHAKE)
     assert client.received.pop().startswith(b"HTTP/1.1 101 ")
     return client.protocol, client
@@ -123,10 +123,8 @@ def test_client_with_hundreds_of_empty_frames_in_a_second_floods(data: bytes) ->
     assert received.is_flooded
 
 
-async def test_ping_flood_closes_the_connection_with_a_reason(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    socket, client = open_socket(monkeypatch, Harness(DOCUMENT))
+async def test_ping_flood_closes_the_connection_with_a_reason() -> None:
+    socket, client = open_socket(Harness(DOCUMENT))
     socket.data_received(PING * 10_000)
     assert client.paused and not client.closed
     while not client.received[-1].startswith(b"\x88"):
@@ -141,18 +139,16 @@ async def test_ping_flood_closes_the_connection_with_a_reason(
     socket.connection_lost(None)
 
 
-async def test_newest_of_many_pings_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    socket, client = open_socket(monkeypatch, Harness(DOCUMENT))
+async def test_newest_of_many_pings_is_answered() -> None:
+    socket, client = open_socket(Harness(DOCUMENT))
     socket.data_received(b"".join(frame(Opcode.PING, b"%d" % n) for n in range(50)))
     assert client.received == [b"\x8a\x0249"]
     socket.connection_lost(None)
 
 
-async def test_messages_of_one_packet_are_answered_in_several_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_messages_of_one_packet_are_answered_in_several_turns() -> None:
     harness = Harness(DOCUMENT)
-    socket, client = open_socket(monkeypatch, harness)
+    socket, client = open_socket(harness)
     socket.data_received(TEXT * 20)
     assert (len(harness.journal), client.paused) == (MESSAGES_PER_TURN, True)
     while client.paused:
@@ -161,11 +157,9 @@ async def test_messages_of_one_packet_are_answered_in_several_turns(
     socket.connection_lost(None)
 
 
-async def test_message_in_thousands_of_fragments_takes_no_more_memory_than_its_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_message_in_thousands_of_fragments_takes_no_more_memory_than_its_bytes() -> None:
     harness = Harness(DOCUMENT)
-    socket, _ = open_socket(monkeypatch, harness)
+    socket, _ = open_socket(harness)
     socket.data_received(
         frame(Opcode.TEXT, b"[", last=False) + frame(Opcode.CONT, b" ", last=False) * 5_000
     )
@@ -182,7 +176,7 @@ async def test_first_connection_beyond_the_limit_of_unfinished_messages_is_close
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(websocket_protocol, "MAX_ALL_HELD_BYTES", 50_000)
-    sockets = [open_socket(monkeypatch, Harness(DOCUMENT)) for _ in range(4)]
+    sockets = [open_socket(Harness(DOCUMENT)) for _ in range(4)]
     data = frame(Opcode.TEXT, b"x" * 20_000)
     for socket, _ in sockets:
         socket.data_received(data[:15_000])
@@ -193,10 +187,8 @@ async def test_first_connection_beyond_the_limit_of_unfinished_messages_is_close
     assert WebSocketProtocol._all_held == 0
 
 
-async def test_packets_after_an_invalid_frame_are_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    socket, client = open_socket(monkeypatch, Harness(DOCUMENT))
+async def test_packets_after_an_invalid_frame_are_dropped() -> None:
+    socket, client = open_socket(Harness(DOCUMENT))
     for _ in range(3):
         socket.data_received(b"\xff\xff")
     assert (close_code(client), len(client.received), client.ended) == (1002, 1, 1)

@@ -1,18 +1,21 @@
-"""A WebSocket inside uvicorn: an asyncio protocol that takes a connection over after its handshake,
-reads frames with the `websockets` package and writes its own straight to the socket."""
+"""A WebSocket on the transport: an asyncio protocol that takes a connection over after its
+handshake, reads frames with the `websockets` package and writes its own straight to the socket."""
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame, Opcode, apply_mask
 from websockets.protocol import OPEN, SERVER, Protocol
 from websockets.utils import accept_key
 
 from scenarios_app.serving.exchange import RequestHead
+from scenarios_app.serving.fast.connection import Server
+from scenarios_app.serving.fast.websocket_answers import PlainFrames
+from scenarios_app.serving.fast.websocket_templates import encode_text
 from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.short_path import is_plain_head
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession
 from scenarios_app.serving.transports.websocket_frames import (
     FLOODED,
@@ -20,7 +23,6 @@ from scenarios_app.serving.transports.websocket_frames import (
     ReceivedBytes,
     frame_bounds,
 )
-from scenarios_app.serving.transports.websocket_templates import encode_text
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.sockets import SOCKET_KEY
 
@@ -48,12 +50,12 @@ class WebSocketProtocol(asyncio.Protocol):
     def __init__(
         self,
         transport: asyncio.Transport,
-        server_state: ServerState,
+        server: Server,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.transport = transport
-        self._server_state = server_state
+        self._server = server
         self._loop = asyncio.get_running_loop()
         self._frames = Protocol(SERVER, state=OPEN, max_size=MAX_MESSAGE_BYTES)
         self._received = ReceivedBytes(clock)
@@ -76,9 +78,12 @@ class WebSocketProtocol(asyncio.Protocol):
     def open(self, pipeline: Pipeline, call: Call, head: RequestHead, *, rest: bytes) -> None:
         """Take over the connection: send the 101 that completes the handshake, and handle `rest`,
         the bytes that came after the request."""
-        self._session = SocketSession(pipeline, call, head, self)
-        self._server_state.connections.add(self)  # type: ignore[arg-type]
-        ours = [b"%b: %b\r\n" % header for header in self._server_state.default_headers]
+        at_once = None
+        if is_plain_head(head, call):
+            at_once = PlainFrames(pipeline, head, self, write=self.transport.write).answer
+        self._session = SocketSession(pipeline, call, head, self, answer_at_once=at_once)
+        self._server.connections.add(self)
+        ours = [b"%b: %b\r\n" % header for header in self._server.default_headers]
         token = accept_key(call.headers[SOCKET_KEY]).encode()
         self.transport.write(
             b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
@@ -124,7 +129,7 @@ class WebSocketProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._drop_held()
-        self._server_state.connections.discard(self)
+        self._server.connections.discard(self)
         if self._turn is not None:
             self._turn.cancel()
         self._writable.set()
@@ -150,10 +155,6 @@ class WebSocketProtocol(asyncio.Protocol):
         if not self.transport.is_closing():
             self.transport.write(b"".join(map(encode_text, messages)))
 
-    def write_frames(self, frames: bytes) -> None:
-        """Write frames that are encoded already."""
-        self.transport.write(frames)
-
     async def wait_until_writable(self) -> None:
         await self._writable.wait()
 
@@ -175,7 +176,7 @@ class WebSocketProtocol(asyncio.Protocol):
     def ignore_pings(self) -> None:
         self._answers_pings = False
 
-    def look(self, now: float) -> None:
+    def close_if_stalled(self, now: float) -> None:
         """Close a connection whose client is silent or reads nothing; called about twice a
         second."""
         unread, before = self.transport.get_write_buffer_size(), self._unread
