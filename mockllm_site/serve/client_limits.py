@@ -42,13 +42,13 @@ class ClientLimits:
 
     @property
     def is_free(self) -> bool:
-        """Return True if the next request can be answered at once."""
+        """Return True if the next request can be answered now."""
         return self.state == "idle" or self.state == "new"
 
     @property
-    def has_ended(self) -> bool:
-        """Return True if no further bytes are a request."""
-        return self.state == "refused" or self.state == "upgraded"
+    def waits_for_server(self) -> bool:
+        """Return True while an answer or the next protocol has to come before more is parsed."""
+        return self.state == "answering" or self.state == "upgraded"
 
     @property
     def is_head_too_large(self) -> bool:
@@ -115,7 +115,7 @@ class ClientLimits:
         waited = now - self._since
         if self.state == "idle":
             return "close" if waited > self._idle_seconds else None
-        if is_paused or self.state in _WAITING_FOR_SERVER:
+        if is_paused or self.waits_for_server:
             return None
         if is_crowded and waited > CROWDED_SECONDS:
             # Closed without a response, because other clients need the descriptor.
@@ -129,5 +129,5 @@ class ClientLimits:
         return "late_head" if self._head_bytes else "close"
 
 
-_BETWEEN_REQUESTS = frozenset[State]({"new", "answering", "idle"})
-_WAITING_FOR_SERVER = frozenset[State]({"answering", "upgraded"})
+# The next byte begins a request, or belongs to the next protocol.
+_BETWEEN_REQUESTS = frozenset[State]({"new", "answering", "idle", "upgraded"})

@@ -36,9 +36,9 @@ CLOSED_PART = 16
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all connections of a process share: the limits of a head's bytes and of connections, the
-    application beyond them, the headers that tell clients how long a connection stays open, and the
-    layer of direct answers, None without one."""
+    """Settings of all connections of a process. `head_bytes` and `connections` are limits, `refuse`
+    is the application beyond the second. `keep_alive_headers` tell clients how long a connection
+    stays open. `layer` gives direct answers; None without it."""
 
     head_bytes: int
     connections: int
@@ -60,7 +60,7 @@ class QueueFlow(FlowControl):
             super().resume_reading()
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One HTTP connection, of which each turn of the event loop parses at most one request."""
 
     def __init__(
@@ -108,21 +108,21 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Answer a whole plain request directly; parse all other bytes, now or when the earlier
         requests are answered."""
-        if self.limits.has_ended:
+        limits, queue = self.limits, self.queue
+        if limits.state == "refused":
             return
-        queue = self.queue
-        if self.direct is not None and self.limits.is_free and not queue:
+        if self.direct is not None and limits.is_free and not queue:
             raw, end, body = data.partition(HEAD_END)
             if end and self.direct.take_packet(raw, body):
                 if self.direct.current is not None:
-                    self.limits.end_request(time.monotonic())
+                    limits.end_request(time.monotonic())
                 return
         if queue.passes(data):
             self._parse(data)
             return
-        waits = bool(queue) or self.limits.state == "answering"
+        has_to_wait = bool(queue) or limits.waits_for_server
         queue.add(data)
-        if waits:
+        if has_to_wait:
             self._wait_in_queue()
         else:
             self._parse_queued()
@@ -130,17 +130,16 @@ class Connection(HttpToolsProtocol):
     def _parse_queued(self) -> None:
         """Parse at most one request of the queued bytes; the rest waits for a later turn."""
         self._turn = None
-        if self.limits.state == "answering":
+        if self.limits.waits_for_server:
             return
         queue, was_long = self.queue, self.queue.is_long
         for _ in range(PIECES_PER_TURN):
-            if not queue or self._has_ended():
+            if not queue or self.limits.state == "refused" or self.transport.is_closing():
+                queue.take_all()
                 break
             self._parse(queue.take_piece())
             if self.limits.is_between_requests:
                 break
-        if self._has_ended():
-            queue.take_all()
         if was_long and not queue.is_long:
             self.flow.resume_reading()
         if queue:
@@ -157,12 +156,8 @@ class Connection(HttpToolsProtocol):
 
     def _parse_next_turn(self) -> None:
         """Schedule `_parse_queued` for the next turn of the event loop, if bytes are queued."""
-        if self.queue and self._turn is None and self.limits.state != "answering":
+        if self.queue and self._turn is None and not self.limits.waits_for_server:
             self._turn = self.loop.call_soon(self._parse_queued)
-
-    def _has_ended(self) -> bool:
-        """Return True if nothing more is parsed."""
-        return self.limits.has_ended or self.transport.is_closing()
 
     def _parse(self, data: bytes) -> None:
         """Parse bytes of one request; refuse too large heads, and pause reading if a body waits."""
@@ -304,6 +299,7 @@ class Connection(HttpToolsProtocol):
             if self.direct.open_websocket(self.url, self.headers):
                 return
             self.direct.leave()
+        self.queue.take_all()
         super().handle_websocket_upgrade()
 
     # What direct answers need of a connection.
@@ -394,7 +390,7 @@ def close_longest_idle(connections: MutableSet[Any], limit: int, *, now: float) 
     idle = [
         (since, number, connection)
         for number, connection in enumerate(connections)
-        if isinstance(connection, Connection)
+        if isinstance(connection, HttpConnection)
         and (since := connection.limits.idle_since) is not None
         and now - since > CROWDED_SECONDS
         and not connection.transport.is_closing()

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
 from mockllm_site.serve import limits
-from mockllm_site.serve.connection import Connection, Settings, close_stalled_connections
+from mockllm_site.serve.connection import HttpConnection, Settings, close_stalled_connections
 from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
 from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES as PAGE_MESSAGE_BYTES
@@ -252,7 +252,7 @@ def run(
         keep_alive_headers=((b"keep-alive", b"timeout=%d" % idle),),
         layer=_make_layer() if fast else None,
     )
-    protocol: Any = partial(Connection, settings=connection_settings)
+    protocol: Any = partial(HttpConnection, settings=connection_settings)
     # uvicorn declares int, but accepts a float.
     seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + MARGIN_SECONDS
     config = uvicorn.Config(

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from mockllm_site.serve import client_limits
-from mockllm_site.serve.connection import Connection, Settings
+from mockllm_site.serve.connection import HttpConnection, Settings
 from mockllm_site.serve.server import Server, Stop
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Message, Receive, Scope, Send
@@ -63,7 +63,7 @@ async def serving(
     monkeypatch.setattr(client_limits, "BODY_SECONDS", timeout_seconds)
     layer = None if harness is None else FastLayer(lambda: harness.pipeline)
     settings = Settings(HEAD_BYTES, connections, busy_app, layer=layer)
-    protocol: Any = partial(Connection, settings=settings)
+    protocol: Any = partial(HttpConnection, settings=settings)
     config = uvicorn.Config(
         app,
         http=protocol,

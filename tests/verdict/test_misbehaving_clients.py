@@ -14,7 +14,7 @@ import httpx2
 import openai
 import pytest
 
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 from scenarios_app.control.session_loader import load_session
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.services import pipeline_now
@@ -56,7 +56,7 @@ def counting_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[L
     from mockllm_site.asgi import application
 
     # The connections of `mockllm serve`, which count those of a session.
-    http = partial(Connection, settings=make_settings(FastLayer(pipeline_now)))
+    http = partial(HttpConnection, settings=make_settings(FastLayer(pipeline_now)))
     unblock, block = django_db_blocker.unblock, django_db_blocker.block
     with unblock(), LiveServer(application, http=http) as server, block():
         yield server

@@ -189,7 +189,7 @@ class Layers:
         from uvicorn.config import Config
         from uvicorn.server import ServerState
 
-        from mockllm_site.serve.connection import Connection, Settings
+        from mockllm_site.serve.connection import HttpConnection, Settings
         from scenarios_app.serving.fast.direct import FastLayer
 
         async def nothing(scope: object, receive: object, send: object) -> None:
@@ -201,7 +201,7 @@ class Layers:
         state = ServerState()
         state.default_headers = [(b"date", b"Mon, 23 Nov 2026 09:00:00 GMT")]
         loop = asyncio.get_running_loop()
-        protocol = Connection(config, state, {}, loop, settings=settings)
+        protocol = HttpConnection(config, state, {}, loop, settings=settings)
         protocol.connection_made(DiscardTransport())
         return protocol
 

@@ -1,2 +1,2 @@
-"""What exists only for speed: direct answers of `serve`, without ASGI and Django's view. Only
+"""The fast layer of `serve`: direct answers without ASGI and Django's view. Only
 `mockllm_site.serve` imports it."""

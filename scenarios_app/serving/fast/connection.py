@@ -24,7 +24,7 @@ class Server(Protocol):
     default_headers: list[tuple[bytes, bytes]]
 
 
-class Connection(Protocol):
+class DirectConnection(Protocol):
     """An HTTP connection after its request was read."""
 
     @property

@@ -1,5 +1,5 @@
-"""Sends one answer on a connection: a stream by the event loop's timers, anything else that cannot
-leave at once by a task."""
+"""Sends one answer on a connection: a stream by timers of the event loop, any other answer that is
+not due by a task."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TypeAlias
 
-from scenarios_app.serving.fast.connection import Connection
+from scenarios_app.serving.fast.connection import DirectConnection
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import PIECE_BYTES, Reply
 from scenarios_app.wire.base import Headers
@@ -25,7 +25,7 @@ _CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 class ResponseWriter:
     """Writes one response; `is_last` closes the connection after it."""
 
-    def __init__(self, connection: Connection, *, is_last: bool) -> None:
+    def __init__(self, connection: DirectConnection, *, is_last: bool) -> None:
         self.is_last = is_last
         self._connection = connection
         self._has_started = False
@@ -37,6 +37,8 @@ class ResponseWriter:
         if not self._has_started:
             self._has_started = True
             lines = encode_headers(reply.headers)
+            if lines is None:
+                raise ValueError("a header of the answer has a line end in it")
             data = self._encode_head(reply.status, lines, chunked=reply.streaming) + data
         if is_over and reply.streaming:
             data += LAST_CHUNK
@@ -138,7 +140,7 @@ class TaskDelivery:
         answer: Answer | Awaitable[Answer],
         writer: ResponseWriter,
         *,
-        connection: Connection,
+        connection: DirectConnection,
         end: Callable[[], None],
     ) -> None:
         self.writer = writer
@@ -186,12 +188,11 @@ def encode_chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
-def encode_headers(headers: Headers) -> bytes:
-    """Return the lines of headers; raise ValueError if one of them has other characters than a line
-    may have."""
+def encode_headers(headers: Headers) -> bytes | None:
+    """Return the lines of headers, or None if a line end in one would break the response."""
     lines = "\r\n".join(map(": ".join, (*headers, _END)))
     if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
-        raise ValueError("a header of the answer has a line end in it")
+        return None
     return lines.encode("latin-1")
 
 

@@ -1,12 +1,11 @@
-"""Answers plain requests on one connection of `serve` directly: without an ASGI task, and without a
-task at all if everything is due or a timer can send it."""
+"""Answers plain requests on one connection of `serve` without ASGI, and without a task if all bytes
+are due or a timer can send them."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 
 from scenarios_app.serving.executor import run_eagerly
-from scenarios_app.serving.fast.connection import Connection, ParsedHead
+from scenarios_app.serving.fast.connection import DirectConnection, ParsedHead
 from scenarios_app.serving.fast.delivery import (
     Delivery,
     ResponseWriter,
@@ -14,16 +13,20 @@ from scenarios_app.serving.fast.delivery import (
     TimedDelivery,
     encode_headers,
 )
-from scenarios_app.serving.fast.handshake import Handshake
 from scenarios_app.serving.fast.heads import HeadCache, PlainHead, read_plain_head
+from scenarios_app.serving.fast.websocket_protocol import WebSocketProtocol
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.short_path import PlainAnswer
+from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
+from scenarios_app.serving.transports.websocket import refuse_handshake
 from scenarios_app.wire.base import Call
+from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 
 class FastLayer:
-    """What the connections of one process share. `running` returns the pipeline once it runs."""
+    """The state that the connections of one process share. `running` returns the pipeline once it
+    runs."""
 
     def __init__(self, running: Callable[[], Pipeline | None]) -> None:
         self.running = running
@@ -31,7 +34,7 @@ class FastLayer:
         # Number of open connections whose latest request was of a session and path.
         self.siblings: Counter[tuple[str, str]] = Counter()
 
-    def answers_on(self, connection: Connection) -> "DirectAnswers":
+    def answers_on(self, connection: DirectConnection) -> "DirectAnswers":
         """Return the direct answers of a new connection."""
         return DirectAnswers(self, connection)
 
@@ -55,7 +58,7 @@ class DirectAnswers:
     """The direct answers of one connection. `current` is the request that comes in or the answer
     that is sent, None between them and while ASGI answers."""
 
-    def __init__(self, layer: FastLayer, connection: Connection) -> None:
+    def __init__(self, layer: FastLayer, connection: DirectConnection) -> None:
         self.current: Incoming | Delivery | None = None
         self._layer = layer
         self._connection = connection
@@ -102,26 +105,41 @@ class DirectAnswers:
 
     def open_websocket(self, url: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Open or refuse a WebSocket of a provider; return False for any other."""
-        pipeline = self._layer.running()
-        if pipeline is None:
+        pipeline, (path, _, query) = self._layer.running(), url.partition(b"?")
+        raw = path.decode("latin-1")
+        if pipeline is None or not (is_provider_path(raw) or find_intended_path("POST", raw)):
             return False
-        refuse = partial(self.send, is_last=True)
-        return Handshake(pipeline, self._connection, refuse=refuse).take(url, headers)
+        call = make_call("GET", raw, query=query, headers=read_headers(headers), body=b"")
+        self._connection.start_task(self._open_websocket(pipeline, call))
+        return True
+
+    async def _open_websocket(self, pipeline: Pipeline, call: Call) -> None:
+        """Send the HTTP response that refuses a WebSocket, or open it if there is none."""
+        connection = self._connection
+        head, refusal = await refuse_handshake(pipeline, call)
+        if connection.transport.is_closing():
+            return
+        if refusal is not None:
+            self.send(refusal, is_last=True)
+        else:
+            rest = connection.hand_over()
+            socket = WebSocketProtocol(connection.transport, connection.server_state)
+            socket.open(pipeline, call, head, rest=rest)
 
     def send(self, answer: Answer | Awaitable[Answer], *, is_last: bool) -> None:
         """Send an answer: now if everything is due, else by timers or in a task."""
         connection = self._connection
         writer = ResponseWriter(connection, is_last=is_last)
-        lines = _header_lines(answer) if isinstance(answer, Answer) else None
-        if isinstance(answer, Answer) and lines is not None and connection.is_writable:
+        if isinstance(answer, Answer) and connection.is_writable:
             reply = answer.reply
-            if answer.is_immediate:
+            lines = encode_headers(reply.headers)
+            if answer.is_immediate and lines is not None:
                 body = answer.immediate_body()
                 # First the journal: who has an answer may look there at once.
                 answer.finish()
                 writer.write_whole(reply.status, lines, body, chunked=reply.streaming)
                 return
-            if reply.streaming and not reply.cut:
+            if reply.streaming and not reply.cut and lines is not None:
                 delivery = TimedDelivery(answer, writer, end=self._end)
                 self.current = delivery
                 delivery.go_on()
@@ -200,12 +218,3 @@ class DirectAnswers:
     def _end(self) -> None:
         """End the current delivery."""
         self.current = None
-
-
-def _header_lines(answer: Answer) -> bytes | None:
-    """Return the header lines of an answer, or None if one would break the response; its task then
-    logs that."""
-    try:
-        return encode_headers(answer.reply.headers)
-    except ValueError:
-        return None

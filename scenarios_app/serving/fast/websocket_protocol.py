@@ -12,8 +12,7 @@ from websockets.utils import accept_key
 
 from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.fast.connection import Server
-from scenarios_app.serving.fast.websocket_answers import PlainFrames
-from scenarios_app.serving.fast.websocket_templates import encode_text
+from scenarios_app.serving.fast.websocket_templates import PlainFrames, encode_text
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.short_path import is_plain_head
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession

@@ -111,6 +111,15 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
 AnswerAtOnce: TypeAlias = Callable[[SocketProtocol, Turn, Call], bool]
 
 
+async def refuse_handshake(pipeline: Pipeline, call: Call) -> tuple[RequestHead, Answer | None]:
+    """Return the head of a handshake, and the HTTP response that refuses it or None."""
+    head = head_of_upgrade(call)
+    error = upgrade_error(pipeline, call, head)
+    if error is None:
+        return head, await pipeline.refuse_upgrade(call, head)
+    return head, pipeline.refuse(call, error, head)
+
+
 class SocketSession:
     """One WebSocket connection: applies the rules of its API to the messages. `answer_at_once` is
     tried for each request before the pipeline."""

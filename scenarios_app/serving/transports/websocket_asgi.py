@@ -14,11 +14,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     Send,
     call_of_scope,
 )
-from scenarios_app.serving.transports.websocket import (
-    SocketSession,
-    head_of_upgrade,
-    upgrade_error,
-)
+from scenarios_app.serving.transports.websocket import SocketSession, refuse_handshake
 
 _RESPONSE = "websocket.http.response"
 AGE_CHECK_SECONDS = 1.0
@@ -35,12 +31,7 @@ class SocketApp:
         await receive()
         scheme = "https" if scope.get("scheme") == "wss" else "http"
         call = call_of_scope({**scope, "method": "GET", "scheme": scheme}, b"")
-        head = head_of_upgrade(call)
-        error = upgrade_error(pipeline, call, head)
-        if error is None:
-            answer = await pipeline.refuse_upgrade(call, head)
-        else:
-            answer = pipeline.refuse(call, error, head)
+        head, answer = await refuse_handshake(pipeline, call)
         if answer is None:
             connection = AsgiConnection(send)
             session = SocketSession(pipeline, call, head, connection)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mockllm_site.serve.client_limits import HEAD_SECONDS
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 from tests.project.guarded import send_response
@@ -15,7 +15,7 @@ from tests.serving.transports import guarded
 from tests.serving.transports.guarded import HEAD_BYTES, IDLE_SECONDS, Client
 from tests.serving.transports.protocol_server import encode_call
 
-Opened = tuple[Connection, Client]
+Opened = tuple[HttpConnection, Client]
 HARNESS = Harness(scenario("s", text_step("Hi!")))
 
 

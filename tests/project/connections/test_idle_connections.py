@@ -7,7 +7,7 @@ import pytest
 from uvicorn.server import ServerState
 
 from mockllm_site.serve.client_limits import CROWDED_SECONDS
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 from tests.project.guarded import send_response
 from tests.serving.pipelines import Harness, chat, scenario, text_step
@@ -31,7 +31,7 @@ class Server:
         self._harness = Harness(scenario("s", text_step("Hi!")))
         self._limit = limit
 
-    def connect(self) -> tuple[Connection, Client]:
+    def connect(self) -> tuple[HttpConnection, Client]:
         return guarded.open_connection(
             self._harness,
             app=answer_ok,
@@ -40,7 +40,7 @@ class Server:
             keep_alive_headers=((b"keep-alive", b"timeout=75"),),
         )
 
-    async def ask(self, protocol: Connection, client: Client, request: bytes) -> bytes:
+    async def ask(self, protocol: HttpConnection, client: Client, request: bytes) -> bytes:
         """Return the response to a request."""
         client.received.clear()
         protocol.data_received(request)

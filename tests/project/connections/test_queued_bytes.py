@@ -35,13 +35,13 @@ def test_piece_ends_with_a_body_of_known_length() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_head_that_comes_in_parts_ends_its_piece(seed: int) -> None:
     rng, queue, rest = random.Random(seed), RequestQueue(), HEAD + b"next"
-    taken = b""
-    while not taken.endswith(b"\r\n\r\n"):
+    joined = b""
+    while not joined.endswith(b"\r\n\r\n"):
         size = rng.randint(1, 5)
         queue.add(rest[:size])
         rest = rest[size:]
-        taken += queue.take_piece()
-    assert taken == HEAD
+        joined += queue.take_piece()
+    assert joined == HEAD
 
 
 def test_body_passes_the_queue_up_to_its_length() -> None:

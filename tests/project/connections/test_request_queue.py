@@ -11,7 +11,7 @@ import pytest
 from mockllm_site.asgi import application
 from mockllm_site.serve import client_limits
 from mockllm_site.serve.client_limits import UNREAD_SECONDS
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 from mockllm_site.serve.request_queue import (
     MAX_ALL_QUEUED_BYTES,
     MAX_QUEUED_BYTES,
@@ -66,7 +66,7 @@ async def app() -> AsyncIterator[Application]:
     application.released.set()
 
 
-def make_connection(app: Application) -> tuple[Connection, Client]:
+def make_connection(app: Application) -> tuple[HttpConnection, Client]:
     return guarded.open_connection(Harness(scenario("s", text_step("Hi!"))), app=app)
 
 

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 
 # Methods that the connection overrides, and their parameters.
 METHODS = {
@@ -53,7 +53,7 @@ SERVER_STATE = {"connections", "default_headers", "tasks", "total_requests"}
 def used_names(owner: str) -> set[str]:
     """Return the attributes of a name, or of an attribute of `self`, that the connection uses."""
     names = set()
-    for node in ast.walk(ast.parse(inspect.getsource(Connection))):
+    for node in ast.walk(ast.parse(inspect.getsource(HttpConnection))):
         if not isinstance(node, ast.Attribute):
             continue
         match node.value:
@@ -74,12 +74,12 @@ async def protocol() -> HttpToolsProtocol:
 
 
 def test_lists_name_everything_that_is_used() -> None:
-    ours = {name for name in dir(Connection) if name not in dir(HttpToolsProtocol)}
+    ours = {name for name in dir(HttpConnection) if name not in dir(HttpToolsProtocol)}
     fields = {"_settings", "limits", "queue", "direct", "_raw", "_turn"}
     assert used_names("self") - ours - fields - METHODS.keys() == ATTRIBUTES
     assert used_names("cycle") == CYCLE
     assert used_names("flow") <= FLOW and used_names("server_state") <= SERVER_STATE
-    overridden = vars(Connection).keys() & vars(HttpToolsProtocol).keys()
+    overridden = vars(HttpConnection).keys() & vars(HttpToolsProtocol).keys()
     assert {name for name in overridden if not name.startswith("__")} == METHODS.keys()
 
 

@@ -1,1 +1,1 @@
-"""What exists only for speed, without a server."""
+"""The fast layer, without a server."""

@@ -52,7 +52,7 @@ class Connection:
         config.load()
         state = ServerState()
         state.default_headers = [(b"date", DATE)]
-        self._protocol = serve_connection.Connection(
+        self._protocol = serve_connection.HttpConnection(
             config, state, {}, asyncio.get_running_loop(), settings=settings
         )
         self._transport = _Transport()

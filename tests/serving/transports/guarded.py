@@ -6,7 +6,7 @@ from typing import Any
 import uvicorn
 from uvicorn.server import ServerState
 
-from mockllm_site.serve.connection import Connection, Settings
+from mockllm_site.serve.connection import HttpConnection, Settings
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.serving.pipelines import Harness
@@ -69,7 +69,7 @@ def open_connection(
     app: App = fail_on_request,
     server_state: ServerState | None = None,
     **settings: Any,
-) -> tuple[Connection, Client]:
+) -> tuple[HttpConnection, Client]:
     """Return a connection to a server with these settings; `app` answers what is not answered
     directly."""
     client = Client()
@@ -86,6 +86,8 @@ def open_connection(
         }
     )
     loop = asyncio.get_running_loop()
-    connection = Connection(config, server_state or ServerState(), {}, loop, settings=all_settings)
+    connection = HttpConnection(
+        config, server_state or ServerState(), {}, loop, settings=all_settings
+    )
     connection.connection_made(client)
     return connection, client

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from mockllm_site.serve.connection import Connection, Settings
+from mockllm_site.serve.connection import HttpConnection, Settings
 from scenarios_app.serving.fast.direct import FastLayer, Incoming
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
@@ -84,7 +84,7 @@ def make_settings(layer: FastLayer | None) -> Settings:
 @contextlib.asynccontextmanager
 async def run_layer_server(harness: Harness, layer: FastLayer | None) -> AsyncIterator[LoopServer]:
     """Run a server with these direct answers; all others come from the pipeline of a harness."""
-    http = partial(Connection, settings=make_settings(layer))
+    http = partial(HttpConnection, settings=make_settings(layer))
     async with run_loop_server(harness, http) as server:
         yield server
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mockllm_site.serve.connection import Connection
+from mockllm_site.serve.connection import HttpConnection
 from scenarios_app.serving.fast import heads
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.wire.base import Call
@@ -45,7 +45,7 @@ def parsed_packets(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     feed = HttpToolsProtocol.data_received
 
     def received(self: HttpToolsProtocol, data: bytes) -> None:
-        if isinstance(self, Connection):
+        if isinstance(self, HttpConnection):
             packets.append(data)
         feed(self, data)
 

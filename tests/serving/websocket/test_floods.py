@@ -54,10 +54,12 @@ class Clock:
         return self.now
 
 
-def open_socket(harness: Harness) -> tuple[Any, Client]:
+async def open_socket(harness: Harness) -> tuple[Any, Client]:
     """Return an open WebSocket of the Responses API and its client."""
     http, client = open_connection(harness)
     http.data_received(HANDSHAKE)
+    while not client.received:
+        await asyncio.sleep(0)
     assert client.received.pop().startswith(b"HTTP/1.1 101 ")
     return client.protocol, client
 
@@ -124,7 +126,7 @@ def test_client_with_hundreds_of_empty_frames_in_a_second_floods(data: bytes) ->
 
 
 async def test_ping_flood_closes_the_connection_with_a_reason() -> None:
-    socket, client = open_socket(Harness(DOCUMENT))
+    socket, client = await open_socket(Harness(DOCUMENT))
     socket.data_received(PING * 10_000)
     assert client.paused and not client.closed
     while not client.received[-1].startswith(b"\x88"):
@@ -140,7 +142,7 @@ async def test_ping_flood_closes_the_connection_with_a_reason() -> None:
 
 
 async def test_newest_of_many_pings_is_answered() -> None:
-    socket, client = open_socket(Harness(DOCUMENT))
+    socket, client = await open_socket(Harness(DOCUMENT))
     socket.data_received(b"".join(frame(Opcode.PING, b"%d" % n) for n in range(50)))
     assert client.received == [b"\x8a\x0249"]
     socket.connection_lost(None)
@@ -148,7 +150,7 @@ async def test_newest_of_many_pings_is_answered() -> None:
 
 async def test_messages_of_one_packet_are_answered_in_several_turns() -> None:
     harness = Harness(DOCUMENT)
-    socket, client = open_socket(harness)
+    socket, client = await open_socket(harness)
     socket.data_received(TEXT * 20)
     assert (len(harness.journal), client.paused) == (MESSAGES_PER_TURN, True)
     while client.paused:
@@ -159,7 +161,7 @@ async def test_messages_of_one_packet_are_answered_in_several_turns() -> None:
 
 async def test_message_in_thousands_of_fragments_takes_no_more_memory_than_its_bytes() -> None:
     harness = Harness(DOCUMENT)
-    socket, _ = open_socket(harness)
+    socket, _ = await open_socket(harness)
     socket.data_received(
         frame(Opcode.TEXT, b"[", last=False) + frame(Opcode.CONT, b" ", last=False) * 5_000
     )
@@ -176,7 +178,7 @@ async def test_first_connection_beyond_the_limit_of_unfinished_messages_is_close
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(websocket_protocol, "MAX_ALL_HELD_BYTES", 50_000)
-    sockets = [open_socket(Harness(DOCUMENT)) for _ in range(4)]
+    sockets = [await open_socket(Harness(DOCUMENT)) for _ in range(4)]
     data = frame(Opcode.TEXT, b"x" * 20_000)
     for socket, _ in sockets:
         socket.data_received(data[:15_000])
@@ -188,7 +190,7 @@ async def test_first_connection_beyond_the_limit_of_unfinished_messages_is_close
 
 
 async def test_packets_after_an_invalid_frame_are_dropped() -> None:
-    socket, client = open_socket(Harness(DOCUMENT))
+    socket, client = await open_socket(Harness(DOCUMENT))
     for _ in range(3):
         socket.data_received(b"\xff\xff")
     assert (close_code(client), len(client.received), client.ended) == (1002, 1, 1)
