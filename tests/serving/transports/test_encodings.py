@@ -40,7 +40,7 @@ async def test_identity_is_no_compression() -> None:
 
 
 async def test_connection_of_plain_requests_refuses_compressed_ones() -> None:
-    connection = HttpConnection(Harness(scenario("s", answer("Hi"))))
+    connection = Connection(Harness(scenario("s", answer("Hi"))))
     for _ in range(4):
         assert (await connection.ask(chat())).startswith(b"HTTP/1.1 200")
         assert (await connection.ask(compressed(chat()))).startswith(b"HTTP/1.1 415")

@@ -52,7 +52,7 @@ async def test_scripted_headers_set_no_login_and_keep_the_policy(
     step: dict[str, Any], stream: bool
 ) -> None:
     harness = Harness(scenario("s", {"consume": False, **step}))
-    connection = HttpConnection(harness)
+    connection = Connection(harness)
     for _ in range(4):
         _, headers, _ = await harness.ask(attack(stream=stream))
         assert guarded(headers)
@@ -74,7 +74,7 @@ async def test_echoed_headers_set_no_login_and_keep_the_policy() -> None:
 
 async def test_short_path_leaves_out_a_scripted_login() -> None:
     harness = Harness(scenario("s", {"consume": False, **STEPS["side effects"]}))
-    connection = HttpConnection(harness)
+    connection = Connection(harness)
     answers = [await connection.ask(chat()) for _ in range(4)]
     assert connection.short
     assert all(b"set-cookie: " not in answer and b"sandbox" in answer for answer in answers)
