@@ -1,5 +1,5 @@
-"""uvicorn's WebSocket protocol, for pages, with a limit on the frames of each turn of the event
-loop."""
+"""uvicorn's WebSocket protocol with a limit on the frames of each turn of the event loop, for pages
+and, without the fast layer, for providers."""
 
 import asyncio
 from typing import Any
@@ -14,7 +14,7 @@ MAX_MESSAGE_BYTES = 4_096
 
 
 class PageSocket(WebSocketsSansIOProtocol):
-    """One WebSocket connection of a page. The next message is parsed once the application has read
+    """One WebSocket connection of the application. The next message is parsed once the application has read
     the previous one."""
 
     # The answer to the newest ping, and the scheduled call that parses received bytes.
