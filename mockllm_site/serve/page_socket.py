@@ -14,8 +14,8 @@ MAX_MESSAGE_BYTES = 4_096
 
 
 class PageSocket(WebSocketsSansIOProtocol):
-    """One WebSocket connection of the application. The next message is parsed once the application has read
-    the previous one."""
+    """One WebSocket connection of the application, which gets the next message once it has read the
+    previous one."""
 
     # The answer to the newest ping, and the scheduled call that parses received bytes.
     _pong = b""
