@@ -49,6 +49,13 @@ SERVER: Final = (
         "false",
     ),
     Setting(
+        "MOCKLLM_FAST",
+        kinds.parse_flag,
+        "Answer plain requests in `serve` without Django's view. Without it, or with `serve "
+        "--no-fast`, answers have the same bytes and cost more time.",
+        "true",
+    ),
+    Setting(
         "SECRET_KEY",
         kinds.parse_text,
         "Signs logins. Default: a random key, kept in a file beside the SQLite database, or in the "

@@ -23,7 +23,6 @@ from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
 from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES as PAGE_MESSAGE_BYTES
 from mockllm_site.serve.page_socket import PageSocket
-from scenarios_app.serving.services import pipeline_now
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES as PROVIDER_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -287,6 +286,6 @@ def run(
 
 def _make_layer() -> "FastLayer":
     """Return the layer of direct answers of this process, which is imported only if it is used."""
-    from scenarios_app.serving.fast.direct import FastLayer
+    from scenarios_app.serving.fast.direct import make_layer
 
-    return FastLayer(pipeline_now)
+    return make_layer()

@@ -1,7 +1,7 @@
 """The parts of messages and answers, and the events as which an answer streams. These are pure
 values. A wire converts between a provider's JSON and parts; nothing else knows the provider."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -11,8 +11,6 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 INPUT = "input"
 # The name of the use that lists the tools of an MCP server.
 LIST_MCP_TOOLS = "mcp_list_tools"
-# Stands for a part of the request in what is stored of a response. It occurs in no JSON.
-SAMPLE_PART: Final = b"\x00part\x00"
 
 SourceUnit: TypeAlias = Literal["chars", "pages", "blocks"]
 

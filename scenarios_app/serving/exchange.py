@@ -1,11 +1,10 @@
 """Holds one call from its arrival to its journal entry."""
 
 import math
+import os
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from operator import itemgetter
-from os import urandom
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
@@ -49,16 +48,35 @@ MAX_STEP_SECONDS = 120.0
 _NO_ENDPOINT = frozenset({404, 405})
 _UPGRADE_REQUIRED = 426
 _PROBES = frozenset({"HEAD", "OPTIONS"})
-# The version and variant bits of a UUID, and the mask of the random bits.
-_VERSION = 0x4000_8000_0000_0000_0000
-_RANDOM = ~0xF000_C000_0000_0000_0000
-_groups = itemgetter(slice(0, 8), slice(8, 12), slice(12, 16), slice(16, 20), slice(20, 32))
+# Random bytes are drawn for this many ids at once: a system call for each is dear in virtual
+# machines.
+_UIDS_PER_DRAW = 256
+_drawn_uids: list[str] = []
+# A forked child must not repeat its parent's ids.
+os.register_at_fork(after_in_child=_drawn_uids.clear)
 
 
 def random_uid() -> str:
-    """Return a random UUID (RFC 9562, version 4) in a sixth of the time of Python's own."""
-    number = int.from_bytes(urandom(16)) & _RANDOM | _VERSION
-    return "-".join(_groups(f"{number:032x}"))
+    """Return a random UUID (RFC 9562, version 4)."""
+    try:
+        return _drawn_uids.pop()
+    except IndexError:
+        uids = _draw_uids()
+        # Other threads may draw now, too.
+        _drawn_uids.extend(uids[1:])
+        return uids[0]
+
+
+def _draw_uids() -> list[str]:
+    """Return new random UUIDs."""
+    digits = os.urandom(16 * _UIDS_PER_DRAW).hex()
+    return [_format_uid(digits[at : at + 32]) for at in range(0, len(digits), 32)]
+
+
+def _format_uid(digits: str) -> str:
+    """Return 32 random hex digits as a UUID, with the bits of its version and variant set."""
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def session_of(call: Call, key: str | None) -> str:
@@ -77,8 +95,9 @@ def session_of(call: Call, key: str | None) -> str:
 
 
 class ArrivalClock:
-    """Returns Unix time. It ignores backward steps of the system's clock up to MAX_STEP_SECONDS. A
-    retry that waited would look early if the clock was set back meanwhile."""
+    """Tells when a request arrives. Its Unix time ignores backward steps of the system's clock, up
+    to MAX_STEP_SECONDS: a retry that waited would look early if the clock was set back meanwhile.
+    """
 
     def __init__(
         self,
@@ -88,15 +107,17 @@ class ArrivalClock:
         self._wall, self._steady = wall, steady
         self._lead = -math.inf
 
-    def __call__(self) -> float:
+    def read(self) -> tuple[float, float, float]:
+        """Return the time of arrival in Unix seconds, the time on the clock of `time.monotonic`,
+        and the system's own Unix time, which may step back."""
         # In this order, a pause between the two calls cannot move the result forward.
         wall, steady = self._wall(), self._steady()
         if not 0 <= self._lead - (wall - steady) <= MAX_STEP_SECONDS:
             self._lead = wall - steady
-        return self._lead + steady
+        return self._lead + steady, steady, wall
 
 
-arrival_time = ArrivalClock()
+arrival_clock = ArrivalClock()
 
 
 class RequestHead(msgspec.Struct, eq=False):
@@ -120,10 +141,10 @@ class Exchange(msgspec.Struct):
     """One call with its decision and results.
 
     `ordinal` is 0 until the request is counted in its session. `created` is the time in the
-    response, in Unix seconds. `is_context_free` is true once the request was parsed and found to
-    refer to no earlier response. `passed` is true if the upstream answers. After `forget`, only
-    `model` and `stream` remain of the request. `held_bytes` are taken from the allowance for large
-    bodies until the entry is made.
+    response, in Unix seconds. `at` is when it arrived, in Unix seconds, and `began` on the clock of
+    `time.monotonic`. `passed` is true if the upstream answers. After `forget`, only `model` and
+    `stream` remain of the request. `held_bytes` are taken from the allowance for large bodies until
+    the entry is made.
     """
 
     call: Call
@@ -132,7 +153,6 @@ class Exchange(msgspec.Struct):
     created: int
     ordinal: int = 0
     request: CanonicalRequest | None = None
-    is_context_free: bool = False
     model: str = ""
     stream: bool = False
     decision: Decision | None = None
@@ -142,8 +162,8 @@ class Exchange(msgspec.Struct):
     passed: bool = False
     streaming: bool = False
     uid: str = msgspec.field(default_factory=random_uid)
-    at: float = msgspec.field(default_factory=arrival_time)
-    began: float = msgspec.field(default_factory=time.monotonic)
+    at: float = 0.0
+    began: float = 0.0
     decided_at: float | None = None
     held_bytes: int = 0
     _body_bytes: int | None = None

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.matching.index import (
     Index,
@@ -17,14 +17,13 @@ from scenarios_app.engine.matching.index import (
     replays_recording,
 )
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import recall_archived, store
 from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
 from scenarios_app.serving.cors import POLICY, preflight_headers, shared_headers
-from scenarios_app.serving.exchange import Exchange, RequestHead, head_of
+from scenarios_app.serving.exchange import Exchange, RequestHead, arrival_clock, head_of
 from scenarios_app.serving.executor import (
     Work,
     run_cooperatively,
@@ -53,8 +52,6 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.serving.short_path import Catalog, PlainAnswer, ShortPath
-from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
 from scenarios_app.wire.errors import WireError
 
@@ -67,10 +64,15 @@ SMALL_BODY_BYTES = 65_536
 HELD_BODY_BYTES = 134_217_728
 MODEL_OWNER = "mockllm"  # of models that no provider ships
 
-# What the journal and the counters get of an answer.
-Record: TypeAlias = JournalEntry | PlainAnswer
 # Makes the catalog read the change with this number, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
+
+
+class Catalog(Protocol):
+    """Supplies the index of the scenarios that apply to a session."""
+
+    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        """Return the common scenarios, overridden by a session's own documents."""
 
 
 class Pipeline:
@@ -82,7 +84,7 @@ class Pipeline:
         catalog: Catalog,
         state: AnswerState,
         options: Options,
-        record: Callable[[Record], None] | None = None,
+        record: Callable[[JournalEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
         catch_up: CatchUp | None = None,
         unmatched_note: Callable[[], str] = str,
@@ -91,22 +93,15 @@ class Pipeline:
         self.streams = ProcessLimit(options.max_streams)
         self._held_bodies = ProcessLimit(HELD_BODY_BYTES)
         self.catalog = catalog
-        self._state = state
+        self.state = state
         self.record = record
         self.drain_at = drain_at
         # True if session state is in Redis, so that every answer waits for it.
         self.waits = catch_up is not None
         self._catch_up = catch_up
         self._unmatched_note = unmatched_note
-        self.templates = TemplateCache()
         self.recordings: Recordings = {}
         self.changes = AnswerChanges()
-        self.short_path: ShortPath | None = None
-        if isinstance(state, MemoryState) and catch_up is None:
-            self.short_path = ShortPath(
-                *(state, catalog, self.templates, self.streams, self.recordings, self.changes),
-                *(options, record),
-            )
         self._warned: set[str] = set()
 
     async def answer(self, call: Call, head: RequestHead | None = None) -> Answer:
@@ -138,8 +133,7 @@ class Pipeline:
             log.warning("session %s, scenario %s, step %s: %s", *names)
         if exchange.decision is not None and exchange.decision.fallback:
             self._warn_of_default_answer(exchange, exchange.decision)
-        self._release(exchange)
-        return self._answer(exchange, reply)
+        return self.start(exchange, self.with_mockllm_headers(exchange, reply))
 
     async def reply_to(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
         """Return the reply to an exchange, errors included.
@@ -157,20 +151,25 @@ class Pipeline:
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
-            log.exception("%s %s could not be answered", exchange.call.method, exchange.call.path)
-            message = "The mock server failed to answer this request; its log says why."
-            return error_reply(exchange, ErrorAnswer(500, message))
+            return self.failure_reply(exchange)
+
+    def failure_reply(self, exchange: Exchange) -> Reply:
+        """Log the exception that is being handled; return the error that takes the reply's
+        place."""
+        log.exception("%s %s could not be answered", exchange.call.method, exchange.call.path)
+        message = "The mock server failed to answer this request; its log says why."
+        return error_reply(exchange, ErrorAnswer(500, message))
 
     async def refuse_upgrade(self, call: Call, head: RequestHead) -> Answer | None:
         """Return the first free step's refusal of a WebSocket, a 503 without state, or None."""
         session, endpoint = head.session, head.target.endpoint
         assert endpoint is not None
         try:
-            version, documents = await self._state.scenarios_of(session)
+            version, documents = await self.state.scenarios_of(session)
             index = self.catalog.index_for(documents, version)
             if not index.refuses_upgrades:
                 return None
-            arrival = await self._state.arrive(session)
+            arrival = await self.state.arrive(session)
             request = CanonicalRequest(
                 provider=head.target.wire.provider,
                 path=call.path,
@@ -178,7 +177,7 @@ class Pipeline:
                 model=call.query.get("model", ""),
                 headers=call.headers,
             )
-            selection = StepSelection(index, request, session, arrival.consumed, self._state)
+            selection = StepSelection(index, request, session, arrival.consumed, self.state)
             decision = await selection.first_of(refuses_upgrade)
         except StateUnavailable as error:
             return self.refuse(call, ErrorAnswer(503, str(error), retry_after_ms=1000), head)
@@ -229,13 +228,13 @@ class Pipeline:
             if not exchange.streaming:
                 message = f"All {options.max_streams} streams of this server are in use."
                 return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
-        arrival = await self._state.arrive(session)
+        arrival = await self.state.arrive(session)
         exchange.ordinal = arrival.ordinal
         if arrival.changes and self._catch_up is not None:
             await self._catch_up(arrival.changes)
         index = self.catalog.index_for(arrival.documents, arrival.revision)
         selection = StepSelection(
-            *(index, request, session, arrival.consumed, self._state, work, self._secrets(call)),
+            *(index, request, session, arrival.consumed, self.state, work, self._secrets(call)),
             changes=self.changes if self.changes.by_session else None,
         )
         decision: Decision | None = None
@@ -259,16 +258,15 @@ class Pipeline:
             admit_head(call, head.target, options, has_api_key=head.has_api_key)
             head.is_admitted = True
         request = await work(read, call, head.target, options)
-        exchange.request, exchange.is_context_free = request, True
+        exchange.request = request
         endpoint = head.target.endpoint
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
             there = await recall_archived(
-                request, archival, head.session, archive=self._state, link=call.link
+                request, archival, head.session, archive=self.state, link=call.link
             )
             exchange.request = request = archival.resolve(request, there)
             check_size(request, options.limits)
-            exchange.is_context_free = not there and not archival.prefix
         return request
 
     async def _recorded_reply(
@@ -280,7 +278,7 @@ class Pipeline:
         body alive.
         """
         try:
-            version, documents = await self._state.scenarios_of(exchange.session)
+            version, documents = await self.state.scenarios_of(exchange.session)
         except StateUnavailable:
             return None
         index = self.catalog.index_for(documents, version)
@@ -290,13 +288,13 @@ class Pipeline:
             request = await work(admit_unread, exchange.call, exchange.target, self.options)
         except WireError:
             return None
-        arrival = await self._state.arrive(exchange.session)
+        arrival = await self.state.arrive(exchange.session)
         consumed = arrival.consumed
-        selection = StepSelection(index, request, exchange.session, consumed, self._state, work)
+        selection = StepSelection(index, request, exchange.session, consumed, self.state, work)
         decision = await selection.first_of(replays_recording)
         if decision is None:
             return None
-        exchange.request, exchange.is_context_free = request, False
+        exchange.request = request
         exchange.ordinal = arrival.ordinal
         return await self._respond_and_store(exchange, decision, work, recording)
 
@@ -315,12 +313,12 @@ class Pipeline:
             work = run_in_thread
         elif work is run_inline and is_long_script(decision, stream=request.stream):
             work = run_cooperatively
-        reply = await work(respond, exchange, decision, request, self.templates)
+        reply = await work(respond, exchange, decision, request)
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await run_in_thread(stored)
             secrets = self._secrets(exchange.call)
-            await store(stored, exchange.session, archive=self._state, secrets=secrets)
+            await store(stored, exchange.session, archive=self.state, secrets=secrets)
         return reply
 
     def _secrets(self, call: Call) -> tuple[str, ...]:
@@ -353,7 +351,7 @@ class Pipeline:
         body = await work(endpoint.compute, request, context)
         if not isinstance(body, bytes):
             secrets = self._secrets(exchange.call)
-            await store(body.writes, exchange.session, archive=self._state, secrets=secrets)
+            await store(body.writes, exchange.session, archive=self.state, secrets=secrets)
             body = body.body
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
@@ -370,8 +368,9 @@ class Pipeline:
     def new_exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
         """Return a new exchange for a call."""
         options = self.options
-        created = int(time.time()) if options.clock is None else options.clock
-        return Exchange(call, head or head_of(call), options, created)
+        at, began, now = arrival_clock.read()
+        created = int(now) if options.clock is None else options.clock
+        return Exchange(call, head or head_of(call), options, created, at=at, began=began)
 
     def replacement_reply(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """Return an error, with these headers, that replaces a reply that cannot be sent."""
@@ -421,6 +420,12 @@ class Pipeline:
             "header X-MockLLM-Unmatched: 1.%s The journal lists all such requests.",
             *(session, exchange.call.method, exchange.call.path, exchange.answered_by[0], nearest),
         )
+
+    def start(self, exchange: Exchange, reply: Reply) -> Answer:
+        """Return the answer that sends a reply with all its headers; release what only its choice
+        needed of the request."""
+        self._release(exchange)
+        return Answer(reply, exchange, self)
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
         """Return the answer that sends a reply, with mockllm's headers, and journals it."""

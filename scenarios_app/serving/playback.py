@@ -17,7 +17,6 @@ from scenarios_app.serving.reply import (
     PIECE_BYTES,
     Frame,
     LongFrames,
-    RenderedFrames,
     Reply,
     SentCopy,
     SentPrefix,
@@ -329,8 +328,8 @@ class Answer:
         tail = self._last if player is not None and player.over and not player.whole else b""
         max_bytes = self._owner.options.journal_body_bytes
         beginning = SentPrefix(frames, self._size - len(tail), max_bytes, tail)
-        # Frames of one request are released; only their beginning is kept.
-        return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
+        # Frames that hold bytes are released; only their beginning is kept.
+        return tuple(beginning) if isinstance(frames, tuple | LongFrames) else beginning
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
         """Close the exchange with the result of sending; only the first call does."""

@@ -8,8 +8,8 @@ from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.serving.exchange import MAX_SESSION_CHARS, SESSION_HEADER
 from scenarios_app.serving.options import Options
-from scenarios_app.wire.base import Call, Endpoint, Params
-from scenarios_app.wire.body import Limits, Node, Unsure, read_body
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
 
@@ -29,28 +29,26 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return the parsed request of a call whose head was checked before; raises WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
-    request = _read_request(call, endpoint, target.params, limits)
+    if endpoint.bodiless or call.method != "POST":
+        body = Node({})
+    else:
+        if "content-encoding" in call.headers:
+            check_encoding(call)
+        body = read_body(call.body, limits)
+    request = endpoint.read(call, endpoint, target.params, body)
+    return complete_request(request, call, target, limits)
+
+
+def complete_request(
+    request: CanonicalRequest, call: Call, target: Target, limits: Limits
+) -> CanonicalRequest:
+    """Return a request that was just parsed from a call, with what every wire needs of it; raises
+    WireError if it has too many messages."""
     attach_sent(request, SentRequest(call.method, call.query, call.body))
     check_size(request, limits)
-    if target.wire.signs_reasoning and endpoint.generates:
+    if target.wire.signs_reasoning and target.endpoint and target.endpoint.generates:
         return without_unsigned(request)
     return request
-
-
-def _read_request(
-    call: Call, endpoint: Endpoint, params: Params, limits: Limits
-) -> CanonicalRequest:
-    """Parse a call with its endpoint's typed reader, or with the slower one if that is unsure."""
-    if endpoint.bodiless or call.method != "POST":
-        return endpoint.read(call, endpoint, params, Node({}))
-    if "content-encoding" in call.headers:
-        check_encoding(call)
-    if (typed := endpoint.typed) is not None:
-        try:
-            return typed.read(call, endpoint, params, limits)
-        except Unsure:
-            pass
-    return endpoint.read(call, endpoint, params, read_body(call.body, limits))
 
 
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
 from scenarios_app.engine.producing.plan import TimedEvent
-from scenarios_app.engine.producing.slots import Slotted
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
@@ -46,27 +45,8 @@ class LongFrames:
         return self.make()
 
 
-class TemplateFrame(msgspec.Struct, frozen=True):
-    """A frame of a response template: bytes with slots, due `at` seconds after the head."""
-
-    at: float
-    data: Slotted
-
-
-class RenderedFrames(msgspec.Struct, frozen=True, gc=False):
-    """The frames of a template with the values of one answer, rendered at each iteration instead of
-    held in memory. `plain` is true if they contain no secret."""
-
-    frames: tuple[TemplateFrame, ...]
-    values: tuple[bytes, ...]
-    plain: bool
-
-    def __iter__(self) -> Iterator[Frame]:
-        for frame in self.frames:
-            yield Frame(frame.at, frame.data.fill(self.values))
-
-
-Frames: TypeAlias = tuple[Frame, ...] | RenderedFrames | LongFrames
+# A tuple, LongFrames, or others that are made anew at each iteration.
+Frames: TypeAlias = Iterable[Frame]
 
 
 class SentPrefix(msgspec.Struct, frozen=True, gc=False):
@@ -122,8 +102,9 @@ class Reply(msgspec.Struct, frozen=True):
     false. A `cut` reply ends by closing the connection after a flush. `headers` hold the declared
     content length of a whole response, even if the frames fall short of it. `wire` is set for a
     stream and encodes its early end. `stored` lists the archive's writes, or computes them for a
-    long response. `preview` is the beginning of its text. `socket_fault` breaks the WebSocket that
-    carries the reply."""
+    long response. `preview` is the beginning of its text. A `plain` body is known to contain no
+    secret, so that nothing needs redaction. `socket_fault` breaks the WebSocket that carries the
+    reply."""
 
     status: int
     headers: Headers = ()
@@ -134,6 +115,7 @@ class Reply(msgspec.Struct, frozen=True):
     wire: Wire | None = None
     stored: tuple[ArchiveWrite, ...] | Callable[[], tuple[ArchiveWrite, ...]] = ()
     preview: str = ""
+    plain: bool = False
     socket_fault: Fault | None = None
 
     @property
@@ -149,18 +131,12 @@ class Reply(msgspec.Struct, frozen=True):
     @property
     def is_immediate(self) -> bool:
         """Return whether the whole body is due now and needs not be made piece by piece."""
-        frames = self.frames.frames if isinstance(self.frames, RenderedFrames) else self.frames
         return (
             not self.delay
             and not self.cut
-            and isinstance(frames, tuple)
-            and all(not frame.at for frame in frames)
+            and isinstance(self.frames, tuple)
+            and all(not frame.at for frame in self.frames)
         )
-
-    @property
-    def plain(self) -> bool:
-        """True if the body is known to contain no secret, so that nothing needs redaction."""
-        return isinstance(self.frames, RenderedFrames) and self.frames.plain
 
     @property
     def seconds(self) -> float:

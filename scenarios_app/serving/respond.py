@@ -52,7 +52,6 @@ from scenarios_app.serving.reply import (
     stream_reply,
     whole_reply,
 )
-from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers
 from scenarios_app.wire.sockets import SOCKET_KEY
 
@@ -106,13 +105,8 @@ def computed_reply(
     return whole_reply(200, body, headers=provider_headers(exchange), media_type=media_type)
 
 
-def respond(
-    exchange: Exchange,
-    decision: Decision,
-    request: CanonicalRequest,
-    templates: TemplateCache | None = None,
-) -> Reply:
-    """Return the reply of a decision, from its template if templates are given."""
+def respond(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
+    """Return the reply of a decision."""
     match decision.kind:
         case "unmatched":
             error = ErrorAnswer(404, decision.text, code="no_scenario_matched")
@@ -132,8 +126,6 @@ def respond(
             )
         case "failure":
             return _reply_with_fault(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if templates is not None and decision.numbered is None:
-            return templates.encode(exchange, decision, request, _reply_of_step)
         case "step":
             return _reply_of_step(exchange, decision, request)
 

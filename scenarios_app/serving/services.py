@@ -7,11 +7,10 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
@@ -24,14 +23,13 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
-from scenarios_app.journal import BATCH_ROWS, BATCH_SECONDS, journal
+from scenarios_app.journal import AnswerRecord, RecordSource, journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.cluster import Cluster
 from scenarios_app.serving.metrics import AnswerLabels, Tally, labels_of
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.pipeline import Pipeline, Record
-from scenarios_app.serving.short_path import PlainAnswer
+from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.signals import services_starting
 from scenarios_app.verdict.metrics import StepCounts
 from scenarios_app.wire.base import Call
@@ -46,9 +44,21 @@ log = logging.getLogger(__name__)
 MAX_DRIFTS = 10_000
 
 
+class StepAnswer(AnswerRecord, Protocol):
+    """A complete answer of a step, which is the scenario's name and the step's key. Its head was
+    sent at its end."""
+
+    @property
+    def labels(self) -> AnswerLabels: ...
+    @property
+    def duration_ms(self) -> float: ...
+    @property
+    def step(self) -> tuple[str, str]: ...
+
+
 class Services:
     """The process's pipeline with its state, cluster and counters. Starts, drains and stops them;
-    counts each answer and hands it to the journal, answers of the short path in batches."""
+    counts each answer and hands it to the journal."""
 
     def __init__(self) -> None:
         shared = redis_connections()
@@ -69,10 +79,7 @@ class Services:
         )
         self.started = False
         self._drain_at = math.inf
-        # Records of the short path that are not counted yet.
-        self._answers: list[PlainAnswer] = []
-        # Reentrant: an answer that was never sent is recorded when it is garbage-collected.
-        self._deriving = RLock()
+        self._sources: list[RecordSource] = []
         journal.sources.add(self)
 
     @property
@@ -127,42 +134,28 @@ class Services:
         """Give running answers this many seconds to finish."""
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
 
-    def _record(self, record: Record) -> None:
-        """Count and journal an entry; collect an answer of the short path for the next batch."""
-        if isinstance(record, JournalEntry):
-            self.hand_over_records()
-            self._count_entry(record)
-            journal.record(record)
-            return
-        self._answers.append(record)
-        waiting = len(self._answers)
-        if waiting >= BATCH_ROWS:
-            self._hand_over()
-        elif waiting == 1:
-            asyncio.get_running_loop().call_later(BATCH_SECONDS, self._hand_over)
-
-    def _hand_over(self) -> None:
-        """Hand the waiting records to the journal, which writes them soon."""
-        self.hand_over_records()
-        # The entries were collected over a moment already, so write them now.
-        journal.write_soon()
+    def add_source(self, source: RecordSource) -> None:
+        """Add a source of answers. It calls `record_all` when it is asked to hand over, which
+        happens before anything is read or recorded."""
+        self._sources.append(source)
 
     def hand_over_records(self) -> None:
-        """Count the answers of the short path so far, and hand them to the journal."""
-        # Locked until all are counted, so that no other reader misses some.
-        with self._deriving:
-            batch = self._answers[:]
-            del self._answers[: len(batch)]
-            for answer in batch:
-                http, provider = answer.http, answer.head.target.wire.provider
-                labels: AnswerLabels
-                labels = provider, "complete", http.status // 100, "matched", http.chunked, ""
-                duration_ms = (answer.ended_at - answer.began) * 1000
-                self._tally.count(labels, duration_ms, duration_ms)
-                step = answer.step_entry.ref
-                self._steps.count_answer(answer.session, step, fault="", refused=False)
-            if batch:
-                journal.record_all(batch)
+        """Ask the sources for all answers so far."""
+        for source in self._sources:
+            source.hand_over_records()
+
+    def record_all(self, answers: Sequence[StepAnswer]) -> None:
+        """Count answers and hand them to the journal, which makes their entries later."""
+        for answer in answers:
+            self._tally.count(answer.labels, answer.duration_ms, answer.duration_ms)
+            self._steps.count_answer(answer.session, answer.step, fault="", refused=False)
+        journal.record_all(answers)
+
+    def _record(self, entry: JournalEntry) -> None:
+        """Count and journal an entry."""
+        self.hand_over_records()
+        self._count_entry(entry)
+        journal.record(entry)
 
     def _count_entry(self, entry: JournalEntry) -> None:
         """Count an answer in the metrics and in the coverage of steps."""

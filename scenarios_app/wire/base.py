@@ -1,6 +1,6 @@
 """The interface of a wire (one provider's HTTP API) and the JSON and SSE encoding they share."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Protocol, TypeAlias
@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Message
 from scenarios_app.engine.parts import MessagePart, StreamEvent, ToolResultPart
-from scenarios_app.wire.body import Limits, Node
+from scenarios_app.wire.body import Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.sockets import SocketFactory, SocketLink
@@ -122,10 +122,6 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
     `record` returns the writes for a response (with the bytes of its stream, if it was streamed),
     `record_body` those for a replayed recording's body. With a `prefix`, every value whose name
     begins with it is loaded too.
-
-    If what is recorded contains a part of the request, `request_part` returns the bytes of that
-    part for a response id, and `with_sample_part` returns a request that has SAMPLE_PART recorded
-    instead.
     """
 
     references: Callable[[CanonicalRequest, ArchivedValues], tuple[str, ...]]
@@ -133,16 +129,6 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
     record: Callable[[CanonicalRequest, CanonicalResponse, bytes], ArchiveWrites] = _record_nothing
     record_body: Callable[[CanonicalRequest, bytes], ArchiveWrites] = _record_nothing
     prefix: str = ""
-    request_part: Callable[[CanonicalRequest, str], bytes] | None = None
-    with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None
-
-
-class TypedReader(msgspec.Struct, frozen=True):
-    """A faster reader of usual bodies, from typed values, with the same result as `node_reader`.
-    `read` raises Unsure, and nothing else, for any other call."""
-
-    node_reader: RequestReader
-    read: "Callable[[Call, Endpoint, Params, Limits], CanonicalRequest]"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -155,29 +141,23 @@ class Endpoint(msgspec.Struct, frozen=True):
     one. `alias_of` is the pattern by which steps name this endpoint, if it is another's. A
     `bodiless` endpoint takes no JSON. `media_type` is that of a computed response.
 
-    `typed` reads usual bodies as `read` does, but faster. With another `read` it is dropped.
-
-    `cache_key` returns the part of a request that, beside its model, decides the bytes of the
-    response, apart from ids, input tokens and time: responses with equal keys are encoded once.
-    Without it they are never cached. `sub_requests` returns calls that are answered first, each as
-    if it had been sent by itself. `decoder` decodes recorded responses; without it recordings are
-    replayed byte for byte, but cannot be edited. `custom_tools` is true if the API has custom
-    tools, whose calls are no function calls. `socket` makes the rules of a WebSocket that is opened
-    at this path and sends requests to this endpoint. `sends` names the hosted tools of documents
-    that the API has, and `citations` if it has these.
+    `sub_requests` returns calls that are answered first, each as if it had been sent by itself.
+    `decoder` decodes recorded responses; without it recordings are replayed byte for byte, but
+    cannot be edited. `custom_tools` is true if the API has custom tools, whose calls are no
+    function calls. `socket` makes the rules of a WebSocket that is opened at this path and sends
+    requests to this endpoint. `sends` names the hosted tools of documents that the API has, and
+    `citations` if it has these.
     """
 
     method: str
     pattern: str
     read: RequestReader
-    typed: TypedReader | None = None
     render: BodyRenderer | None = None
     encode: EncoderFactory | None = None
     compute: BodyComputer | None = None
     sub_requests: SubRequestLister | None = None
     decoder: ResponseDecoder | None = None
     archival: ArchiveHooks | None = None
-    cache_key: Callable[[CanonicalRequest], Hashable] | None = None
     always_computed: bool = False
     alias_of: str | None = None
     socket: SocketFactory | None = None
@@ -193,8 +173,6 @@ class Endpoint(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         force_setattr(self, "canonical", self.alias_of or self.pattern)
         force_setattr(self, "generates", self.render is not None)
-        if self.typed is not None and self.typed.node_reader is not self.read:
-            force_setattr(self, "typed", None)
 
 
 class Wire(Protocol):

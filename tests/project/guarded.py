@@ -13,7 +13,6 @@ import uvicorn
 from mockllm_site.serve import client_limits
 from mockllm_site.serve.connection import HttpConnection, Settings
 from mockllm_site.serve.server import Server, Stop
-from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Message, Receive, Scope, Send
 from tests.serving.pipelines import Harness
 
@@ -61,7 +60,7 @@ async def serving(
     """
     monkeypatch.setattr(client_limits, "HEAD_SECONDS", timeout_seconds)
     monkeypatch.setattr(client_limits, "BODY_SECONDS", timeout_seconds)
-    layer = None if harness is None else FastLayer(lambda: harness.pipeline)
+    layer = None if harness is None else harness.layer
     settings = Settings(HEAD_BYTES, connections, busy_app, layer=layer)
     protocol: Any = partial(HttpConnection, settings=settings)
     config = uvicorn.Config(

@@ -1,9 +1,8 @@
 """A pipeline that needs no database, scenario documents for it, and calls to it."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from scenarios_app.engine.canonical import Json
@@ -11,9 +10,13 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
+from scenarios_app.serving.fast.direct import FastLayer
+from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath, is_plain_head
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.pipeline import Pipeline, Record
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 
 FROZEN = 1_735_689_600
@@ -36,8 +39,21 @@ class DocumentCatalog:
         )
 
 
+# How the layer gave an answer: filled into a template at once, encoded or paced, or not at all.
+Way: TypeAlias = Literal["template", "short path", "pipeline"]
+
+
+class FastAnswer(NamedTuple):
+    """An answer of the short path or the pipeline; `body` is what was sent."""
+
+    reply: Reply
+    body: bytes
+    way: Way
+
+
 class Harness:
-    """A pipeline with its in-memory state; `journal` lists the entries of its answers."""
+    """A pipeline with its in-memory state and its layer for speed; `journal` lists the entries of
+    its answers."""
 
     def __init__(self, *documents: Mapping[str, Any], **options: Any) -> None:
         self.state = MemoryState()
@@ -48,14 +64,34 @@ class Harness:
             catalog=self.catalog,
             state=self.state,
             options=self.options,
-            record=lambda record: self.journal.append(record.entry()),
+            record=self.journal.append,
         )
+        self.layer = FastLayer(lambda: self.pipeline)
+
+    @property
+    def short_path(self) -> ShortPath:
+        path = self.layer.short_path(self.pipeline)
+        assert path is not None
+        return path
 
     async def ask(self, call: Call) -> tuple[int, dict[str, str], bytes]:
         """Play the answer to a call to its end and return its status, headers and body."""
         answer = await self.pipeline.answer(call)
         body = b"".join([piece async for piece in answer.pieces()])
         return answer.reply.status, dict(answer.reply.headers), body
+
+    async def ask_fast(self, call: Call, head: RequestHead | None = None) -> FastAnswer:
+        """Play the answer to a call to its end, on the short path if that takes it."""
+        head = head or head_of(call)
+        answer = self.short_path.answer(head, call) if is_plain_head(head, call) else None
+        if isinstance(answer, PlainAnswer):
+            reply = answer.template.render(answer.values)
+            return FastAnswer(reply, reply.body, "template")
+        way: Way = "pipeline" if answer is None else "short path"
+        if answer is None:
+            answer = await self.pipeline.answer(call, head)
+        reply = answer.reply
+        return FastAnswer(reply, b"".join([piece async for piece in answer.pieces()]), way)
 
     async def explain(self, call: Call, **options: int) -> Explanation:
         """Explain a call in the current state of its session."""
@@ -70,14 +106,6 @@ class Harness:
 
     async def running(self) -> Pipeline:
         return self.pipeline
-
-
-def replace_record(harness: Harness, record: Callable[[Record], None]) -> None:
-    """Replace the function that records the answers of the pipeline and of its short path."""
-    pipeline = harness.pipeline
-    pipeline.record = record
-    assert pipeline.short_path is not None
-    pipeline.short_path = replace(pipeline.short_path, record=record)
 
 
 def scenario(name: str, *steps: Mapping[str, Any], **keys: Any) -> dict[str, Any]:

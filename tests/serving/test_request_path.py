@@ -11,8 +11,11 @@ import pytest
 
 from scenarios_app.journal import Journal
 from scenarios_app.serving import services
+from scenarios_app.serving.fast import recent as of_recent
+from scenarios_app.serving.fast.direct import FastLayer
+from scenarios_app.serving.fast.recent import RecentAnswers
 from scenarios_app.serving.transports.asgi import ProviderApp
-from tests.serving.pipelines import Harness, chat, replace_record, scenario, text_step
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.serving.transports.guarded import open_connection
 from tests.serving.transports.protocol_server import encode_call
 from tests.serving.transports.test_asgi import Client
@@ -102,9 +105,13 @@ async def test_plain_request_passes_few_files_under_serve(
 ) -> None:
     journal = Journal()
     journal.unread = True
-    monkeypatch.setattr(services, "journal", journal)
-    harness = Harness(WEATHER)
-    replace_record(harness, services.Services()._record)
+    for module in (services, of_recent):
+        monkeypatch.setattr(module, "journal", journal)
+    harness, process = Harness(WEATHER), services.Services()
+    recent = RecentAnswers(process.record_all)
+    process.add_source(recent)
+    harness.pipeline.record = process._record
+    harness.layer = FastLayer(lambda: harness.pipeline, recent.add)
     request = encode_call(chat("How is the weather?", stream=stream))
     protocol, client = open_connection(harness)
     for _ in range(4):

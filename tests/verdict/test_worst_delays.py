@@ -1,6 +1,6 @@
 """Correct clients whose requests a busy machine delays are not blamed, and loops still are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -83,14 +83,15 @@ def test_failure_counts_from_its_first_byte_if_the_server_notices_its_end_late()
 
 
 @pytest.fixture
-def clock() -> Iterator[tuple[ArrivalClock, list[float]]]:
-    """Return a clock and a list of the wall time and the monotonic time that it reads."""
+def clock() -> Iterator[tuple[Callable[[], float], list[float]]]:
+    """Return the Unix time of a clock and a list of the wall and monotonic times that it reads."""
     now = [1_000.0, 5.0]
-    yield ArrivalClock(lambda: now[0], lambda: now[1]), now
+    arrival_clock = ArrivalClock(lambda: now[0], lambda: now[1])
+    yield (lambda: arrival_clock.read()[0]), now
 
 
 def test_waited_retry_is_not_early_if_the_clock_is_set_back_meanwhile(
-    clock: tuple[ArrivalClock, list[float]],
+    clock: tuple[Callable[[], float], list[float]],
 ) -> None:
     read, now = clock
     failed = exchange(read(), 429, response_headers=LIMIT)
@@ -100,7 +101,7 @@ def test_waited_retry_is_not_early_if_the_clock_is_set_back_meanwhile(
 
 
 def test_arrival_clock_follows_steps_ahead_and_large_steps_back(
-    clock: tuple[ArrivalClock, list[float]],
+    clock: tuple[Callable[[], float], list[float]],
 ) -> None:
     read, now = clock
     assert read() == 1_000.0

@@ -10,7 +10,6 @@ the machine.
 """
 
 import asyncio
-import dataclasses
 import gc
 import os
 import sys
@@ -21,12 +20,16 @@ from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from msgspec.structs import replace
 
 from tools.bench.traffic import TRAFFIC, Traffic, requests
+
+if TYPE_CHECKING:
+    from scenarios_app.serving.fast.short_path import PlainAnswer
+    from scenarios_app.wire.base import Call
 
 ROUNDS, ROUND_SECONDS = 7, 0.2
 ROWS, MAX_ROWS = 500, 10_000
@@ -81,9 +84,10 @@ class Layers:
     def __init__(self, traffic: Traffic, *, stream: bool) -> None:
         from scenarios_app.journal import journal
         from scenarios_app.serving.exchange import head_of
-        from scenarios_app.serving.read import read
+        from scenarios_app.serving.fast.direct import FastLayer
+        from scenarios_app.serving.fast.endpoints import find_fast_endpoint
+        from scenarios_app.serving.fast.short_path import PlainAnswer, read_fast
         from scenarios_app.serving.services import services
-        from scenarios_app.serving.short_path import PlainAnswer
         from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
         from tests.serving.pipelines import Harness
         from tools.bench.peers import document
@@ -105,34 +109,41 @@ class Layers:
             )
         head_of_all, options = head_of(calls[0]), pipeline.options
 
-        assert pipeline.short_path is not None
         pipeline.record = None
-        path = pipeline.short_path = dataclasses.replace(pipeline.short_path, record=None)
+        self.layer = FastLayer(lambda: pipeline)
+        path = self.layer.short_path(pipeline)
+        target = head_of_all.target
+        row = find_fast_endpoint(target.endpoint) if target.endpoint is not None else None
+        assert path is not None and row is not None
 
-        async def warm() -> None:
-            """Answer each call twice: a template is created at the second answer."""
-            for call in calls * 2:
-                if path.answer(head_of_all, call) is None:
-                    (await pipeline.answer(call, head_of_all)).finish()
+        def answer(call: "Call") -> "PlainAnswer | None":
+            """Return the answer from a template; play any other."""
+            answer = path.answer(head_of_all, call)
+            if isinstance(answer, PlainAnswer):
+                return answer
+            if answer is not None:
+                answer.finish()
+            return None
 
-        uvloop.run(warm())
-        plain = [call for call in calls if path.answer(head_of_all, call)]
+        # A first answer is encoded, and the second one makes a template.
+        for call in calls * 2:
+            answer(call)
+        plain = [call for call in calls if answer(call)]
         call_after = cycle(plain).__next__
-        parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
+        parsed = cycle([read_fast(call, target, row, options) for call in plain]).__next__
         index = self.harness.catalog.index
         self.records: list[PlainAnswer] = []
-        answers = [path.answer(head_of_all, call_after()) for _ in range(ROWS)]
+        answers = [answer(call_after()) for _ in range(ROWS)]
         self.records = [answer for answer in answers if answer is not None]
         record_after = cycle(self.records).__next__
-        self.answer_next = lambda: path.answer(head_of_all, call_after())
+        self.answer_next = lambda: answer(call_after())
 
         def fill_template() -> None:
             record = record_after()
-            for piece in (*record.http.head, record.http.body):
-                piece.fill(record.values)
+            record.template.encode(record.values)
 
         self.parts: dict[str, Callable[[], Any]] = {
-            "reading": lambda: read(call_after(), head_of_all.target, options),
+            "reading": lambda: read_fast(call_after(), target, row, options),
             "choosing": lambda: index.first(parsed(), ()),
             "filling the template": fill_template,
         }
@@ -152,8 +163,7 @@ class Layers:
         services = self.services
         for _ in range(ROUNDS):
             start = time.process_time()
-            services._answers.extend(self.records)
-            services.hand_over_records()
+            services.record_all(self.records)
             best = min(best, (time.process_time() - start) / len(self.records) * 1e6)
         return best
 
@@ -190,14 +200,13 @@ class Layers:
         from uvicorn.server import ServerState
 
         from mockllm_site.serve.connection import HttpConnection, Settings
-        from scenarios_app.serving.fast.direct import FastLayer
 
         async def nothing(scope: object, receive: object, send: object) -> None:
             raise AssertionError("the request was not answered on the short path")
 
         config = Config(nothing, log_config=None, lifespan="off", interface="asgi3")
         config.load()
-        settings = Settings(16_384, 5_000, nothing, layer=FastLayer(lambda: self.pipeline))
+        settings = Settings(16_384, 5_000, nothing, layer=self.layer)
         state = ServerState()
         state.default_headers = [(b"date", b"Mon, 23 Nov 2026 09:00:00 GMT")]
         loop = asyncio.get_running_loop()

@@ -69,6 +69,12 @@ class Command(BaseCommand):
             "admin, no pages",
         )
         parser.add_argument(
+            "--no-fast",
+            action="store_true",
+            help="answer all requests through Django, as MOCKLLM_FAST=0 does: the same bytes at a "
+            "higher cost",
+        )
+        parser.add_argument(
             "--parent",
             type=int,
             metavar="PID",
@@ -105,10 +111,11 @@ class Command(BaseCommand):
                 )
                 server.store_bound_address(bound)
                 ready = partial(server.announce_ready, options["host"], bound)
+                fast = settings.MOCKLLM_FAST and not options["no_fast"]
                 if count == 1:
-                    server.run(bound, stop=stop, ready=ready, parent=parent)
+                    server.run(bound, stop=stop, ready=ready, parent=parent, fast=fast)
                 else:
-                    _serve_in_workers(count, bound, ready=ready, parent=parent)
+                    _serve_in_workers(count, bound, ready=ready, parent=parent, fast=fast)
         except (starting.CannotLoad, server.StartFailed, lease.LeaseRefused) as error:
             raise CommandError(str(error)) from error
         finally:
@@ -117,13 +124,25 @@ class Command(BaseCommand):
 
 
 def _serve_in_workers(
-    count: int, bound: socket, *, ready: Callable[[], None], parent: server.Parent | None
+    count: int,
+    bound: socket,
+    *,
+    ready: Callable[[], None],
+    parent: server.Parent | None,
+    fast: bool,
 ) -> None:
     """Serve in `count` forked processes; `ready` is called once all are ready."""
 
     def serve_in_worker(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
-        server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, one_per_turn=True)
+        server.run(
+            bound,
+            stop=server.Stop(),
+            ready=ready,
+            parent=own_parent,
+            one_per_turn=True,
+            fast=fast,
+        )
 
     # Child processes must inherit no thread and no connection.
     lease.release()

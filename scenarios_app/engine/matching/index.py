@@ -47,9 +47,7 @@ class Rank(NamedTuple):
 
 class Entry(msgspec.Struct, frozen=True):
     """One step with its rank and all its conditions. `ref` is scenario and key, by which sessions
-    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step is not
-    recorded and not a catch-all's, and has no expectations, failures, faults, latency or effects on
-    the session."""
+    remember consumed steps. `recorded` marks a step for a recorded request."""
 
     rank: Rank
     scenario: Scenario
@@ -57,7 +55,6 @@ class Entry(msgspec.Struct, frozen=True):
     match: Match
     ref: tuple[str, str]
     recorded: bool = False
-    plain: bool = False
 
 
 class Layer:
@@ -182,24 +179,7 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 recorded = bool(match.of(RecordedCondition))
                 ref = (scenario.name, step.key)
-                plain = not recorded and _has_plain_answer(scenario, step)
-                yield Entry(rank, scenario, step, match, ref, recorded, plain)
-
-
-def _has_plain_answer(scenario: Scenario, step: Step) -> bool:
-    """Return True if nothing but its match and use decides the step's answer: no checks, failures,
-    faults, latency, counters or asserts, and the scenario is no catch-all."""
-    produced, effects = step.produce, step.side_effects
-    return not (
-        scenario.catch_all
-        or scenario.system_prompt_must_include
-        or step.expect != NO_EXPECTATIONS
-        or step.failures is not None
-        or produced.fault is not None
-        or produced.latency_ms
-        or effects.counter is not None
-        or effects.asserts
-    )
+                yield Entry(rank, scenario, step, match, ref, recorded)
 
 
 def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:

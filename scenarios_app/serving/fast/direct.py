@@ -14,10 +14,12 @@ from scenarios_app.serving.fast.delivery import (
     encode_headers,
 )
 from scenarios_app.serving.fast.heads import HeadCache, PlainHead, read_plain_head
+from scenarios_app.serving.fast.recent import RecentAnswers
+from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath
 from scenarios_app.serving.fast.websocket_protocol import WebSocketProtocol
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
-from scenarios_app.serving.short_path import PlainAnswer
+from scenarios_app.serving.services import pipeline_now, services
 from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
 from scenarios_app.serving.transports.websocket import refuse_handshake
 from scenarios_app.wire.base import Call
@@ -26,13 +28,19 @@ from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 class FastLayer:
     """The state that the connections of one process share. `running` returns the pipeline once it
-    runs."""
+    runs, and `record` gets each PlainAnswer; without it the pipeline records them."""
 
-    def __init__(self, running: Callable[[], Pipeline | None]) -> None:
+    def __init__(
+        self,
+        running: Callable[[], Pipeline | None],
+        record: Callable[[PlainAnswer], None] | None = None,
+    ) -> None:
         self.running = running
         self.heads = HeadCache()
         # Number of open connections whose latest request was of a session and path.
         self.siblings: Counter[tuple[str, str]] = Counter()
+        self._record = record
+        self._short_path: ShortPath | None = None
 
     def answers_on(self, connection: DirectConnection) -> "DirectAnswers":
         """Return the direct answers of a new connection."""
@@ -43,6 +51,21 @@ class FastLayer:
         nothing is being recorded."""
         pipeline = self.running()
         return None if pipeline is None or pipeline.waits or pipeline.recordings else pipeline
+
+    def short_path(self, pipeline: Pipeline) -> ShortPath | None:
+        """Return the short path of a pipeline, or None if its state is shared."""
+        path = self._short_path
+        if path is None or path.pipeline is not pipeline:
+            path = self._short_path = None if pipeline.waits else ShortPath(pipeline, self._record)
+        return path
+
+
+def make_layer() -> FastLayer:
+    """Return the layer of this process, whose services count and journal its answers in batches."""
+    here = services()
+    answers = RecentAnswers(here.record_all)
+    here.add_source(answers)
+    return FastLayer(pipeline_now, answers.add)
 
 
 class Incoming:
@@ -124,7 +147,8 @@ class DirectAnswers:
         else:
             rest = connection.hand_over()
             socket = WebSocketProtocol(connection.transport, connection.server_state)
-            socket.open(pipeline, call, head, rest=rest)
+            path = self._layer.short_path(pipeline)
+            socket.open(pipeline, path, call, head, rest=rest)
 
     def send(self, answer: Answer | Awaitable[Answer], *, is_last: bool) -> None:
         """Send an answer: now if everything is due, else by timers or in a task."""
@@ -192,13 +216,16 @@ class DirectAnswers:
 
     def _answer(self, plain: PlainHead, body: bytes, *, is_last: bool) -> None:
         """Answer a request: on the short path, else with the pipeline."""
-        call, path = self._call(plain, body), plain.pipeline.short_path
+        call, path = self._call(plain, body), self._layer.short_path(plain.pipeline)
+        answer: PlainAnswer | Answer | Awaitable[Answer] | None = None
         if path is not None and self._connection.is_writable:
             answer = path.answer(plain.head, call)
-            if answer is not None:
-                self._send_plain(answer, is_last=is_last)
-                return
-        self.send(run_eagerly(plain.pipeline.answer(call, plain.head)), is_last=is_last)
+        if isinstance(answer, PlainAnswer):
+            self._send_plain(answer, is_last=is_last)
+            return
+        if answer is None:
+            answer = run_eagerly(plain.pipeline.answer(call, plain.head))
+        self.send(answer, is_last=is_last)
 
     def _call(self, plain: PlainHead, body: bytes) -> Call:
         """Return the call with this head and body."""
@@ -208,12 +235,11 @@ class DirectAnswers:
         return plain.call_with(body, self._layer.siblings[key] - 1)
 
     def _send_plain(self, answer: PlainAnswer, *, is_last: bool) -> None:
-        """Send an answer of the short path."""
-        http, values = answer.http, answer.values
-        body = http.body.fill(values)
-        lines = (b"%d" % len(body)).join([piece.fill(values) for piece in http.head])
+        """Send an answer that was filled into a template."""
+        lines, body = answer.template.encode(answer.values)
         writer = ResponseWriter(self._connection, is_last=is_last)
-        writer.write_whole(http.status, lines, body, chunked=http.chunked)
+        status = answer.template.reply.status
+        writer.write_whole(status, lines, body, chunked=answer.is_stream)
 
     def _end(self) -> None:
         """End the current delivery."""

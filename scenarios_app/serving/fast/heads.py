@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.fast.connection import ParsedHead
+from scenarios_app.serving.fast.short_path import is_plain_head
 from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.serving.short_path import is_plain_head
 from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
 from scenarios_app.wire.base import Call

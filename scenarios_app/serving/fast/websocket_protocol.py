@@ -12,9 +12,9 @@ from websockets.utils import accept_key
 
 from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.fast.connection import Server
+from scenarios_app.serving.fast.short_path import ShortPath, is_plain_head
 from scenarios_app.serving.fast.websocket_templates import PlainFrames, encode_text
 from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.serving.short_path import is_plain_head
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession
 from scenarios_app.serving.transports.websocket_frames import (
     FLOODED,
@@ -74,12 +74,21 @@ class WebSocketProtocol(asyncio.Protocol):
         self._unread = 0
         self._closing_since: float | None = None
 
-    def open(self, pipeline: Pipeline, call: Call, head: RequestHead, *, rest: bytes) -> None:
+    def open(
+        self,
+        pipeline: Pipeline,
+        path: ShortPath | None,
+        call: Call,
+        head: RequestHead,
+        *,
+        rest: bytes,
+    ) -> None:
         """Take over the connection: send the 101 that completes the handshake, and handle `rest`,
-        the bytes that came after the request."""
+        the bytes that came after the request. Plain requests take the short path, if there is
+        one."""
         at_once = None
-        if is_plain_head(head, call):
-            at_once = PlainFrames(pipeline, head, self, write=self.transport.write).answer
+        if path is not None and is_plain_head(head, call):
+            at_once = PlainFrames(path, head, self, write=self.transport.write).answer
         self._session = SocketSession(pipeline, call, head, self, answer_at_once=at_once)
         self._server.connections.add(self)
         ours = [b"%b: %b\r\n" % header for header in self._server.default_headers]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from scenarios_app.engine.producing.slots import Slotted
 from scenarios_app.serving.exchange import RequestHead
-from scenarios_app.serving.pipeline import Pipeline
-from scenarios_app.serving.short_path import PlainAnswer
+from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath
+from scenarios_app.serving.fast.slots import Slotted
+from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.transports.websocket import SocketConnection, events_of
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.sockets import SocketProtocol, Turn
@@ -81,28 +81,28 @@ class PlainFrames:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        path: ShortPath,
         head: RequestHead,
         connection: SocketConnection,
         *,
         write: Callable[[bytes], None],
     ) -> None:
-        self._pipeline = pipeline
+        self._path = path
         self._head = head
         self._connection = connection
         self._write = write
 
-    def answer(self, rules: SocketProtocol, turn: Turn, call: Call) -> bool:
-        """Answer a plain request; return False for any other."""
-        path = self._pipeline.short_path
-        answer = path.answer(self._head, call) if path is not None else None
-        if answer is None:
-            return False
+    def answer(self, rules: SocketProtocol, turn: Turn, call: Call) -> Answer | bool:
+        """Answer a plain request and return True, or return the answer that is to be sent; False
+        for any other request."""
+        answer = self._path.answer(self._head, call)
+        if not isinstance(answer, PlainAnswer):
+            return answer or False
         values = answer.values
-        template = _frame_template(rules, turn, answer) if answer.http.chunked else None
+        template = _frame_template(rules, turn, answer) if answer.is_stream else None
         if template is None:
-            reply, body = answer.template.render(values), answer.http.body.fill(values)
-            self._connection.send(events_of(rules, turn, reply, body))
+            reply = answer.template.render(values)
+            self._connection.send(events_of(rules, turn, reply, reply.body))
         else:
             turn.last_event = template.last_event.fill(values)
             self._write(template.frames.fill(values))
@@ -116,7 +116,7 @@ def _frame_template(rules: SocketProtocol, turn: Turn, answer: PlainAnswer) -> F
     template = forms.get(form)
     if template is None:
         encode = partial(rules.encode, Turn(b"", turn.stream_id))
-        template = frame_template(answer.http.body, lengths, encode)
+        template = frame_template(answer.template.body, lengths, encode)
         if len(forms) >= MAX_FORMS:
             forms.clear()
         forms[form] = template

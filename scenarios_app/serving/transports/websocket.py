@@ -107,8 +107,9 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
     return None
 
 
-# Answers the call of a turn by the rules of the API, if it can be done at once; else returns False.
-AnswerAtOnce: TypeAlias = Callable[[SocketProtocol, Turn, Call], bool]
+# Answers the call of a turn by the rules of the API and returns True, or returns the answer that is
+# to be sent; False if the pipeline has to answer.
+AnswerAtOnce: TypeAlias = Callable[[SocketProtocol, Turn, Call], Answer | bool]
 
 
 async def refuse_handshake(pipeline: Pipeline, call: Call) -> tuple[RequestHead, Answer | None]:
@@ -229,12 +230,12 @@ class SocketSession:
     def _start(self, turn: Turn) -> None:
         """Answer a turn: immediately if it needs no waiting, else in a task."""
         call, is_writable = self._call_of(turn), self._connection.is_writable
-        at_once = self._answer_at_once
-        if at_once and is_writable and turn.recall is None and at_once(self._rules, turn, call):
+        at_once = self._answer_at_once if is_writable and turn.recall is None else None
+        short_answer = at_once(self._rules, turn, call) if at_once is not None else False
+        if short_answer is True:
             self._actions += self._rules.end(turn, status=200)
             return
-        answering = self._pipeline.answer(call, self._head)
-        answer = answering if self._pipeline.waits else run_eagerly(answering)
+        answer = short_answer or self._answer(call)
         if is_writable and isinstance(answer, Answer) and _can_be_sent_whole(answer):
             self._send_whole(turn, answer)
             self._actions += self._rules.end(turn, status=answer.reply.status)
@@ -244,6 +245,11 @@ class SocketSession:
         task = asyncio.get_running_loop().create_task(self._play(turn, answer))
         self._playing.add(task)
         task.add_done_callback(self._playing.discard)
+
+    def _answer(self, call: Call) -> Answer | Awaitable[Answer]:
+        """Return the pipeline's answer to a call, or an awaitable of it."""
+        answering = self._pipeline.answer(call, self._head)
+        return answering if self._pipeline.waits else run_eagerly(answering)
 
     def _send_whole(self, turn: Turn, answer: Answer) -> None:
         """Journal and send an answer that is due now."""

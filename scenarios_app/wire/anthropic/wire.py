@@ -83,7 +83,6 @@ class AnthropicMessages(Wire):
             _read,
             render=lambda request, response: encode_json(render_message(response, request.own)),
             encode=lambda request, response: AnthropicEncoder(response, request.own),
-            cache_key=lambda request: request.own,
             decoder=DECODER,
             sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),

@@ -79,7 +79,6 @@ def _make_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
         "named": "generateContent",
         "render": lambda request, response: encode_json(render_response(response, request.own)),
         "encode": partial(_make_encoder, framing),
-        "cache_key": lambda request: request.own,
         "decoder": DECODER,
         "sends": HOSTED_TOOLS | {"citations"},
     }

@@ -1,12 +1,11 @@
 """The Ollama wire: chat and generate, embeddings and models."""
 
-from collections.abc import Hashable, Mapping
-from hashlib import blake2b
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
-from scenarios_app.wire.base import Call, Endpoint, Wire, bearer_token, encode_json, encode_line
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.wire.base import Call, Endpoint, Wire, bearer_token, encode_line
 from scenarios_app.wire.ollama import models
 from scenarios_app.wire.ollama.answer import (
     CHAT,
@@ -35,12 +34,6 @@ _OWN_ERRORS: Mapping[str, ErrorAnswer] = {
 }
 
 
-def _generate_cache_key(request: CanonicalRequest) -> Hashable:
-    """Return the cache key of a generate response, which repeats the conversation as numbers. The
-    key has only a digest of it: cached keys remain in memory."""
-    return request.own, request.reasoning, blake2b(encode_json(request.messages)).digest()
-
-
 _GENERATION = Endpoint(
     "POST",
     CHAT,
@@ -51,8 +44,8 @@ _GENERATION = Endpoint(
     compute=render_load,
 )
 _ENDPOINTS = (
-    replace(_GENERATION, cache_key=lambda request: (request.own, request.reasoning)),
-    replace(_GENERATION, pattern=GENERATE, read=read_generate, cache_key=_generate_cache_key),
+    _GENERATION,
+    replace(_GENERATION, pattern=GENERATE, read=read_generate),
     Endpoint("POST", "/api/embed", read_embed, compute=models.compute_embeddings),
     Endpoint("POST", "/api/embeddings", read_embedding, compute=models.compute_embedding),
     Endpoint("POST", "/api/show", read_show, compute=models.show_model),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -12,7 +11,6 @@ from scenarios_app.wire.base import (
     Endpoint,
     Headers,
     Params,
-    TypedReader,
     Wire,
     encode_json,
     encode_line,
@@ -24,7 +22,6 @@ from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
-from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import sample_chat_call, sdk_setups
@@ -43,10 +40,8 @@ _ENDPOINTS = (
         "POST",
         "/v1/chat/completions",
         read_chat,
-        TypedReader(read_chat, read_typed_chat),
         render=lambda request, response: encode_json(render_completion(request.own, response)),
         encode=ChunkEncoder,
-        cache_key=attrgetter("own"),
         decoder=DECODER,
         custom_tools=True,
         sends=frozenset({"citations"}),
@@ -110,11 +105,7 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     """Return a copy of OpenAI's endpoint whose requests name the dialect's provider; if it is that
     of chat, in the dialect."""
     if endpoint.read is read_chat:
-        # Only ids with the whole hex id can be replaced in a cached response.
-        form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
-        read = partial(read_chat, dialect=dialect)
-        typed = TypedReader(read, partial(read_typed_chat, dialect=dialect))
-        return replace(endpoint, read=read, typed=typed, cache_key=form)
+        return replace(endpoint, read=partial(read_chat, dialect=dialect))
     if dialect.provider == PROVIDER:
         return endpoint
 

@@ -1,7 +1,7 @@
 """An in-memory connection of the server that takes requests and returns answers as bytes."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,8 @@ from uvicorn.server import ServerState
 from mockllm_site.serve import connection as serve_connection
 from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.fast.direct import FastLayer
-from scenarios_app.serving.short_path import PlainAnswer, ShortPath
+from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath
+from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness
@@ -42,10 +43,13 @@ class _Transport(asyncio.Transport):
 
 
 class Connection:
-    """A connection to the pipeline of a harness; `short` counts the answers of the short path."""
+    """A connection to the pipeline of a harness; `short` counts the answers from templates, and
+    `record` gets them in place of the pipeline's."""
 
-    def __init__(self, harness: Harness) -> None:
-        settings = make_settings(FastLayer(lambda: harness.pipeline))
+    def __init__(
+        self, harness: Harness, record: Callable[[PlainAnswer], None] | None = None
+    ) -> None:
+        settings = make_settings(FastLayer(lambda: harness.pipeline, record))
         config = Config(
             ProviderApp(harness.running), log_config=None, lifespan="off", access_log=False
         )
@@ -72,14 +76,16 @@ class Connection:
 
 @contextmanager
 def collect_short_path_answers() -> Iterator[list[PlainAnswer]]:
-    """Collect the answers of all short paths within the context."""
+    """Collect the answers that all short paths fill into templates within the context."""
     answers: list[PlainAnswer] = []
     answer = ShortPath.answer
 
-    def record_answer(path: ShortPath, head: RequestHead, call: Call) -> PlainAnswer | None:
-        plain_answer = answer(path, head, call)
-        answers.extend([plain_answer] if plain_answer else [])
-        return plain_answer
+    def record_answer(
+        path: ShortPath, head: RequestHead, call: Call
+    ) -> PlainAnswer | Answer | None:
+        short_answer = answer(path, head, call)
+        answers.extend([short_answer] if isinstance(short_answer, PlainAnswer) else [])
+        return short_answer
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShortPath, "answer", record_answer)

@@ -23,7 +23,7 @@ async def test_connection_that_is_to_end_is_closed_after_the_answer(stream: bool
         with collect_short_path_answers() as short:
             answers = [await server.exchange(request) for _ in range(4)]
         assert len(harness.journal) == 4
-    assert len(short) == 2
+    assert len(short) == 3
     assert b"connection: close\r\n" in answers[-1]
     assert list(map(without_ids, answers)) == list(map(without_ids, expected))
 

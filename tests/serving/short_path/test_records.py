@@ -7,10 +7,12 @@ import pytest
 
 from scenarios_app.journal import Journal
 from scenarios_app.serving import services as of_services
+from scenarios_app.serving.fast import recent as of_recent
+from scenarios_app.serving.fast.recent import RecentAnswers
 from scenarios_app.serving.metrics import Served
 from scenarios_app.serving.services import Services
 from scenarios_app.verdict.metrics import merge_counts
-from tests.serving.pipelines import Harness, chat, replace_record, scenario, text_step
+from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.serving.short_path.connection import Connection
 
 MATCHED = Served("openai", "complete", 2, "matched", streamed=False, fault="")
@@ -22,17 +24,25 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     """The services of a process in test mode, with a separate journal."""
     journal = Journal()
     journal.unread = True
-    monkeypatch.setattr(of_services, "journal", journal)
+    for module in (of_services, of_recent):
+        monkeypatch.setattr(module, "journal", journal)
     yield Services()
 
 
-async def connect_short_path(services: Services) -> Connection:
-    """Return a connection to a step that answers from its template."""
+@pytest.fixture
+def recent(services: Services) -> RecentAnswers:
+    """The answers of the short path that are not counted yet."""
+    recent = RecentAnswers(services.record_all)
+    services.add_source(recent)
+    return recent
+
+
+async def connect_short_path(services: Services, recent: RecentAnswers) -> Connection:
+    """Return a connection to a step that has answered once, so that it gets a template."""
     harness = Harness(scenario("s", text_step("Hi!", match={"model": "gpt-4o"})))
-    replace_record(harness, services._record)
-    connection = Connection(harness)
-    for _ in range(2):
-        await connection.ask(chat())
+    harness.pipeline.record = services._record
+    connection = Connection(harness, recent.add)
+    await connection.ask(chat())
     return connection
 
 
@@ -43,59 +53,63 @@ def read_journal(services: Services) -> list[Any]:
 
 
 async def test_answers_of_the_short_path_are_counted_before_figures_are_read(
-    services: Services,
+    services: Services, recent: RecentAnswers
 ) -> None:
-    connection = await connect_short_path(services)
+    connection = await connect_short_path(services, recent)
     for _ in range(5):
         await connection.ask(chat())
     assert connection.short == 5
-    assert services.tally.served() == {MATCHED: 7}
-    assert services.tally.heads()["openai"].count == 7
-    assert merge_counts([services.steps.to_message()]).served == {("s", "1"): 7}
-    assert services.steps.to_message()["requests"] == 7
+    assert services.tally.served() == {MATCHED: 6}
+    assert services.tally.heads()["openai"].count == 6
+    assert merge_counts([services.steps.to_message()]).served == {("s", "1"): 6}
+    assert services.steps.to_message()["requests"] == 6
 
 
-async def test_reset_of_a_session_includes_the_answers_before_it(services: Services) -> None:
-    connection = await connect_short_path(services)
+async def test_reset_of_a_session_includes_the_answers_before_it(
+    services: Services, recent: RecentAnswers
+) -> None:
+    connection = await connect_short_path(services, recent)
     await connection.ask(chat(headers={"x-mockllm-session": "one"}))
     await connection.ask(chat(headers={"x-mockllm-session": "one"}))
     services.steps.forget_session("one")
     assert services.steps.served_in("one") == frozenset()
 
 
-async def test_journal_has_all_answers_in_their_order(services: Services) -> None:
-    connection = await connect_short_path(services)
+async def test_journal_has_all_answers_in_their_order(
+    services: Services, recent: RecentAnswers
+) -> None:
+    connection = await connect_short_path(services, recent)
     texts = ["a", "b", "unmatched", "c", "d"]
     for text in texts:
         model = "other" if text == "unmatched" else "gpt-4o"
         await connection.ask(chat(text, model=model))
     assert connection.short == 4
     entries = read_journal(services)
-    assert [entry.asked for entry in entries[2:]] == texts
-    assert [entry.status for entry in entries[2:]] == [200, 200, 404, 200, 200]
-    assert services.tally.served() == {MATCHED: 6, UNMATCHED: 1}
+    assert [entry.asked for entry in entries[1:]] == texts
+    assert [entry.status for entry in entries[1:]] == [200, 200, 404, 200, 200]
+    assert services.tally.served() == {MATCHED: 5, UNMATCHED: 1}
 
 
 async def test_many_answers_are_derived_without_a_reader(
-    services: Services, monkeypatch: pytest.MonkeyPatch
+    services: Services, recent: RecentAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_services, "BATCH_ROWS", 3)
-    connection = await connect_short_path(services)
+    monkeypatch.setattr(of_recent, "BATCH_ROWS", 3)
+    connection = await connect_short_path(services, recent)
     for _ in range(4):
         await connection.ask(chat())
-    assert len(services._answers) == 1
-    assert len(of_services.journal._unread) == 5
+    assert len(recent) == 1
+    assert len(of_services.journal._unread) == 4
 
 
 async def test_stop_hands_the_last_answers_to_the_journal(
-    services: Services, monkeypatch: pytest.MonkeyPatch
+    services: Services, recent: RecentAnswers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(of_services.journal, "stop", lambda: True)
-    connection = await connect_short_path(services)
+    connection = await connect_short_path(services, recent)
     await connection.ask(chat())
     services.stop()
-    assert len(of_services.journal._unread) == 3
-    assert services._answers == []
+    assert len(of_services.journal._unread) == 2
+    assert len(recent) == 0
 
 
 async def test_consumed_step_answers_one_request_of_a_session() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +12,19 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.journal.entry import held_bytes, row_of
-from scenarios_app.serving.reply import Frame, RenderedFrames, Reply
-from scenarios_app.serving.templates import MAX_RESPONSES, TemplateCache
+from scenarios_app.serving.exchange import ArrivalClock, Exchange, head_of
+from scenarios_app.serving.fast import short_path
+from scenarios_app.serving.fast.slots import (
+    SAMPLE_CREATED,
+    SAMPLE_SEED,
+    SAMPLE_TOKENS,
+    SAMPLE_UID,
+)
+from scenarios_app.serving.fast.templates import MAX_RESPONSES, TemplateCache, TemplateFrames
+from scenarios_app.serving.playback import Answer
+from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.respond import respond
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import wires
 from tests.serving.pipelines import (
     Harness,
     chat,
@@ -136,6 +146,8 @@ PRODUCE_SAMPLES: tuple[dict[str, Any], ...] = (
     {"generate": {"kind": "lorem"}},
     {"streaming": {"text": "streamed"}, "non_streaming": {"text": "whole"}},
 )
+PACED_STEP = text_step("a b c d", match={})
+PACED_STEP["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
 EFFECTS: tuple[dict[str, Any], ...] = (
     {},
     {"status": 202, "headers": {"x-extra": "1"}},
@@ -144,23 +156,18 @@ EFFECTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def without_templates(harness: Harness) -> Harness:
-    """Make the pipeline encode each answer anew and return its harness."""
-    harness.pipeline.templates.encode = lambda exchange, decision, request, encode: encode(
-        exchange, decision, request
-    )
-    return harness
-
-
-async def collect_answers(harness: Harness, calls: list[Call]) -> list[Any]:
+async def collect_answers(harness: Harness, calls: list[Call], *, fast: bool) -> list[Any]:
     """Return the comparable parts of the answers to these calls, in order."""
     parts = []
     for call in calls:
-        answer = await harness.pipeline.answer(call)
-        reply = answer.reply
+        if fast:
+            reply, body, _ = await harness.ask_fast(call)
+        else:
+            answer = await harness.pipeline.answer(call)
+            reply = answer.reply
+            body = b"".join([piece async for piece in answer.pieces()])
         headers = [header for header in reply.headers if header[0] != "x-mockllm-request"]
         frames = [(frame.at, frame.data) for frame in reply.frames]
-        body = b"".join([piece async for piece in answer.pieces()])
         parts.append((reply.status, headers, frames, reply.delay, reply.cut, body))
     return parts
 
@@ -179,79 +186,74 @@ def conversations(draw: st.DrawFn) -> tuple[dict[str, Any], list[Call]]:
 @given(conversations())
 def test_every_answer_equals_a_newly_encoded_one(conversation: Any) -> None:
     document, calls = conversation
-    options = {"words_per_second": 0}
 
-    async def answer_both() -> tuple[list[Any], list[Any]]:
-        template_answers = await collect_answers(Harness(document, **options), calls)
-        return template_answers, await collect_answers(
-            without_templates(Harness(document, **options)), calls
-        )
+    async def answer_both() -> list[list[Any]]:
+        return [
+            await collect_answers(Harness(document, words_per_second=0), calls, fast=fast)
+            for fast in (True, False)
+        ]
 
     from_templates, encoded = asyncio.run(answer_both())
     assert from_templates == encoded
 
 
 @pytest.mark.parametrize("call", [chat(), chat(stream=True), claude(), claude(stream=True)])
-async def test_third_equal_request_is_not_encoded_again(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_kind_of_answer_is_encoded_twice(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness(scenario("s", text_step("Hi! " * 20)))
     encoded_seeds: list[Seed] = []
-    original_encode = TemplateCache.encode
 
-    def record_encoding(
-        self: Any, exchange: Any, decision: Any, request: Any, encode: Any
-    ) -> Reply:
-        def encode_and_count(exchange: Any, *rest: Any) -> Reply:
-            encoded_seeds.append(exchange.seed)
-            answer: Reply = encode(exchange, *rest)
-            return answer
+    def record_encoding(exchange: Exchange, *rest: Any) -> Reply:
+        encoded_seeds.append(exchange.seed)
+        return respond(exchange, *rest)
 
-        return original_encode(self, exchange, decision, request, encode_and_count)
-
-    monkeypatch.setattr(TemplateCache, "encode", record_encoding)
-    for _ in range(2):
-        await harness.ask(call)
-    assert len(encoded_seeds) == 4
-    for _ in range(5):
-        await harness.ask(call)
-    assert len(encoded_seeds) == 4
+    monkeypatch.setattr(short_path, "respond", record_encoding)
+    answers = [await harness.ask_fast(call) for _ in range(6)]
+    assert [answer.way for answer in answers] == ["short path", *["template"] * 5]
+    assert encoded_seeds[1:] == [SAMPLE_SEED]
 
 
-async def test_delayed_frames_are_rendered_when_sent() -> None:
-    step = text_step("a b c d", match={})
-    step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
-    harness = Harness(scenario("s", step))
-    kinds = []
+async def test_paced_frames_are_rendered_when_sent() -> None:
+    harness = Harness(scenario("s", PACED_STEP))
+    answers = [await harness.ask_fast(chat(stream=True)) for _ in range(3)]
+    assert [type(answer.reply.frames) for answer in answers] == [tuple, *[TemplateFrames] * 2]
+    assert [answer.way for answer in answers] == ["short path"] * 3
+    assert len(set(map(len, (answer.body for answer in answers)))) == 1
+
+
+async def test_paced_answer_takes_a_stream_until_its_end() -> None:
+    harness = Harness(scenario("s", PACED_STEP), max_streams=1)
+    call = chat(stream=True)
     for _ in range(3):
-        answer = await harness.pipeline.answer(chat(stream=True))
-        kinds.append(type(answer.reply.frames))
-        assert isinstance(next(iter(answer.reply.frames)), Frame)
-    assert kinds == [tuple, tuple, RenderedFrames]
+        answer = harness.short_path.answer(head_of(call), call)
+        assert isinstance(answer, Answer)
+        assert harness.short_path.answer(head_of(call), call) is None
+        answer.finish()
+    assert harness.pipeline.streams.taken == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_journal_body_of_a_cached_response_holds_no_bytes(
-    stream: bool,
-) -> None:
+async def test_journal_body_of_an_answer_is_what_was_sent(stream: bool) -> None:
     harness = Harness(scenario("s", text_step("Once upon a time. " * 20)))
-    bodies = [(await harness.ask(chat(stream=stream)))[2] for _ in range(4)]
-    journal_bodies = [entry.response_body for entry in harness.journal]
-    assert [held_bytes(body) for body in journal_bodies] == [len(bodies[0]), len(bodies[1]), 0, 0]
-    assert [b"".join(body) for body in journal_bodies] == bodies
+    bodies = [(await harness.ask_fast(chat(stream=stream))).body for _ in range(4)]
+    assert [b"".join(entry.response_body) for entry in harness.journal] == bodies
     rows = [row_of(entry, body_bytes=200) for entry in harness.journal]
     assert [row.response_text for row in rows] == [body[:200].decode() for body in bodies]
     assert [row.response_bytes for row in rows] == list(map(len, bodies))
 
 
+async def test_journal_of_a_paced_template_answer_holds_no_bytes() -> None:
+    harness = Harness(scenario("s", PACED_STEP))
+    bodies = [(await harness.ask_fast(chat(stream=True))).body for _ in range(3)]
+    held = [held_bytes(entry.response_body) for entry in harness.journal]
+    assert held == [len(bodies[0]), 0, 0]
+
+
 async def test_journal_of_a_cut_template_answer_has_the_sent_bytes() -> None:
-    step = text_step("a b c d", match={})
-    step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
-    harness = Harness(scenario("s", step))
+    harness, call = Harness(scenario("s", PACED_STEP)), chat(stream=True)
     for _ in range(2):
-        await harness.ask(chat(stream=True))
-    answer = await harness.pipeline.answer(chat(stream=True))
-    assert isinstance(answer.reply.frames, RenderedFrames)
+        await harness.ask_fast(call)
+    answer = harness.short_path.answer(head_of(call), call)
+    assert isinstance(answer, Answer) and isinstance(answer.reply.frames, TemplateFrames)
     sent_bytes = b""
     async with aclosing(answer.pieces()) as pieces:
         async for piece in pieces:
@@ -265,74 +267,80 @@ async def test_journal_of_a_cut_template_answer_has_the_sent_bytes() -> None:
 async def test_an_edited_step_answers_with_its_new_text() -> None:
     harness = Harness(scenario("s", text_step("old")))
     for _ in range(3):
-        assert b"old" in (await harness.ask(chat()))[2]
+        assert b"old" in (await harness.ask_fast(chat())).body
     harness.catalog.index = Harness(scenario("s", text_step("new"))).catalog.index
     for _ in range(3):
-        assert b"new" in (await harness.ask(chat()))[2]
+        assert b"new" in (await harness.ask_fast(chat())).body
 
 
 async def test_template_has_the_time_of_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness(scenario("s", text_step("Hi!")), clock=None)
-    kinds = []
     for second in range(1_800_000_000, 1_800_000_004):
-        monkeypatch.setattr(harness.pipeline, "new_exchange", _exchange_at(harness, second))
-        answer = await harness.pipeline.answer(chat())
-        kinds.append(type(answer.reply.frames))
-        assert b'"created":%d' % second in answer.reply.body
-    assert kinds == [tuple, tuple, RenderedFrames, RenderedFrames]
+        clock = ArrivalClock(partial(float, second))
+        monkeypatch.setattr(short_path, "arrival_clock", clock)
+        answer = await harness.ask_fast(chat())
+        assert b'"created":%d' % second in answer.body
+    assert answer.way == "template"
 
 
 async def test_template_counts_the_tokens_of_each_request() -> None:
     harness = Harness(scenario("s", text_step("Hi!")))
-    for length in (4, 40, 400, 4_000, 40_000):
-        _, headers, body = await harness.ask(chat("a" * length))
-        usage = json.loads(body)["usage"]
+    for length in (4, 40, 400, 4_000, 16_000):
+        answer = await harness.ask_fast(chat("a" * length))
+        usage = json.loads(answer.body)["usage"]
         assert usage["prompt_tokens"] == length // 4
         assert usage["total_tokens"] == length // 4 + usage["completion_tokens"]
-        assert headers["content-length"] == str(len(body))
-    assert len(harness.pipeline.templates._entries) == 1
+        assert dict(answer.reply.headers)["content-length"] == str(len(answer.body))
+    assert answer.way == "template"
+    assert len(harness.short_path.templates._entries) == 1
 
 
-def _exchange_at(harness: Harness, now: int) -> Any:
-    def exchange(call: Call, head: Any) -> Any:
-        new_exchange = type(harness.pipeline).new_exchange(harness.pipeline, call, head)
-        new_exchange.created = now
-        return new_exchange
+@pytest.mark.parametrize(
+    "text", [f"{SAMPLE_TOKENS}", f"{SAMPLE_CREATED}", "2096-10-02T07:06:40", SAMPLE_UID]
+)
+async def test_answer_with_the_text_of_a_sample_gets_no_template(text: str) -> None:
+    harness = Harness(scenario("s", text_step(f"It is {text}.")))
+    answers = [await harness.ask_fast(chat()) for _ in range(4)]
+    assert [answer.way for answer in answers] == ["short path", *["pipeline"] * 3]
+    assert all(text.encode() in answer.body for answer in answers)
 
-    return exchange
+
+async def test_error_of_a_first_answer_is_a_500(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness(scenario("s", text_step("Hi!")))
+
+    def fail(*_: object) -> Reply:
+        raise RuntimeError("not encoded")
+
+    monkeypatch.setattr(short_path, "respond", fail)
+    answer = await harness.ask_fast(chat())
+    assert (answer.reply.status, answer.way) == (500, "short path")
+    assert [entry.status for entry in harness.journal] == [500]
 
 
 async def test_template_cache_is_limited_by_bytes() -> None:
     harness = Harness(scenario("s", text_step("Hi! " * 500)))
-    cache = harness.pipeline.templates = TemplateCache(max_bytes=10_000)
+    cache = harness.short_path.templates = TemplateCache(max_bytes=10_000)
     for number in range(10):
         for _ in range(4):
-            await harness.ask(chat(model=f"m{number}"))
+            await harness.ask_fast(chat(model=f"m{number}"))
         assert 0 < cache._bytes <= 10_000
         assert cache._bytes == sum(entry.size for entry in cache._entries.values())
 
 
 async def test_long_names_of_models_count_towards_the_bytes() -> None:
     harness = Harness(scenario("s", text_step("Hi!")))
-    cache = harness.pipeline.templates = TemplateCache(max_bytes=10_000)
+    cache = harness.short_path.templates = TemplateCache(max_bytes=10_000)
     for number in range(10):
         for _ in range(3):
-            await harness.ask(chat(model=f"{number}" * 4_000))
+            await harness.ask_fast(chat(model=f"{number}" * 4_000))
     assert len(cache._entries) <= 2
 
 
 async def test_template_cache_is_limited_by_responses() -> None:
     harness = Harness(scenario("s", text_step("Hi!")))
-    harness.pipeline.templates = TemplateCache(max_responses=3)
+    cache = harness.short_path.templates = TemplateCache(max_responses=3)
     for number in range(10):
         for _ in range(3):
-            await harness.ask(chat(model=f"m{number}"))
-        assert len(harness.pipeline.templates._entries) <= 3
+            await harness.ask_fast(chat(model=f"m{number}"))
+        assert len(cache._entries) <= 3
     assert MAX_RESPONSES > 3
-
-
-def test_most_used_endpoints_have_a_template_cache_key() -> None:
-    forms = {
-        endpoint.canonical for wire in wires() for endpoint in wire.endpoints if endpoint.cache_key
-    }
-    assert {"/v1/chat/completions", "/v1/messages"} <= forms

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.exchange import RequestHead, head_of
-from scenarios_app.serving.reply import RenderedFrames
+from scenarios_app.serving.exchange import head_of
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Harness, chat, responses, scenario, text_step
+from tests.serving.pipelines import FastAnswer, Harness, chat, responses, scenario, text_step
 
 TEXT_STEP = text_step("Hi there! " * 9)
 REASONING_STEP = text_step("Hi there!")
@@ -24,18 +23,6 @@ def generate(text: str, **fields: Any) -> Call:
     return Call("POST", "/api/generate", {}, chat().headers, json.dumps(body).encode())
 
 
-async def play_answer(
-    harness: Harness, call: Call, head: RequestHead | None
-) -> tuple[Any, bytes, type]:
-    """Return status, headers and stored response of an answer, its bytes and the type of its
-    frames."""
-    answer = await harness.pipeline.answer(call, head)
-    reply = answer.reply
-    headers = [header for header in reply.headers if header[0] != "x-mockllm-request"]
-    body = b"".join([piece async for piece in answer.pieces()])
-    return (reply.status, headers, reply.stored), body, type(reply.frames)
-
-
 SAMPLE_CALLS = [
     responses("Hello"),
     responses("Hello", stream=True),
@@ -46,18 +33,28 @@ SAMPLE_CALLS = [
 ]
 
 
+def comparable(answer: FastAnswer) -> tuple[Any, ...]:
+    reply = answer.reply
+    headers = [header for header in reply.headers if header[0] != "x-mockllm-request"]
+    return reply.status, headers, answer.body
+
+
+async def encode_anew(harness: Harness, call: Call) -> FastAnswer:
+    """Play the answer of the pipeline to a call."""
+    answer = await harness.pipeline.answer(call)
+    body = b"".join([piece async for piece in answer.pieces()])
+    return FastAnswer(answer.reply, body, "pipeline")
+
+
 @pytest.mark.parametrize("step", [TEXT_STEP, TOOL_STEP], ids=["says", "calls"])
 @pytest.mark.parametrize("call", SAMPLE_CALLS, ids=range(len(SAMPLE_CALLS)))
 async def test_template_answers_equal_newly_encoded_ones(step: dict[str, Any], call: Call) -> None:
-    cached_harness, fresh_harness = Harness(scenario("s", step)), Harness(scenario("s", step))
-    head, kinds = head_of(call), []
-    for _ in range(6):
-        *actual, kind = await play_answer(cached_harness, call, head)
-        *expected, _ = await play_answer(fresh_harness, call, None)
-        assert actual == expected
-        kinds.append(kind)
-    assert kinds == [tuple, tuple, *[RenderedFrames] * 4]
-    for name, state in cached_harness.state._states.items():
+    fast_harness, fresh_harness = Harness(scenario("s", step)), Harness(scenario("s", step))
+    answers = [await fast_harness.ask_fast(call) for _ in range(6)]
+    assert [answer.way for answer in answers] == ["short path", *["template"] * 5]
+    expected = [await encode_anew(fresh_harness, call) for _ in range(6)]
+    assert list(map(comparable, answers)) == list(map(comparable, expected))
+    for name, state in fast_harness.state._states.items():
         assert state.responses == fresh_harness.state._states[name].responses
 
 
@@ -67,45 +64,39 @@ async def test_another_request_of_the_same_length_has_its_own_answer() -> None:
         responses("Hello"),
         responses("Jello"),
     )
-    head = head_of(first)
     for _ in range(5):
-        await play_answer(harness, first, head)
-        _, body, _ = await play_answer(harness, second, head)
+        await harness.ask_fast(first)
+        body = (await harness.ask_fast(second)).body
         response_id = json.loads(body)["id"]
-        stored_response = await harness.state.recall_response(head.session, response_id)
+        session = head_of(first).session
+        stored_response = await harness.state.recall_response(session, response_id)
         assert stored_response is not None
         assert b"Jello" in stored_response
         assert b"Hello" not in stored_response
 
 
 async def test_template_answer_can_be_continued() -> None:
-    harness, call = Harness(scenario("s", TEXT_STEP)), responses("Hello")
-    head = head_of(call)
+    harness = Harness(scenario("s", TEXT_STEP))
     for _ in range(5):
-        _, body, kind = await play_answer(harness, call, head)
-        next_call = responses("More", previous_response_id=json.loads(body)["id"])
-        status, _, _ = (await play_answer(harness, next_call, None))[0]
-        assert status == 200
-    assert kind is RenderedFrames
+        answer = await harness.ask_fast(responses("Hello"))
+        response_id = json.loads(answer.body)["id"]
+        continued = await harness.ask_fast(responses("More", previous_response_id=response_id))
+        assert continued.reply.status == 200
+    assert answer.way == "template"
 
 
 async def test_response_in_a_conversation_is_encoded_each_time() -> None:
     harness = Harness(scenario("s", TEXT_STEP))
-    _, body, _ = await play_answer(harness, responses("Hello"), None)
-    next_call = responses("More", previous_response_id=json.loads(body)["id"])
-    head = head_of(next_call)
-    assert [(await play_answer(harness, next_call, head))[2] for _ in range(6)] == [tuple] * 6
+    response_id = json.loads((await harness.ask_fast(responses("Hello"))).body)["id"]
+    next_call = responses("More", previous_response_id=response_id)
+    assert [(await harness.ask_fast(next_call)).way for _ in range(6)] == ["pipeline"] * 6
 
 
 async def test_response_that_transforms_an_id_is_encoded_each_time() -> None:
-    cached_harness, fresh_harness = (
-        Harness(scenario("s", REASONING_STEP)),
-        Harness(scenario("s", REASONING_STEP)),
-    )
+    step = scenario("s", REASONING_STEP)
+    fast_harness, fresh_harness = Harness(step), Harness(step)
     call = responses("Hello", include=["reasoning.encrypted_content"])
-    head = head_of(call)
-    for _ in range(6):
-        *actual, kind = await play_answer(cached_harness, call, head)
-        *expected, _ = await play_answer(fresh_harness, call, None)
-        assert actual == expected
-        assert kind is tuple
+    answers = [await fast_harness.ask_fast(call) for _ in range(6)]
+    assert [answer.way for answer in answers] == ["short path", *["pipeline"] * 5]
+    expected = [await encode_anew(fresh_harness, call) for _ in range(6)]
+    assert list(map(comparable, answers)) == list(map(comparable, expected))

@@ -7,7 +7,6 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from mockllm_site.serve.connection import HttpConnection, Settings
-from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.serving.pipelines import Harness
 
@@ -73,7 +72,7 @@ def open_connection(
     """Return a connection to a server with these settings; `app` answers what is not answered
     directly."""
     client = Client()
-    layer = settings.pop("layer", None) or FastLayer(lambda: harness.pipeline)
+    layer = settings.pop("layer", None) or harness.layer
     config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=IDLE_SECONDS)
     config.load()
     all_settings = Settings(

@@ -94,8 +94,7 @@ async def run_direct_server(
     *documents: Any, **options: Any
 ) -> AsyncIterator[tuple[LoopServer, Harness]]:
     harness = Harness(*(documents or (DOCUMENT,)), **options)
-    layer = FastLayer(lambda: harness.pipeline)
-    async with run_layer_server(harness, layer) as server:
+    async with run_layer_server(harness, harness.layer) as server:
         yield server, harness
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.fast.websocket_protocol import WebSocketProtocol
 from tests.serving.pipelines import Harness, responses, scenario, text_step
 from tests.serving.websocket.connections import connected, socket_server, text_of
@@ -41,6 +42,13 @@ async def test_events_are_those_of_the_same_request_over_http(
     assert text_of(events[-1]) == text_of(json.loads(data[-1][6:]))
 
 
+def has_frame_templates(harness: Harness) -> bool:
+    """Return whether an answer was filled into frames."""
+    path = harness.layer._short_path
+    entries = path.templates._entries.values() if path is not None else ()
+    return any(getattr(entry.kept, "frame_templates", None) for entry in entries)
+
+
 @pytest.mark.parametrize("stream_id", [None, "lane"])
 async def test_template_gives_the_events_of_the_first_answers(
     monkeypatch: pytest.MonkeyPatch, stream_id: str | None
@@ -54,8 +62,7 @@ async def test_template_gives_the_events_of_the_first_answers(
             ids = events[0]["response"]["id"].removeprefix("resp_")
             assert [event.get("stream_id") for event in events] == [stream_id] * len(events)
             answers.append(json.dumps(events).replace(ids, "ID"))
-        entries = harness.pipeline.templates._entries.values()
-        assert any(getattr(entry.template, "frame_templates", None) for entry in entries)
+        assert has_frame_templates(harness)
     assert len(set(answers)) == 1
     assert len({entry.uid for entry in harness.journal}) == 6
 
@@ -75,22 +82,21 @@ async def test_short_path_gives_the_messages_of_the_pipeline(
     document = scenario("s", {"consume": False, "produce": produce})
     messages: list[list[str]] = []
     for has_short_path in (True, False):
+        if not has_short_path:
+            monkeypatch.setattr(FastLayer, "short_path", lambda *_: None)
         async with (
             socket_server(monkeypatch, document) as (port, harness),
             connected(port) as client,
         ):
-            if not has_short_path:
-                monkeypatch.setattr(harness.pipeline, "short_path", None)
             answers = []
             for lane in (None, None, None, "a", "b", None):
                 lane_fields = {} if lane is None else {"stream_id": lane}
                 await client.send(model="gpt-4o", input="Hello", **lane_fields)
                 answers.append(json.dumps(await client.answer()))
             messages.append(answers)
-            templates = [e.template for e in harness.pipeline.templates._entries.values()]
             # Reasoning has no template, also over HTTP.
-            has_template = any(getattr(template, "frame_templates", None) for template in templates)
-            assert has_template is (has_short_path and "reasoning" not in produce)
+            expects_template = has_short_path and "reasoning" not in produce
+            assert has_frame_templates(harness) is expects_template
     assert messages[0] == messages[1]
 
 
@@ -249,7 +255,6 @@ async def test_answers_that_wait_for_shared_state_are_the_same(
 
         monkeypatch.setattr(state, "scenarios_of", wait)
         monkeypatch.setattr(harness.pipeline, "waits", True)
-        monkeypatch.setattr(harness.pipeline, "short_path", None)
         async with connected(port) as client:
             assert text_of(await client.ask()) == "Hi there."
             assert (await client.ask(model="limited"))["status"] == 429

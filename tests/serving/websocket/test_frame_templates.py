@@ -1,6 +1,6 @@
 """Templates of frames with slots of fixed lengths, and bodies without a template."""
 
-from scenarios_app.engine.producing.slots import Slotted
+from scenarios_app.serving.fast.slots import Slotted
 from scenarios_app.serving.fast.websocket_templates import (
     MAX_SLOTS,
     encode_text,

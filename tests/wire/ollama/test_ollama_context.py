@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.ollama.fields import MAX_CONTEXT_NUMBERS, decode_context, encode_context
-from tests.wire.ollama.ollama_cases import ROUTES, answer, parse_body, parse_generate, render
+from tests.wire.ollama.ollama_cases import answer, parse_body, parse_generate, render
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TURNS = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
@@ -65,19 +65,3 @@ def test_context_continues_a_conversation() -> None:
         ("user", "Really?"),
     ]
     assert (second.turn, second.first_user_text) == (2, "Who are you?")
-
-
-def test_cache_key_of_a_prompt_is_short_and_differs_by_conversation() -> None:
-    key = ROUTES["generate"].cache_key
-    assert key(parse_generate("a")) == key(parse_generate("a", options={"num_predict": 5}))
-    other_requests = [
-        parse_generate("b"),
-        parse_generate("a", raw=True),
-        parse_generate("a", think=True),
-        parse_generate("a", system="b"),
-    ]
-    other_requests.append(
-        parse_generate("a", context=encode_context([Message("user", (TextPart("b"),))]))
-    )
-    assert key(parse_generate("a")) not in [key(other) for other in other_requests]
-    assert len(repr(key(parse_generate("a" * 1_000_000)))) < 1_000

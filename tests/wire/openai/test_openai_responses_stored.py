@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from openai._models import validate_type
 from openai.pagination import SyncCursorPage
@@ -13,10 +12,8 @@ from openai.types.responses import (
     ResponseItem,
 )
 
-from scenarios_app.engine.canonical import CanonicalResponse, Choice, ErrorAnswer, Usage
-from scenarios_app.engine.parts import SAMPLE_PART, TextPart
-from scenarios_app.wire.base import Call
-from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS, record_replayed
 from scenarios_app.wire.registry import find_target
@@ -236,48 +233,3 @@ def test_wrong_method_is_405_with_the_allowed_ones(
             405,
             allowed,
         )
-
-
-def test_recorded_items_are_those_of_the_request_or_the_sample_part() -> None:
-    call = Call(
-        "POST",
-        "/v1/responses",
-        {},
-        {"authorization": "Bearer sk-test"},
-        b'{"model": "gpt-4o", "input": "Hello", "instructions": "Be brief."}',
-    )
-    target = find_target(call)
-    assert target is not None and target.endpoint is not None
-    archival = target.endpoint.archival
-    assert archival is not None and archival.request_part and archival.with_sample_part
-    body = read_body(call.body, Limits())
-    request = archival.resolve(target.endpoint.read(call, target.endpoint, {}, body), {})
-    part = archival.request_part(request, "abc")
-    assert msgspec.json.decode(part) == [
-        {
-            "role": "user",
-            "content": [{"type": "input_text", "text": "Hello"}],
-            "id": "msg_abcin0",
-            "type": "message",
-            "status": "completed",
-        }
-    ]
-    response = CanonicalResponse(
-        "abc", 1, "gpt-4o", (Choice((TextPart("Hi"),), "stop"),), Usage(1, 1)
-    )
-    (recorded,) = archival.record(request, response, b"")
-    (sample,) = archival.record(archival.with_sample_part(request), response, b"")
-    assert recorded.data is not None and sample.data is not None
-    assert sample.data == recorded.data.replace(part, SAMPLE_PART)
-    key = target.endpoint.cache_key
-    assert key is not None
-    body_with_other_input = call.body.replace(b"Hello", b"Something else")
-    request_with_other_input = target.endpoint.read(
-        call, target.endpoint, {}, read_body(body_with_other_input, Limits())
-    )
-    assert key(request_with_other_input) == key(request)
-    body_with_other_instructions = call.body.replace(b"brief", b"long")
-    request_with_other_instructions = target.endpoint.read(
-        call, target.endpoint, {}, read_body(body_with_other_instructions, Limits())
-    )
-    assert key(request_with_other_instructions) != key(request)

@@ -21,7 +21,6 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import (
-    SAMPLE_PART,
     Finish,
     PartDelta,
     PartEnd,
@@ -158,7 +157,7 @@ def _record_writes(
     """Return the writes that store a response under `resp_{hex_id}` and under its id, and as the
     latest one of its conversation."""
     name = str(body["id"])
-    items = own.recorded_items or encode_items(hex_id, own.items)
+    items = encode_items(hex_id, own.items)
     data = write_record(body, items=items, previous=own.previous, stream=stream)
     stored = [ArchiveWrite(each, data) for each in dict.fromkeys((f"resp_{hex_id}", name))]
     if own.conversation is not None:
@@ -168,14 +167,7 @@ def _record_writes(
 
 HISTORY = ArchiveHooks(references, with_history)
 RECORDING_HISTORY = ArchiveHooks(
-    references,
-    with_history,
-    record=record_response,
-    record_body=record_replayed,
-    request_part=lambda request, response_id: encode_items(response_id, request.own.items),
-    with_sample_part=lambda request: replace(
-        request, own=replace(request.own, recorded_items=SAMPLE_PART)
-    ),
+    references, with_history, record=record_response, record_body=record_replayed
 )
 
 

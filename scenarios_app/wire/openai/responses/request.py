@@ -74,7 +74,6 @@ class ResponseFields(msgspec.Struct, frozen=True):
     per token, None for no log probabilities; `items` are those of the input; `included` names
     further outputs. The rest is set when the history is loaded: the items that references name, the
     items `before` the input, the name of the previous response, and the conversation's metadata.
-    `recorded_items` replace the recorded `items`, if given.
     """
 
     echoed: Mapping[str, Json] = {}
@@ -84,7 +83,6 @@ class ResponseFields(msgspec.Struct, frozen=True):
     items: tuple[Node, ...] = ()
     included: tuple[Json, ...] = ()
     before: tuple[Node, ...] = ()
-    recorded_items: bytes | None = None
     previous: str | None = None
     about: ConversationInfo | None = None
 

@@ -164,18 +164,6 @@ _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
 )
 
 
-def _cache_key(request: CanonicalRequest) -> bytes:
-    """Encode all request fields that a response repeats or that change its form, except input."""
-    own: ResponseFields = request.own
-    return encode_json(
-        (
-            {key: value for key, value in own.echoed.items() if key != "input"},
-            *(request.metadata, request.temperature, request.top_p, request.tool_choice),
-            *(own.conversation, own.obfuscated, own.top_logprobs, own.included),
-        )
-    )
-
-
 def _read_create(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request for a Response; over a WebSocket `"generate": false` makes it computed."""
     request = read_response(call, endpoint, params, body)
@@ -225,7 +213,6 @@ _ENDPOINTS = (
         compute=_warm_up,
         decoder=DECODER,
         archival=RECORDING_HISTORY,
-        cache_key=_cache_key,
         custom_tools=True,
         sends=HOSTED_TOOLS | {"citations"},
         socket=ResponsesSocket,

@@ -15,8 +15,9 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from scenarios_app.serving.fast.typed import TypedBody, Unsure, body_decoder, require
 from scenarios_app.wire.base import Call, Endpoint, Params
-from scenarios_app.wire.body import Limits, TypedBody, Unsure, body_decoder, require
+from scenarios_app.wire.body import Limits
 from scenarios_app.wire.openai.chat_request import OTHER_PROVIDERS, ChatFields, dialect_of_model
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import OPENAI

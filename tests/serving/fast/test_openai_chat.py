@@ -10,11 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.serving.fast.endpoints import find_fast_endpoint
+from scenarios_app.serving.fast.openai_chat import _ChatBody, read_typed_chat
+from scenarios_app.serving.fast.typed import Unsure
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.body import Limits, Unsure, read_body
+from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import read_chat
-from scenarios_app.wire.openai.chat_typed import _ChatBody, read_typed_chat
 from scenarios_app.wire.openai.wire import WIRE, WIRES_BY_DIALECT
 
 PATH = "/v1/chat/completions"
@@ -258,12 +260,11 @@ def test_dialect_is_read_as_by_nodes(name: str, tools: list[Any]) -> None:
     body = body_with(tools=tools, model="gpt-4o", stream_options={"include_usage": True})
     for request_body in (body, body_with()):
         call = Call("POST", PATH, {}, {}, request_body)
-        assert endpoint.typed is not None
-        typed = endpoint.typed.read(call, endpoint, {}, LIMITS)
+        typed = read_typed_chat(call, endpoint, {}, LIMITS, dialect=DIALECT_WIRES[name].dialect)
         assert typed == endpoint.read(call, endpoint, {}, read_body(request_body, LIMITS))
 
 
 def test_endpoint_with_another_reader_has_no_typed_one() -> None:
-    assert ENDPOINT.typed is not None
-    assert replace(ENDPOINT, pattern="/other").typed is not None
-    assert replace(ENDPOINT, read=lambda *_: None).typed is None
+    rows = [find_fast_endpoint(each) for each in (ENDPOINT, replace(ENDPOINT, pattern="/other"))]
+    assert all(row is not None and row.read is not None for row in rows)
+    assert find_fast_endpoint(replace(ENDPOINT, read=lambda *_: None)) is None
