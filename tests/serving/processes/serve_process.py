@@ -88,7 +88,7 @@ def start(
     return subprocess.Popen(
         [python, "-P", "-m", "mockllm_site", "serve", "--no-catch-all", *arguments],
         cwd=directory,
-        env={"PATH": os.environ["PATH"], "MOCKLLM_ENV": "test", **variables},
+        env={**inherited_variables(), "MOCKLLM_ENV": "test", **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -150,3 +150,8 @@ def write_scenarios(directory: Path, *documents: Mapping[str, Any]) -> str:
     path = directory / "scenarios.json"
     path.write_text(json.dumps({"scenarios": list(documents)}))
     return str(path)
+
+
+def inherited_variables() -> dict[str, str]:
+    """Return the variables of these tests that servers get: one takes the layer for speed off."""
+    return {name: os.environ[name] for name in ("PATH", "MOCKLLM_FAST") if name in os.environ}
