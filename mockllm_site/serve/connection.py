@@ -25,8 +25,7 @@ from scenarios_app.serving.transports.asgi_scope import BLANKS, App, announced_l
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
 
 if TYPE_CHECKING:
-    from scenarios_app.serving.fast.direct import DirectAnswers
-from scenarios_app.serving.fast.direct import FastLayer
+    from scenarios_app.serving.fast.direct import DirectAnswers, FastLayer
 
 # A chunked body is parsed in pieces that end where the body may end. After this many pieces the
 # event loop runs other tasks.
