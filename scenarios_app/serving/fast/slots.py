@@ -6,7 +6,6 @@ slots.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
@@ -51,7 +50,7 @@ class Slotted:
     """Bytes with slots. There is one piece before each slot and one after the last; `numbers` are
     those of the fillers, in the order of their slots."""
 
-    __slots__ = ("_counts", "_form", "_pick", "numbers", "pieces", "size")
+    __slots__ = ("_form", "_pick", "numbers", "pieces", "size")
 
     def __init__(self, pieces: Sequence[bytes], numbers: Sequence[int]) -> None:
         self.pieces = tuple(pieces)
@@ -61,7 +60,6 @@ class Slotted:
         # A stream has a slot or more in each of its events: one formatting fills all of them.
         self._form = b"%b".join([piece.replace(b"%", b"%%") for piece in pieces])
         self._pick = itemgetter(*numbers) if numbers else None
-        self._counts = tuple(Counter(numbers).items())
 
     def fill(self, values: Sequence[bytes]) -> bytes:
         """Return the bytes with each slot filled by the value with the number of its filler."""
@@ -73,10 +71,6 @@ class Slotted:
     def fill_text(self, values: Sequence[bytes]) -> str:
         """Return the filled bytes as text."""
         return self.fill(values).decode("utf-8", "surrogatepass")
-
-    def length(self, values: Sequence[bytes]) -> int:
-        """Return the number of bytes that `fill` returns for these values."""
-        return self.size + sum([count * len(values[number]) for number, count in self._counts])
 
 
 def join_slotted(several: Iterable[Slotted]) -> Slotted:

@@ -22,7 +22,6 @@ def fill_sample(sample: str) -> str:
     finder = SlotFinder()
     slotted = finder.find_text(sample)
     values = [filler(VALUES) for filler in finder.fillers]
-    assert slotted.length(values) == len(slotted.fill(values))
     return slotted.fill_text(values)
 
 
