@@ -119,7 +119,7 @@ class Pipeline:
         try:
             reply = await self.reply_to(exchange, recording)
         except UpstreamNeeded as forward:
-            self._release(exchange)
+            self.release(exchange)
             assert recording is not None
             return ProxiedResponse(forward.out, recording, exchange, self)
         except asyncio.CancelledError:
@@ -133,7 +133,8 @@ class Pipeline:
             log.warning("session %s, scenario %s, step %s: %s", *names)
         if exchange.decision is not None and exchange.decision.fallback:
             self._warn_of_default_answer(exchange, exchange.decision)
-        return self.start(exchange, self.with_mockllm_headers(exchange, reply))
+        self.release(exchange)
+        return self._answer(exchange, reply)
 
     async def reply_to(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
         """Return the reply to an exchange, errors included.
@@ -388,7 +389,7 @@ class Pipeline:
         if self.record is not None:
             self.record(exchange.entry(sent))
 
-    def _release(self, exchange: Exchange) -> None:
+    def release(self, exchange: Exchange) -> None:
         """Release what only the choice of an answer needs of a request.
 
         Its body is kept for the journal; if large bodies of running answers already take too much
@@ -420,12 +421,6 @@ class Pipeline:
             "header X-MockLLM-Unmatched: 1.%s The journal lists all such requests.",
             *(session, exchange.call.method, exchange.call.path, exchange.answered_by[0], nearest),
         )
-
-    def start(self, exchange: Exchange, reply: Reply) -> Answer:
-        """Return the answer that sends a reply with all its headers; release what only its choice
-        needed of the request."""
-        self._release(exchange)
-        return Answer(reply, exchange, self)
 
     def _answer(self, exchange: Exchange, reply: Reply) -> Answer:
         """Return the answer that sends a reply, with mockllm's headers, and journals it."""

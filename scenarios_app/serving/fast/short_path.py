@@ -307,7 +307,8 @@ class ShortPath:
             writes = writes_of(reply)
         for name, data in writes:
             self._state.store_response(session, name, data)
-        return pipeline.start(exchange, reply)
+        pipeline.release(exchange)
+        return Answer(reply, exchange, pipeline)
 
 
 def read_fast(call: Call, target: Target, row: FastEndpoint, options: Options) -> CanonicalRequest:
