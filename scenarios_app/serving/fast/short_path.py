@@ -122,8 +122,8 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
         end = exchange.decided_at = self.ended_at
         reply = self.template.render(self.values)
         body = reply.body
-        kept = (body[: self.options.journal_body_bytes],)
-        return exchange.entry(SentReply(reply, kept, len(body), False, False, end, end))
+        beginning = (body[: self.options.journal_body_bytes],)
+        return exchange.entry(SentReply(reply, beginning, len(body), False, False, end, end))
 
 
 def is_plain_head(head: RequestHead, call: Call) -> bool:
@@ -243,22 +243,22 @@ class ShortPath:
         key = template_key(entry.step, row, request) if entry is not None else None
         if entry is None or key is None:
             return None
-        kept = self.templates.get(key)
-        if kept is None and not is_plain(entry):
-            kept = NEVER
-            self.templates.put(key, entry.step, kept)
-        elif isinstance(kept, FirstAnswer):
+        value = self.templates.get(key)
+        if value is None and not is_plain(entry):
+            value = NEVER
+            self.templates.put(key, entry.step, value)
+        elif isinstance(value, FirstAnswer):
             encode = partial(self._encode_sample, head, call, entry)
-            kept = make_template(row, request, kept, encode) or NEVER
-            self.templates.put(key, entry.step, kept)
-        return None if kept == NEVER else _Selection(request, entry, row, key, kept)
+            value = make_template(row, request, value, encode) or NEVER
+            self.templates.put(key, entry.step, value)
+        return None if value == NEVER else _Selection(request, entry, row, key, value)
 
     def _row_of(self, endpoint: Endpoint) -> FastEndpoint | None:
         """Return the cached row of an endpoint."""
-        known = self._rows.get(id(endpoint))
-        if known is None:
-            known = self._rows[id(endpoint)] = endpoint, find_fast_endpoint(endpoint)
-        return known[1]
+        pair = self._rows.get(id(endpoint))
+        if pair is None:
+            pair = self._rows[id(endpoint)] = endpoint, find_fast_endpoint(endpoint)
+        return pair[1]
 
     def _arrive(self, session: str, entry: Entry) -> int | None:
         """Count a request in its session, consume its step, and return the request's number; None

@@ -118,9 +118,9 @@ class SlotFinder:
 
     def _slot_number(self, sample: bytes) -> int | None:
         """Return the number of the slot for a match; None if it is the same in all answers."""
-        known = self._numbers.get(sample)
-        if known is not None:
-            return known
+        number = self._numbers.get(sample)
+        if number is not None:
+            return number
         filler = self._filler(sample)
         if filler is None:
             return None

@@ -109,20 +109,20 @@ class FirstAnswer(NamedTuple):
     values: Values
 
 
-Kept: TypeAlias = ResponseTemplate | FirstAnswer | Literal["never"]
+CacheValue: TypeAlias = ResponseTemplate | FirstAnswer | Literal["never"]
 
 
 class _CacheEntry(NamedTuple):
-    """What is kept of the responses of one key. `key_size` are the characters of the key, since
-    names of models and tools may be of any length."""
+    """The value of one key. `key_size` are the characters of the key, since names of models and
+    tools may be of any length."""
 
     step: Step
     key_size: int
-    kept: Kept
+    value: CacheValue
 
     @property
     def size(self) -> int:
-        match self.kept:
+        match self.value:
             case ResponseTemplate() as template:
                 return self.key_size + template.size
             case FirstAnswer(_, values):
@@ -144,16 +144,16 @@ class TemplateCache:
         # Each entry holds its step, so that no other step gets its `id`.
         self._entries: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
 
-    def get(self, key: Hashable) -> Kept | None:
-        """Return what is kept of a key's responses, or None."""
+    def get(self, key: Hashable) -> CacheValue | None:
+        """Return the value of a key, or None."""
         entry = self._entries.get(key)
-        return entry.kept if entry is not None else None
+        return entry.value if entry is not None else None
 
-    def put(self, key: Hashable, step: Step, kept: Kept) -> None:
-        """Keep this of the responses of a step's key, and evict the oldest beyond either limit."""
+    def put(self, key: Hashable, step: Step, value: CacheValue) -> None:
+        """Store the value of a step's key, and evict the oldest beyond either limit."""
         before = self._entries.get(key)
         key_size = len(repr(key)) if before is None else before.key_size
-        entry = self._entries[key] = _CacheEntry(step, key_size, kept)
+        entry = self._entries[key] = _CacheEntry(step, key_size, value)
         self._bytes += entry.size - (before.size if before is not None else 0)
         while len(self._entries) > self._max_responses or self._bytes > self._max_bytes:
             _, oldest = self._entries.popitem(last=False)
@@ -242,7 +242,7 @@ def writes_of(reply: Reply) -> Iterator[tuple[str, bytes]]:
 
 
 def first_answer(reply: Reply, values: Values) -> FirstAnswer | None:
-    """Return what is kept of a first answer; None if its reply becomes no template."""
+    """Return the FirstAnswer of a reply; None if it becomes no template."""
     if not isinstance(reply.frames, tuple) or not isinstance(reply.stored, tuple):
         return None
     return FirstAnswer(hash(reply), values)

@@ -46,7 +46,7 @@ def has_frame_templates(harness: Harness) -> bool:
     """Return whether an answer was filled into frames."""
     path = harness.layer._short_path
     entries = path.templates._entries.values() if path is not None else ()
-    return any(getattr(entry.kept, "frame_templates", None) for entry in entries)
+    return any(getattr(entry.value, "frame_templates", None) for entry in entries)
 
 
 @pytest.mark.parametrize("stream_id", [None, "lane"])
