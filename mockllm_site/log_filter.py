@@ -3,6 +3,8 @@
 import logging
 import re
 
+from django.http import HttpRequest
+
 from scenarios_app.engine.secrets import STEMS
 
 MASK = "***"
@@ -25,6 +27,17 @@ class WithoutTraceback(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = record.exc_text = None
         return True
+
+
+class WithoutScriptedErrors(logging.Filter):
+    """A log filter that drops the errors that providers answered, and none with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        # Imported late: logging is set up before the apps.
+        from mockllm_site.provider_requests import is_provider_request
+
+        request: HttpRequest | None = getattr(record, "request", None)
+        return bool(record.exc_info) or request is None or not is_provider_request(request)
 
 
 def mask_secrets(text: str) -> str:

@@ -79,27 +79,24 @@ INSTALLED_APPS = [
     *_unless_light("chat_app", "traces_app"),
 ]
 
+# All of it runs in the event loop, and only the first two for providers' requests. A site's own
+# middleware may stand anywhere, and sees these too.
 MIDDLEWARE = [
-    "mockllm_site.pages.health.use_own_routes",
     "mockllm_site.kit.lost_streams.close_lost_streams",
-    "mockllm_site.pages.unknown_urls.answer_unknown_urls",
-    "mockllm_site.pages.errors.complete_error_responses",
-    "django.middleware.security.SecurityMiddleware",
-    "mockllm_site.kit.security_headers.security_headers",
-    "mockllm_site.kit.api.admin_host.pages_on_admin_host",
-    "mockllm_site.kit.lost_streams.close_lost_files",
-    *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # The control API is answered here; the rest is for pages and logins.
-    "scenarios_app.control.middleware.answer_control",
+    "mockllm_site.provider_requests.ProviderRequests",
+    "mockllm_site.pages.errors.CompleteErrors",
+    "mockllm_site.middleware.pages.Security",
+    "mockllm_site.middleware.pages.SecurityHeaders",
+    "mockllm_site.middleware.pages.AdminHost",
+    *_unless_light("mockllm_site.middleware.static_files.StaticFiles"),
+    "mockllm_site.middleware.pages.Common",
+    "mockllm_site.middleware.pages.FrameOptions",
     *_unless_light(
-        "django.contrib.sessions.middleware.SessionMiddleware",
-        "django.middleware.csrf.CsrfViewMiddleware",
-        "django.contrib.auth.middleware.AuthenticationMiddleware",
-        "chat_app.api.middleware.answer_chat",
-        "django.contrib.messages.middleware.MessageMiddleware",
-        "simple_history.middleware.HistoryRequestMiddleware",
+        "mockllm_site.middleware.logins.Sessions",
+        "mockllm_site.middleware.logins.Csrf",
+        "mockllm_site.middleware.logins.Users",
+        "mockllm_site.middleware.logins.Messages",
+        "mockllm_site.middleware.logins.History",
         "axes.middleware.AxesMiddleware",
     ),
 ]
@@ -212,7 +209,10 @@ LOGGING = {
             "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         }
     },
-    "filters": {"one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"}},
+    "filters": {
+        "one_line": {"()": "mockllm_site.log_filter.WithoutTraceback"},
+        "scripted": {"()": "mockllm_site.log_filter.WithoutScriptedErrors"},
+    },
     # Standard output is for the ready line and the output of commands.
     "handlers": {
         "stderr": {
@@ -225,6 +225,8 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        # Providers' errors are answers, which the journal has.
+        "django.request": {"filters": ["scripted"]},
         # Any client can send a wrong Host header.
         "django.security.DisallowedHost": {"filters": ["one_line"]},
         # Only wrong passwords; at INFO it logs four lines for each login.

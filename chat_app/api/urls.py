@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 from django.http import HttpResponse
 from django.middleware.csrf import get_token
-from django.urls import include, path, re_path, reverse
+from django.urls import re_path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,19 +13,17 @@ from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
 from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi_document import Document, build_document, cached_document
 from mockllm_site.kit.api.views import with_optional_slash
 from traces_app.api import ScenarioOfTraceView, TraceByIdView, TraceOfMessageView
 
 OBJECT = {"type": "object", "additionalProperties": True}
-TITLE = "mockllm chat API"
 
 
 class SchemaView(ChatView):
     @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")}, tag="description")
     def get(self, request: Request) -> Response:
         """Return this OpenAPI document."""
-        return Response(document())
+        return Response(_openapi())
 
 
 class DocsView(ChatView):
@@ -40,7 +38,10 @@ class DocsView(ChatView):
         # Logged-in users need it to try requests.
         get_token(request._request)
         return docs_page(
-            request._request, document(), title=TITLE, schema_url=reverse("chat_api:schema")
+            request._request,
+            _openapi(),
+            title="mockllm chat API",
+            schema_url=reverse("chat_api:schema"),
         )
 
 
@@ -54,15 +55,12 @@ class NotFoundView(ChatView):
         raise ApiError(404, f"There is no {request.path}; {docs} says what there is.")
 
 
-@cached_document
-def document() -> Document:
-    """Return the OpenAPI document of all paths below `/api/` that are not a provider's."""
-    openapi_document = build_document([path("api/", include("chat_app.api.urls"))])
-    openapi_document["info"] |= {
-        "title": TITLE,
-        "description": "Conversations with models, their answers as streams, and their traces.",
-    }
-    return openapi_document
+def _openapi() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    # Imported late: most servers never make it, and its library imports Django's test client.
+    from chat_app.api.openapi import document
+
+    return document()
 
 
 app_name = "chat_api"

@@ -5,16 +5,15 @@ Django does not close the asynchronous generator in a response, and calls `close
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import async_only_middleware, sync_only_middleware
-
-from mockllm_site.kit.api.in_thread import GetResponse
+from django.utils.decorators import sync_and_async_middleware
 
 _closing: set["asyncio.Task[None]"] = set()
 
@@ -38,18 +37,19 @@ _pending_response: ContextVar[_PendingResponse | None] = ContextVar(
 )
 
 
-@async_only_middleware
-def close_lost_streams(
-    get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], Awaitable[HttpResponseBase]]:
+@sync_and_async_middleware
+def close_lost_streams(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Close the bodies of a response whose client disconnects while a thread makes it. Must be the
-    outermost middleware, and asynchronous, since only coroutines are cancelled."""
+    outermost middleware. Does nothing under WSGI, where no request is cancelled."""
+    if not iscoroutinefunction(get_response):
+        return get_response
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
         pending = _PendingResponse()
         token = _pending_response.set(pending)
         try:
-            return await get_response(request)
+            response: HttpResponseBase = await get_response(request)
+            return response
         except asyncio.CancelledError:
             pending.client_left = True
             for body in pending.bodies:
@@ -57,20 +57,6 @@ def close_lost_streams(
             raise
         finally:
             _pending_response.reset(token)
-
-    return middleware
-
-
-@sync_only_middleware
-def close_lost_files(get_response: GetResponse) -> GetResponse:
-    """Close the file of a lost response. Must wrap the middleware that serves files directly."""
-
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        file: Closable | None = getattr(response, "file_to_stream", None)
-        if file is not None:
-            close_if_lost(file)
-        return response
 
     return middleware
 

@@ -19,6 +19,8 @@ Scope: TypeAlias = tuple[object, ...]
 """The transactions of a test case that are open: its class's and its own."""
 
 _connections: WeakValueDictionary[int, BaseDatabaseWrapper] = WeakValueDictionary()
+# True once a connection was opened that a test case may use.
+_is_testing = False
 
 
 class OpenTestTransaction(RuntimeError):
@@ -41,21 +43,27 @@ def refuse_open_test_transaction() -> None:
 
 
 def track_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Keep a weak reference to a new connection; a handler of Django's `connection_created`."""
-    if connection.alias == DEFAULT_DB_ALIAS:
+    """Keep a weak reference to a new connection of a process that tests; a handler of Django's
+    `connection_created`. Test cases open theirs after the import of their base class."""
+    global _is_testing
+    if "django.test.testcases" in sys.modules and connection.alias == DEFAULT_DB_ALIAS:
         _connections[id(connection)] = connection
+        _is_testing = True
 
 
 def running_connection() -> BaseDatabaseWrapper | None:
-    """Return the connection of the running test case, or None."""
-    if "django.test.testcases" not in sys.modules:
+    """Return the connection of the running test case, or None, at once in servers."""
+    if not _is_testing:
         return None
     opened = (reference() for reference in _connections.valuerefs())  # an atomic copy
     return next((one for one in opened if one is not None and scope_of(one)), None)
 
 
 def running_scope() -> Scope:
-    """Return the open transactions of the running test case; empty if none runs."""
+    """Return the open transactions of the running test case; empty if none runs, at once in
+    servers."""
+    if not _is_testing:
+        return ()
     connection = running_connection()
     return () if connection is None else scope_of(connection)
 

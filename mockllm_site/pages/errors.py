@@ -20,12 +20,12 @@ from mockllm_site.kit.api.errors import (
     DATABASE_UNAVAILABLE,
     error_response,
 )
-from mockllm_site.kit.api.in_thread import GetResponse
 from mockllm_site.kit.client_address import cool_off
 from mockllm_site.kit.permissions import missing_permissions, names_of_managers
+from mockllm_site.middleware.pages import PageMiddleware
+from mockllm_site.provider_requests import is_provider_request
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.transports.django import refusal
-from scenarios_app.wire.registry import is_provider_path
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -85,7 +85,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 def _api_error(request: HttpRequest, status: int, message: str) -> HttpResponseBase | None:
     """Return the error as a provider or an API sends it, or None for the path of a page."""
-    if is_provider_path(request.path):
+    if is_provider_request(request):
         return refusal(request, ErrorAnswer(status, message))
     if request.path.startswith(API_PREFIXES):
         return error_response(status, message)
@@ -112,22 +112,26 @@ def locked_out(request: HttpRequest, response: object, credentials: Any) -> Http
 MESSAGES = {400: "The request is malformed: its Host header or its address is not one of ours."}
 
 
-def complete_error_responses(get_response: GetResponse) -> GetResponse:
-    """Return middleware that makes errors below API_PREFIXES JSON and gives a 405 a page."""
+class CompleteErrors(PageMiddleware):
+    """Makes errors below API_PREFIXES JSON, and gives a 405 a page."""
 
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        return _complete_error(request, get_response(request))
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        return _complete_error(request, response)
 
-    return middleware
+    def waits(self, request: HttpRequest, response: HttpResponseBase) -> bool:
+        """Return True for a 405, whose page is rendered."""
+        return response.status_code == 405
 
 
 def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Return an API's error as JSON, a page's 405 with a page, any other response unchanged."""
     status = response.status_code
     path = request.path_info
-    if status == 405 and not path.startswith(API_PREFIXES) and not is_provider_path(path):
+    if status == 405 and not path.startswith(API_PREFIXES):
         return _explain_wrong_method(request, response)
-    if status < 400 or not path.startswith(API_PREFIXES) or is_provider_path(path):
+    if status < 400 or not path.startswith(API_PREFIXES):
         return response
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response

@@ -1,5 +1,4 @@
-"""The health and readiness endpoints. They have their own routes, so that they need no other page's
-modules, which are imported after the start."""
+"""The health and readiness endpoints, which need no other page's modules."""
 
 import asyncio
 import logging
@@ -11,12 +10,10 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import HttpRequest, JsonResponse
-from django.http.response import HttpResponseBase
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.api.in_thread import GetResponse
 from scenarios_app.catalog import catalog
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import journal
@@ -71,17 +68,6 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     body = {"ready": ready, "checks": {name: text or "ok" for name, text in checks.items()}}
     headers = {} if ready else {"Retry-After": "1"}
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
-
-
-def use_own_routes(get_response: GetResponse) -> GetResponse:
-    """Return middleware that finds the views of PATHS in this module."""
-
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        if request.path_info in PATHS:
-            request.urlconf = __name__
-        return get_response(request)
-
-    return middleware
 
 
 async def _database_problem() -> str | None:

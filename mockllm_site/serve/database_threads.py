@@ -7,7 +7,6 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
-from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.signals import request_started
 from django.db import connections
@@ -15,13 +14,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from mockllm_site.kit.database_thread import roll_back_open_transactions
-from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-# Paths that must answer even if all other threads wait for the database.
-PROBE_PATHS: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
 
 _thread_state = threading.local()
@@ -69,18 +65,9 @@ class RequestExecutor(Executor):
         return self._chosen.submit(work, *args, **kwargs)
 
 
-def with_database_threads(app: App) -> App:
-    """Return the application with a `RequestExecutor` for each request, except for PROBE_PATHS."""
-
-    async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request; its thread-sensitive work runs in one database thread."""
-        if scope["path"] in PROBE_PATHS:
-            await app(scope, receive, send)
-            return
-        async with ThreadSensitiveContext(executor=RequestExecutor(_threads())):
-            await app(scope, receive, send)
-
-    return threaded
+def request_executor() -> RequestExecutor:
+    """Return a new executor for the work of one request."""
+    return RequestExecutor(_threads())
 
 
 def close_connections() -> None:

@@ -17,9 +17,9 @@ from contextlib import AsyncExitStack
 from django.conf import settings
 
 from mockllm_site.kit.api.errors import API_PREFIXES, error_response
+from mockllm_site.provider_requests import is_for_provider
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.services import running_pipeline
-from scenarios_app.serving.transports.asgi import response_start
 from scenarios_app.serving.transports.asgi_scope import (
     App,
     Message,
@@ -28,12 +28,11 @@ from scenarios_app.serving.transports.asgi_scope import (
     Send,
     announced_length,
     call_of_scope,
-    path_of,
+    response_start,
 )
 from scenarios_app.serving.transports.body_memory import NoBodyMemory, body_memory
-from scenarios_app.wire.registry import is_provider_path
+from scenarios_app.serving.transports.request_body import NO_BODY_MEMORY, with_request_body
 
-NO_BODY_MEMORY = "The server is reading other large requests; try again."
 log = logging.getLogger(__name__)
 
 # Descriptors for files, databases, tools, provider calls and refused connections.
@@ -41,10 +40,15 @@ RESERVED_DESCRIPTORS = 256
 
 
 def with_body_limit(app: App) -> App:
-    """Return the application with 413 for large bodies, and 503 if there is no memory for them."""
+    """Return Django with 413 for large bodies, and 503 if there is no memory for them. Providers'
+    requests get both from their view, in their envelope."""
+    provider_app = with_request_body(app)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, unless its body is too large or there is no memory for it."""
+        if is_for_provider(scope):
+            await provider_app(scope, receive, send)
+            return
         max_bytes: int = settings.MOCKLLM_MAX_BODY_BYTES
         announced = announced_length(scope, unknown=max_bytes)
         if announced > max_bytes:
@@ -124,7 +128,7 @@ CLOSE = (b"connection", b"close")
 
 async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
     """An ASGI application for connections beyond the maximum: answers 503 and closes them."""
-    if is_provider_path(path_of(scope)):
+    if is_for_provider(scope):
         pipeline = await running_pipeline()
         error = ErrorAnswer(503, TOO_MANY_CONNECTIONS, retry_after_ms=RETRY_MS)
         answer = pipeline.refuse(call_of_scope(scope, b""), error)

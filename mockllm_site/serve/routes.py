@@ -1,39 +1,44 @@
-"""Imports Django's routes in a thread when they are first needed."""
+"""Imports the modules of pages in a thread when they are first needed."""
 
-from django.conf import settings
+from collections.abc import Iterator
+
+from django.urls import URLResolver, get_resolver
 
 from mockllm_site.kit.imports import import_in_thread
-from mockllm_site.pages import health
-from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, path_of
-
-ADMIN_PATH = "/admin/"
+from mockllm_site.provider_requests import is_for_provider
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 
-async def load_routes(path: str = ADMIN_PATH, *, gently: bool = False) -> None:
-    """Import the modules with the views of a path; those of the admin import all others."""
-    await import_in_thread(settings.ROOT_URLCONF, gently=gently)
-    if path.startswith(ADMIN_PATH) and not settings.MOCKLLM_LIGHT:
-        await import_in_thread("mockllm_site.admin_urls", gently=gently)
+async def load_routes(*, gently: bool = False) -> None:
+    """Import the modules of all pages."""
+    for resolver in _page_resolvers():
+        await import_in_thread(str(resolver.urlconf_name), gently=gently)
 
 
 def with_routes(app: App) -> App:
-    """Return the application, for which each request waits until its routes are imported."""
+    """Return Django, for which each request of a page waits until its module is imported: in the
+    event loop the import would stop all streams."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        """Load the routes that a path may need before the application gets it."""
-        path = path_of(scope)
-        if path not in health.PATHS:
-            await load_routes(path)
+        """Import the module that has the route of a page before Django looks for it."""
+        path: str = scope["path"].removeprefix("/")
+        if not is_for_provider(scope) and not _has_view(path):
+            found = (resolver for resolver in _page_resolvers() if resolver.pattern.match(path))
+            if (resolver := next(found, None)) is not None:
+                await import_in_thread(str(resolver.urlconf_name))
         await app(scope, receive, send)
 
     return routed
 
 
-async def page_sockets(scope: Scope, receive: Receive, send: Send) -> None:
-    """Pass a page's WebSocket to the routes of `serve/sockets.py`; a light server refuses it."""
-    if settings.MOCKLLM_LIGHT:
-        await receive()
-        await send({"type": "websocket.close"})
-        return
-    module = await import_in_thread("mockllm_site.serve.sockets")
-    await module.sockets(scope, receive, send)
+def _has_view(path: str) -> bool:
+    """Return True for the path of a view in the root module, such as a health check."""
+    patterns = get_resolver().url_patterns
+    return any(p.pattern.match(path) for p in patterns if not isinstance(p, URLResolver))
+
+
+def _page_resolvers() -> Iterator[URLResolver]:
+    """Yield the routes of the root module that name a further module."""
+    for pattern in get_resolver().url_patterns:
+        if isinstance(pattern, URLResolver) and isinstance(pattern.urlconf_name, str):
+            yield pattern

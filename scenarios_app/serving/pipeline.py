@@ -112,7 +112,7 @@ class Pipeline:
             if allowed is not None:
                 return Answer(Reply(204, (*allowed, *POLICY)), None, self)
         if len(call.body) > self.options.max_body_bytes:
-            return self.refuse_body(call)
+            return self.refuse(replace(call, body=b""), self.too_large())
         exchange = self.new_exchange(call, head)
         recordings = self.recordings
         recording = recording_of(recordings, exchange.session) if recordings else None
@@ -194,20 +194,20 @@ class Pipeline:
         exchange = self.new_exchange(call, head)
         return self._answer(exchange, refusal_reply(exchange, error))
 
-    def refuse_head(self, call: Call) -> Answer | None:
-        """Return an error answer if the head alone is refused, so that the body need not be read;
-        else None."""
-        exchange = self.new_exchange(call)
+    def refusal_of_head(self, call: Call) -> ErrorAnswer | None:
+        """Return the error if the head alone is refused, so that the body need not be read; else
+        None."""
         try:
-            admit_head(call, exchange.target, self.options)
+            admit_head(call, head_of(call).target, self.options)
         except WireError as error:
-            return self._answer(exchange, refusal_reply(exchange, error.answer))
+            return error.answer
         return None
 
-    def refuse_body(self, call: Call) -> Answer:
-        """Return the 413 for a call whose body is too large."""
-        message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
-        return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
+    def too_large(self) -> ErrorAnswer:
+        """Return the 413 for a body that is too large."""
+        return ErrorAnswer(
+            413, f"The request's body is larger than {self.options.max_body_bytes} bytes."
+        )
 
     async def _build_reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         """Return the reply of a step, a recording or the endpoint itself; raise WireError,

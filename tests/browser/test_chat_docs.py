@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from chat_app.api.urls import document
+from chat_app.api.openapi import document
 from chat_app.models import Conversation
 from tests.browser.conftest import OpenPage
 from tests.support.live_server import Live

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from jsonschema import Draft202012Validator, FormatChecker
 
-from chat_app.api.urls import document
+from chat_app.api.openapi import document
 
 TIMEOUT_SECONDS = 30.0
 # The id of no row.

@@ -11,11 +11,8 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from mockllm_site.serve import database_threads
-from mockllm_site.serve.database_threads import (
-    DatabaseThread,
-    RequestExecutor,
-    with_database_threads,
-)
+from mockllm_site.serve.database_threads import DatabaseThread, RequestExecutor
+from mockllm_site.serve.request_threads import with_request_threads
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import ENDLESS
@@ -106,7 +103,8 @@ async def send_request(app: App, path: str = "/control/scenarios") -> None:
     async def send(message: Any) -> None: ...
 
     async with asyncio.timeout(30):
-        await with_database_threads(app)({"type": "http", "path": path}, receive, send)
+        scope = {"type": "http", "method": "GET", "path": path, "headers": []}
+        await with_request_threads(app)(scope, receive, send)
 
 
 def thread_name() -> str:

@@ -127,9 +127,9 @@ def headers() -> Iterator[Row]:
 
     yield chat_row("a port that is none", 200, {**OPENAI, "Host": "127.0.0.1:99999"})
     for host in ("evil.example", "a b", "[::1", "", "x" * 5_000, "größe"):
-        yield chat_row(f"the host {host[:20]!r}", 200, {**OPENAI, "Host": host}, django=400)
+        yield chat_row(f"the host {host[:20]!r}", 200, {**OPENAI, "Host": host})
     yield Row("no host", encode_request("POST", CHAT, GOOD, headers=OPENAI, host=None), 200)
-    yield chat_row("two hosts", 200, {**OPENAI, "Host": "a", "host": "b"}, django=400)
+    yield chat_row("two hosts", 200, {**OPENAI, "Host": "a", "host": "b"})
     yield chat_row("40 KB in a header", 431, {**OPENAI, "X-Big": "x" * 40_000})
     yield chat_row("1,000 headers", 431, {**OPENAI, **{f"X-{i}": "v" * 20 for i in range(1_000)}})
     query = encode_request("POST", f"{CHAT}?q={'x' * 20_000}", GOOD, headers=OPENAI)
@@ -197,4 +197,4 @@ def headers() -> Iterator[Row]:
     yield ollama_row("40 KB in a header", 431, {"X-Big": "x" * 40_000})
     yield ollama_row("a session of 300 characters", 400, {"X-MockLLM-Session": "s" * 300})
     yield ollama_row("a scenario that is not there", 404, {"X-MockLLM-Scenario": "nobody"})
-    yield ollama_row("another host", 200, {"Host": "evil.example"}, django=400)
+    yield ollama_row("another host", 200, {"Host": "evil.example"})

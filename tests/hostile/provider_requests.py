@@ -31,8 +31,7 @@ class Row:
     """A request of the corpus with its expected status.
 
     An error must have the envelope of `provider`. `bare` responses come from the HTTP server
-    itself. `django` is the status from Django's view where it differs, since only Django checks
-    hosts.
+    itself.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Row:
     provider: str = "openai"
     bare: bool = False
     half_close: bool = False
-    django: int | None = None
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ def stalling_scenario(pieces: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def either_live(either_live: Live) -> Live:
+def named_live(live: Live) -> Live:
     """The server with a session named by a header, since each client has another key."""
-    return replace(either_live, name=f"drops-{either_live.key}")
+    return replace(live, name=f"drops-{live.key}")
 
 
 def open_request(live: Live, provider: str, model: str, *, stream: bool = True) -> socket.socket:
@@ -90,18 +90,18 @@ def assert_nothing_stays(live: Live, tasks: int) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_client_that_leaves_at_any_boundary_is_journalled(either_live: Live, provider: str) -> None:
-    either_live.load(*map(stalling_scenario, BOUNDARIES), scenario("fine", text_step("Fine.")))
+def test_client_that_leaves_at_any_boundary_is_journalled(named_live: Live, provider: str) -> None:
+    named_live.load(*map(stalling_scenario, BOUNDARIES), scenario("fine", text_step("Fine.")))
     begin_mark = PROVIDERS[provider][2]
-    tasks = either_live.server.tasks()
+    tasks = named_live.server.tasks()
     for reset in (False, True):
         for pieces in BOUNDARIES:
-            sock = open_request(either_live, provider, f"silent-{pieces}")
+            sock = open_request(named_live, provider, f"silent-{pieces}")
             last = WORDS[pieces - 1].encode() if pieces else begin_mark
             read_until(sock, lambda data, last=last: last in data)
             leave(sock, reset=reset)
-    assert_nothing_stays(either_live, tasks)
-    rows = either_live.requests()
+    assert_nothing_stays(named_live, tasks)
+    rows = named_live.requests()
     assert len(rows) == 2 * len(BOUNDARIES)
     assert {row.outcome for row in rows} == {"client_gone"}
     for row in rows:
@@ -119,49 +119,49 @@ def words_of(body: str) -> set[str]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_client_that_leaves_before_its_answer_is_journalled(
-    either_live: Live, provider: str
+    named_live: Live, provider: str
 ) -> None:
     late_step = text_step("Late.")
     late_step["produce"]["latency_ms"] = 600_000
     held_step = {"consume": False, "produce": {"fault": {"kind": "timeout", "hold_ms": 600_000}}}
-    either_live.load(
+    named_live.load(
         scenario("late", {**late_step, "match": {"model": "late"}}),
         scenario("held", {**held_step, "match": {"model": "held"}}),
     )
-    tasks = either_live.server.tasks()
+    tasks = named_live.server.tasks()
     socks = [
-        open_request(either_live, provider, model, stream=stream)
+        open_request(named_live, provider, model, stream=stream)
         for model in ("late", "held")
         for stream in (False, True)
     ]
-    assert wait_until(lambda: either_live.state().ordinal == len(socks))
+    assert wait_until(lambda: named_live.state().ordinal == len(socks))
     for i, sock in enumerate(socks):
         leave(sock, reset=i % 2 == 1)
-    assert_nothing_stays(either_live, tasks)
-    assert [row.outcome for row in either_live.requests()] == ["client_gone"] * len(socks)
+    assert_nothing_stays(named_live, tasks)
+    assert [row.outcome for row in named_live.requests()] == ["client_gone"] * len(socks)
 
 
-def test_client_that_leaves_within_its_request_is_not_journalled(either_live: Live) -> None:
-    tasks = either_live.server.tasks()
+def test_client_that_leaves_within_its_request_is_not_journalled(named_live: Live) -> None:
+    tasks = named_live.server.tasks()
     data = encode_request("POST", CHAT, b"{" * 1_000, headers=OPENAI)
     for cut in (1, 20, len(data) // 4, len(data) - 1):
-        with socket.create_connection(("127.0.0.1", either_live.port), WAIT_SECONDS) as sock:
+        with socket.create_connection(("127.0.0.1", named_live.port), WAIT_SECONDS) as sock:
             sock.sendall(data[:cut])
-    assert_nothing_stays(either_live, tasks)
-    assert either_live.requests() == []
+    assert_nothing_stays(named_live, tasks)
+    assert named_live.requests() == []
 
 
-def test_the_next_client_is_served_while_others_are_stuck(either_live: Live) -> None:
-    either_live.load(
+def test_the_next_client_is_served_while_others_are_stuck(named_live: Live) -> None:
+    named_live.load(
         stalling_scenario(3), scenario("fine", {**text_step("Fine."), "match": {"model": "f"}})
     )
-    tasks = either_live.server.tasks()
-    stuck = [open_request(either_live, "openai", "silent-3") for _ in range(50)]
+    tasks = named_live.server.tasks()
+    stuck = [open_request(named_live, "openai", "silent-3") for _ in range(50)]
     for sock in stuck:
         read_until(sock, lambda data: b"word2" in data)
     body = json.dumps({"model": "f", "messages": [{"role": "user", "content": "x"}]}).encode()
-    answer = send_bytes(either_live.port, encode_request("POST", CHAT, body, headers=OPENAI))
+    answer = send_bytes(named_live.port, encode_request("POST", CHAT, body, headers=OPENAI))
     assert answer.status == 200
     for sock in stuck:
         leave(sock, reset=False)
-    assert_nothing_stays(either_live, tasks)
+    assert_nothing_stays(named_live, tasks)

@@ -1,4 +1,4 @@
-"""Bodies with an error at any place get the provider's error, by the ASGI app and by Django."""
+"""Bodies with an error at any place get the provider's error."""
 
 import asyncio
 import json
@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios_app.serving.transports import django as view
-from scenarios_app.serving.transports.asgi import ProviderApp
 from tests.hostile.inprocess import call_app
 from tests.hostile.provider_requests import (
     ANTHROPIC,
@@ -24,6 +22,7 @@ from tests.hostile.provider_requests import (
 )
 from tests.hostile.raw import Response
 from tests.serving.pipelines import Harness, scenario, text_step
+from tests.serving.transports.provider_app import provider_app
 from tests.support.hypothesis_profiles import example_count
 from tests.wire.anthropic.test_anthropic_sdk import BETA_MESSAGE_ARGUMENTS
 from tests.wire.envelopes import envelope_complaint
@@ -144,7 +143,7 @@ REQUESTS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "ollama embed": ("/api/embed", OLLAMA, OLLAMA_EMBED_BODY),
 }
 harness = Harness(ANYTHING)
-ASGI_APP = ProviderApp(harness.running)
+APP = provider_app(harness)
 
 
 def mutate(value: Any) -> Iterator[Any]:
@@ -177,32 +176,11 @@ async def test_wrong_values_at_every_place_get_the_providers_error(provider: str
     bodies = list(mutate(valid_body))
     for body in bodies:
         data = json.dumps(body).encode()
-        answer = await call_app(ASGI_APP, "POST", path, data, headers=headers)
+        answer = await call_app(APP, "POST", path, data, headers=headers)
         assert_answered(provider, data, answer)
         statuses.add(answer.status)
     assert len(bodies) > 20 * len(valid_body)
     assert {200, 400} <= statuses
-
-
-@pytest.mark.parametrize("provider", REQUESTS)
-async def test_wrong_values_get_the_same_answer_from_django(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Django's view gives the same status and body as the ASGI app in the same state."""
-    from mockllm_site.asgi import django
-
-    path, headers, valid_body = REQUESTS[provider]
-    django_harness, asgi_harness = Harness(ANYTHING), Harness(ANYTHING)
-    asgi_app = ProviderApp(asgi_harness.running)
-    monkeypatch.setattr(view, "running_pipeline", django_harness.running)
-    for i, body in enumerate(mutate(valid_body)):
-        if i % 15:
-            continue
-        data = json.dumps(body).encode()
-        answer = await call_app(django, "POST", path, data, headers=headers)
-        assert_answered(provider, data, answer)
-        expected = await call_app(asgi_app, "POST", path, data, headers=headers)
-        assert (answer.status, answer.body) == (expected.status, expected.body)
 
 
 @st.composite
@@ -228,6 +206,6 @@ def test_damaged_bodies_are_answered_and_journalled(provider: str, data: st.Data
     path, headers, valid_body = REQUESTS[provider]
     body = data.draw(damaged_bodies(valid_body))
     before = len(harness.journal)
-    answer = asyncio.run(call_app(ASGI_APP, "POST", path, body, headers=headers))
+    answer = asyncio.run(call_app(APP, "POST", path, body, headers=headers))
     assert_answered(provider, body, answer)
     assert len(harness.journal) == before + 1

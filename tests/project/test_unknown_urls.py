@@ -1,6 +1,6 @@
 """Requests of API clients to unknown URLs get a provider's JSON 404; browsers get a page.
 
-Both the ASGI application and Django alone answer so. Paths of this site are not affected.
+Paths of this site are not affected.
 """
 
 import json
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import AsyncClient, Client
 
-from mockllm_site import urls
-from mockllm_site.pages.unknown_urls import NO_API_SEGMENTS, OUR_PREFIXES, is_unknown_url
+from mockllm_site import page_urls, urls
+from mockllm_site.provider_requests import NO_API_SEGMENTS, OUR_PREFIXES, is_unknown_url
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
@@ -62,9 +62,7 @@ async def test_async_django_in_debug_mode_answers_as_the_provider(settings: Any)
 
 
 @pytest.mark.parametrize(("method", "path", "provider"), MISDIRECTED)
-def test_application_detects_unknown_urls_before_django(
-    method: str, path: str, provider: str
-) -> None:
+def test_misdirected_request_is_an_unknown_url(method: str, path: str, provider: str) -> None:
     assert is_unknown_url(scope(method, path, {}))
     assert is_unknown_url(scope(method, path, {"accept": "application/json"}))
     asks_first = {"access-control-request-method": method}
@@ -137,7 +135,8 @@ def test_missing_slash_is_still_added() -> None:
 
 
 def test_prefixes_of_all_routes_are_listed_as_ours() -> None:
-    all_routes = [str(pattern.pattern).lstrip("^") for pattern in urls.urlpatterns]
+    patterns = (*urls.urlpatterns, *page_urls.urlpatterns)
+    all_routes = [str(pattern.pattern).lstrip("^") for pattern in patterns]
     below = {route.partition("/")[0] for route in all_routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}
     providers |= {f"{owned.strip('/')}(?:" for owned in OWNED_PREFIXES}

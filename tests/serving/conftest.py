@@ -1,4 +1,4 @@
-"""Live servers for each combination of server and transport."""
+"""A live server of each kind."""
 
 import sys
 from collections.abc import Iterator
@@ -9,20 +9,14 @@ import pytest
 from tests.serving.processes.servers import run_asgi_server
 from tests.support import fork_server
 
-LIVE = [
-    *(("uvicorn", "asgi_app"), ("daphne", "asgi_app")),
-    *(("uvicorn", "view_app"), ("daphne", "view_app")),
-]
 
-
-@pytest.fixture(scope="session", params=LIVE, ids=" ".join)
+@pytest.fixture(scope="session", params=["uvicorn", "daphne"])
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
     """The port of a server that runs for the whole session."""
-    server, app = request.param
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
             port = stack.enter_context(
-                run_asgi_server(server, f"tests.serving.transports.transport_apps:{app}")
+                run_asgi_server(request.param, "tests.serving.transports.transport_apps:app")
             )
         yield port

@@ -19,7 +19,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     make_call,
     path_of,
     read_headers,
-    with_close,
+    with_prepared_scope,
 )
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
 from scenarios_app.wire.base import Call
@@ -212,6 +212,7 @@ async def test_scope_has_the_close_extension_only_where_the_server_supports_it()
 
     async def send(message: Any) -> None: ...
 
-    await with_close(app)({"type": "http", "extensions": {"other": 1}}, send, send)
+    scope = {"type": "http", "headers": [], "extensions": {"other": 1}}
+    await with_prepared_scope(app)(scope, send, send)
     assert scopes[0]["extensions"] == {"other": 1}
     assert EXTENSION not in scopes[0]["extensions"]

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from mockllm_site.kit.lost_streams import close_lost_files, close_lost_streams
+from mockllm_site.kit.lost_streams import close_if_lost, close_lost_streams
 
 
 @pytest.mark.parametrize("is_file", [True, False])
@@ -20,15 +20,13 @@ async def test_file_is_closed_if_its_client_left_before_the_response(is_file: bo
     def view(request: HttpRequest) -> HttpResponseBase:
         view_started.set()
         may_continue.wait(30)
+        if is_file:
+            close_if_lost(file)
+        view_finished.set()
         return FileResponse(file) if is_file else HttpResponse("none")
 
-    def observed_view(request: HttpRequest) -> HttpResponseBase:
-        response = close_lost_files(view)(request)
-        view_finished.set()
-        return response
-
     request_task = asyncio.ensure_future(
-        close_lost_streams(sync_to_async(observed_view, thread_sensitive=False))(HttpRequest())
+        close_lost_streams(sync_to_async(view, thread_sensitive=False))(HttpRequest())
     )
     await asyncio.to_thread(view_started.wait, 30)
     request_task.cancel()
@@ -41,8 +39,12 @@ async def test_file_is_closed_if_its_client_left_before_the_response(is_file: bo
 
 async def test_the_file_of_a_client_that_waits_stays_open() -> None:
     file = io.BytesIO(b"a file")
-    view = sync_to_async(close_lost_files(lambda request: FileResponse(file)))
-    response = await close_lost_streams(view)(HttpRequest())
+
+    def view(request: HttpRequest) -> HttpResponseBase:
+        close_if_lost(file)
+        return FileResponse(file)
+
+    response = await close_lost_streams(sync_to_async(view))(HttpRequest())
     assert not file.closed
     response.close()
     assert file.closed

@@ -14,11 +14,12 @@ from scenarios_app.serving import services
 from scenarios_app.serving.fast import recent as of_recent
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.fast.recent import RecentAnswers
-from scenarios_app.serving.transports.asgi import ProviderApp
+from scenarios_app.serving.transports.asgi_scope import App
 from tests.serving.pipelines import Harness, chat, scenario, text_step
 from tests.serving.transports.guarded import open_connection
 from tests.serving.transports.protocol_server import encode_call
-from tests.serving.transports.test_asgi import Client
+from tests.serving.transports.provider_app import provider_app
+from tests.serving.transports.test_application import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 # Modules around the pipeline that this test bypasses.
@@ -69,7 +70,7 @@ def trace_files() -> Iterator[set[str]]:
     product_files.update(str(path.relative_to(ROOT).with_suffix("")) for path in paths)
 
 
-async def files_of_request(app: ProviderApp, *, stream: bool) -> set[str]:
+async def files_of_request(app: App, *, stream: bool) -> set[str]:
     """Return the files whose functions a chat request calls."""
     client = Client(chat("How is the weather?", stream=stream))
     with trace_files() as files:
@@ -89,7 +90,7 @@ def documented_count(number: str) -> int:
 
 @pytest.mark.parametrize(("stream", "suffix"), [(False, ""), (True, " streamed")])
 async def test_the_page_counts_the_files(stream: bool, suffix: str) -> None:
-    app = ProviderApp(Harness(WEATHER).running)
+    app = provider_app(Harness(WEATHER))
     await files_of_request(app, stream=stream)
     files = await files_of_request(app, stream=stream) | BYPASSED_FILES
     assert len(files) == documented_count(f"files{suffix}")
@@ -122,7 +123,7 @@ async def test_plain_request_passes_few_files_under_serve(
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_page_names_the_files_that_a_request_passes(stream: bool) -> None:
-    app = ProviderApp(Harness(WEATHER).running)
+    app = provider_app(Harness(WEATHER))
     await files_of_request(app, stream=stream)
     files = await files_of_request(app, stream=stream)
     assert files | BYPASSED_FILES | STREAM_FILES | OPTIONAL_STREAM_FILES == documented_files()

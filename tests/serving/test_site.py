@@ -11,7 +11,6 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.db import connections
 
-from mockllm_site import asgi
 from mockllm_site.asgi import application
 from mockllm_site.serve import lifespan as lifespan_module
 from mockllm_site.serve.limits import with_body_limit
@@ -60,7 +59,9 @@ async def send_request(
 
 @pytest.mark.parametrize("headers", [{}, {"host": "bad.example"}])
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/", "/v1/chat/completions/"])
-async def test_providers_paths_never_reach_django(path: str, headers: dict[str, str]) -> None:
+async def test_providers_answer_unknown_paths_on_any_host(
+    path: str, headers: dict[str, str]
+) -> None:
     status, _, body = await send_request("POST", path, headers=headers)
     assert status == 404
     assert json.loads(body)["error"]["type"] == "invalid_request_error"
@@ -171,8 +172,7 @@ class Server:
 @pytest.fixture
 def process_services(monkeypatch: pytest.MonkeyPatch) -> Services:
     process_services = Services()
-    for module in (asgi, lifespan_module):
-        monkeypatch.setattr(module, "services", lambda: process_services)
+    monkeypatch.setattr(lifespan_module, "services", lambda: process_services)
     monkeypatch.setattr(lifespan_module, "_drain_end", None)
     return process_services
 

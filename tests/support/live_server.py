@@ -81,7 +81,6 @@ class Live:
 
     server: LiveServer
     key: str = field(default_factory=lambda: f"sk-{uuid4().hex}")
-    through_django: bool = False
     name: str = ""
 
     @property

@@ -11,8 +11,6 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core import exceptions
 from django.http import HttpRequest, HttpResponse
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, AllowAny, BasePermission
@@ -105,32 +103,6 @@ class ClientView(JsonView):
         if fields.get("client_id") is None and user.has_perm(self.view_all_permission):
             return fields
         return {**fields, "client_id": login_client_id(user)}
-
-
-class ChatAccessScheme(OpenApiAuthenticationExtension):
-    """Describes authentication by token and by login in the OpenAPI document."""
-
-    target_class = ChatAccess
-    name = ["token", "login"]  # noqa: RUF012  (as the library declares it)
-
-    def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[Any]]]:
-        """Return alternatives: one scheme is enough."""
-        return [{name: []} for name in self.name]
-
-    def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, str]]:
-        return [
-            {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "CHAT_TOKEN; on loopback in dev and test nothing is needed.",
-            },
-            {
-                "type": "apiKey",
-                "in": "cookie",
-                "name": settings.SESSION_COOKIE_NAME,
-                "description": "A login; what changes something needs the CSRF token as well.",
-            },
-        ]
 
 
 P = ParamSpec("P")

@@ -4,10 +4,6 @@ on other hosts only, so browsers keep both apart."""
 import re
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-
-from mockllm_site.kit.api.in_thread import GetResponse
 
 # First segments of the paths of pages; `ws` is the live journal's. APIs and probes have no login
 # form, so every host has them.
@@ -31,15 +27,3 @@ def has_pages(host: str) -> bool:
     """Return whether the host of a Host header has the pages."""
     admin_host: str = settings.MOCKLLM_ADMIN_HOST
     return not admin_host or is_host(host, admin_host)
-
-
-def pages_on_admin_host(get_response: GetResponse) -> GetResponse:
-    """Return middleware that answers 404 for pages on other hosts than theirs."""
-
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        is_page = request.path_info.strip("/").partition("/")[0] in PAGES
-        if is_page and not has_pages(request.META.get("HTTP_HOST", "")):
-            return HttpResponse(NO_PAGES, status=404, content_type="text/plain; charset=utf-8")
-        return get_response(request)
-
-    return middleware

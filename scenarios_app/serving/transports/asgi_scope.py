@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 
+from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 
 # White space around a header's value.
@@ -91,6 +92,13 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Close: TypeAlias = Callable[[], None]
 
+
+def response_start(reply: Reply) -> Message:
+    """Return the message that opens an HTTP response."""
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    return {"type": "http.response.start", "status": reply.status, "headers": headers}
+
+
 EXTENSION = "mockllm.close"
 
 
@@ -118,13 +126,22 @@ def _lose_connection(request: Any) -> None:
         request.channel.transport.loseConnection()
 
 
-def with_close(app: App) -> App:
-    """Return the application with a scope extension that closes the connection."""
+def with_prepared_scope(app: App) -> App:
+    """Return the application with a scope that Django can read, and with an extension of it that
+    closes the connection."""
 
-    async def outer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (close := close_of(send)):
-            extensions = {**(scope.get("extensions") or {}), EXTENSION: close}
-            scope = {**scope, "extensions": extensions}
+    async def prepared(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request with a scope of its own."""
+        query: bytes = scope.get("query_string", b"")
+        # The headers are copied, since some servers append a body's trailers to their list. Django
+        # refuses a query that is not UTF-8.
+        scope = {
+            **scope,
+            "headers": list(scope["headers"]),
+            "query_string": _decode_utf8_or_latin(query).encode(),
+        }
+        if close := close_of(send):
+            scope["extensions"] = {**(scope.get("extensions") or {}), EXTENSION: close}
         await app(scope, receive, send)
 
-    return outer
+    return prepared

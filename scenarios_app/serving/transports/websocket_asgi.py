@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.services import running_pipeline
-from scenarios_app.serving.transports.asgi import response_start
 from scenarios_app.serving.transports.asgi_scope import (
     Message,
     Receive,
     Scope,
     Send,
     call_of_scope,
+    response_start,
 )
 from scenarios_app.serving.transports.websocket import SocketSession, refuse_handshake
 

@@ -9,8 +9,8 @@ from django import urls
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 
+from chat_app.api.openapi import document
 from chat_app.api.shapes import NewBody
-from chat_app.api.urls import document
 from mockllm_site.kit.api.docs_page import example_value
 from mockllm_site.kit.api.openapi_document import build_document
 from tests.chat.routes import routes

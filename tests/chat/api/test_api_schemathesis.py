@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_app.api.urls import document
+from chat_app.api.openapi import document
 from tests.chat.api_client import Api
 from tests.support.live_server import Live
 from tests.support.schema_violations import send_violations

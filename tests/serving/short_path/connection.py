@@ -14,10 +14,10 @@ from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath
 from scenarios_app.serving.playback import Answer
-from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness
 from tests.serving.transports.protocol_server import encode_call, make_settings
+from tests.serving.transports.provider_app import provider_app
 
 DATE = b"Mon, 23 Nov 2026 09:00:00 GMT"
 
@@ -50,9 +50,7 @@ class Connection:
         self, harness: Harness, record: Callable[[PlainAnswer], None] | None = None
     ) -> None:
         settings = make_settings(FastLayer(lambda: harness.pipeline, record))
-        config = Config(
-            ProviderApp(harness.running), log_config=None, lifespan="off", access_log=False
-        )
+        config = Config(provider_app(harness), log_config=None, lifespan="off", access_log=False)
         config.load()
         state = ServerState()
         state.default_headers = [(b"date", DATE)]

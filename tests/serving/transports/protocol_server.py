@@ -13,10 +13,10 @@ from uvicorn.server import ServerState
 
 from mockllm_site.serve.connection import HttpConnection, Settings
 from scenarios_app.serving.fast.direct import FastLayer, Incoming
-from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, scenario, text_step
+from tests.serving.transports.provider_app import provider_app
 
 PACED = text_step("slow slow slow", match={"model": "paced"})
 PACED["produce"]["pacing"] = {"chunk_ms": 10, "words_per_chunk": 1}
@@ -50,11 +50,11 @@ async def run_loop_server(
     harness: Harness, http: Callable[..., HttpToolsProtocol]
 ) -> AsyncIterator[LoopServer]:
     cycle_methods: list[str] = []
-    provider_app = ProviderApp(harness.running)
+    django = provider_app(harness)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         cycle_methods.append(scope["method"])
-        await provider_app(scope, receive, send)
+        await django(scope, receive, send)
 
     config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
     config.load()

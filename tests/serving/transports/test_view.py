@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.http import HttpResponse, StreamingHttpResponse
+from django.core.exceptions import DisallowedHost, PermissionDenied
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 
 from scenarios_app.engine.state import Arrival
@@ -94,16 +96,48 @@ def test_a_body_may_be_as_large_as_the_limit_says(harness: Harness) -> None:
 
 
 @override_settings(ALLOWED_HOSTS=["good.example"])
-def test_a_bad_host_is_an_envelope_on_providers_paths_alone(harness: Harness) -> None:
+def test_providers_answer_on_any_host_and_pages_only_on_theirs(harness: Harness) -> None:
     bad_host = {"host": "bad.example"}
-    response = Client().post(URL, b"{}", content_type="application/json", headers=bad_host)
-    assert response.status_code == 400
-    assert json.loads(body_of(response))["error"]["message"] == "The request is malformed."
+    call = chat(headers=bad_host)
+    response = Client().post(
+        URL, call.body, content_type="application/json", headers=AUTH | bad_host
+    )
+    assert response.status_code == 200
     response = Client().get("/control/state", headers=bad_host)
     assert json.loads(body_of(response))["code"] == "VALIDATION_ERROR"
     page = Client().get("/", headers=bad_host)
     assert page.status_code == 400 and b"<!doctype html>" in body_of(page)
-    assert [entry.status for entry in harness.journal] == [400]
+    assert [entry.status for entry in harness.journal] == [200]
+
+
+MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.failing_middleware"]
+FAILURES = {
+    "a wrong host": (DisallowedHost("bad.example"), 400),
+    "a refusal": (PermissionDenied(), 403),
+    "a bug": (RuntimeError("a bug"), 500),
+}
+
+
+def failing_middleware(get_response: Any) -> Any:
+    def middleware(request: HttpRequest) -> HttpResponse:
+        raise FAILURES[request.headers["x-failure"]][0]
+
+    return middleware
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("path", [URL, "/messages"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failure_of_a_sites_middleware_is_an_envelope(
+    harness: Harness, failure: str, path: str, debug: bool
+) -> None:
+    with override_settings(MIDDLEWARE=MIDDLEWARE, DEBUG=debug):
+        client = Client(raise_request_exception=False, headers={"x-failure": failure})
+        response = client.post(path, b"{}", content_type="application/json", headers=AUTH)
+    status = FAILURES[failure][1]
+    assert response.status_code == status
+    assert json.loads(body_of(response))["error"]["message"]
+    assert [entry.status for entry in harness.journal] == [status]
 
 
 def test_a_failure_around_the_view_is_an_envelope(

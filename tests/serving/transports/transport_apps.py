@@ -1,4 +1,4 @@
-"""The ASGI app and Django's view as applications without a database for servers in other processes.
+"""Django's application without a database, for servers in other processes.
 
 `/-/journal` returns the number of requests, the journal's outcomes and the number of tasks.
 """
@@ -6,17 +6,15 @@
 import asyncio
 import json
 
-from django.core.asgi import get_asgi_application
+import django
 
-django = get_asgi_application()
+django.setup()
 
-from scenarios_app.serving.transports import django as module  # noqa: E402
-from scenarios_app.serving.transports.asgi import ProviderApp  # noqa: E402
-from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, with_close  # noqa: E402
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send  # noqa: E402
 from tests.serving.cases import case_harness  # noqa: E402
+from tests.serving.transports.provider_app import provider_app  # noqa: E402
 
 _harness = case_harness()
-module.running_pipeline = _harness.running
 
 
 def with_journal_path(app: App) -> App:
@@ -36,5 +34,4 @@ def with_journal_path(app: App) -> App:
     return outer
 
 
-asgi_app = with_journal_path(ProviderApp(_harness.running))
-view_app = with_journal_path(with_close(django))
+app = with_journal_path(provider_app(_harness))
