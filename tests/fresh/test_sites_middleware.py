@@ -94,8 +94,7 @@ def run_site(folder: Path, server: str, *middleware: str) -> Iterator[str]:
     late["produce"]["latency_ms"] = 20
     endless = text_step("endless", match={"model": "endless"})
     endless["produce"]["latency_ms"] = 600_000
-    documents = [scenario("late", late, endless), scenario("any", text_step("Hi!"))]
-    (folder / "scenarios.json").write_text(json.dumps({"scenarios": documents}))
+    documents = [scenario("waits", late, endless), scenario("any", text_step("Hi!"))]
     more = "".join(f", 'site_settings.{name}'" for name in middleware)
     (folder / "site_settings.py").write_text(SETTINGS.replace("{more}", more))
     with socket.socket() as free:
@@ -105,7 +104,6 @@ def run_site(folder: Path, server: str, *middleware: str) -> Iterator[str]:
         "PATH": os.environ["PATH"],
         "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
         "DJANGO_SETTINGS_MODULE": "site_settings",
-        "MOCKLLM_SCENARIOS": str(folder / "scenarios.json"),
         "MOCKLLM_MAX_BODY_BYTES": str(MAX_BODY),
     }
     command = [sys.executable, *(word.format(port=port) for word in SERVERS[server])]
@@ -113,7 +111,11 @@ def run_site(folder: Path, server: str, *middleware: str) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=folder, env=variables, stdout=log, stderr=log)
         try:
             _wait_for_port(port, process, folder / "log")
-            yield f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}"
+            with client_of(address) as client:
+                loaded = client.post("/control/scenarios", json={"scenarios": documents})
+                assert loaded.status_code == 201, loaded.text
+            yield address
         finally:
             process.terminate()
             process.wait(30)
@@ -156,7 +158,7 @@ def test_pages_answer_while_providers_answers_wait(
     tmp_path: Path, server: str, middleware: tuple[str, ...]
 ) -> None:
     """There are more of them than threads, also where a site's middleware waits in a thread."""
-    body = json.dumps({**CHAT, "model": "endless"}).encode()
+    body = json.dumps({**CHAT, "model": "endless", "stream": True}).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n"
     request = f"{head}authorization: Bearer k\r\n\r\n".encode() + body
     with ExitStack() as stack:
@@ -168,12 +170,9 @@ def test_pages_answer_while_providers_answers_wait(
         ]
         for connection in waiting:
             connection.sendall(request)
-        arrived = 0
-        while arrived < WAITING_ANSWERS:
+        while f"mockllm_streams_open {WAITING_ANSWERS}.0" not in client.get("/metrics").text:
             # Each of these needs a thread for the database.
-            state = client.get("/control/state?session=key:k")
-            assert (state.status_code, client.get("/").status_code) == (200, 200)
-            arrived = state.json()["ordinal"]
+            assert client.get("/control/requests").status_code == 200
         whole = client.post("/v1/chat/completions", json=CHAT)
         assert whole.status_code == 200
         assert select.select(waiting, [], [], 0)[0] == []
