@@ -34,7 +34,7 @@ class WithoutScriptedErrors(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         # Imported late: logging is set up before the apps.
-        from mockllm_site.provider_requests import is_provider_request
+        from mockllm_site.middleware.provider_requests import is_provider_request
 
         request: HttpRequest | None = getattr(record, "request", None)
         return bool(record.exc_info) or request is None or not is_provider_request(request)

@@ -83,7 +83,7 @@ INSTALLED_APPS = [
 # middleware may stand anywhere, and sees these too.
 MIDDLEWARE = [
     "mockllm_site.kit.lost_streams.close_lost_streams",
-    "mockllm_site.provider_requests.ProviderRequests",
+    "mockllm_site.middleware.provider_requests.ProviderRequests",
     "mockllm_site.pages.errors.CompleteErrors",
     "mockllm_site.middleware.pages.Security",
     "mockllm_site.middleware.pages.SecurityHeaders",
@@ -101,7 +101,7 @@ MIDDLEWARE = [
     ),
 ]
 
-ROOT_URLCONF = "mockllm_site.light_urls" if _VALUES["MOCKLLM_LIGHT"] else "mockllm_site.urls"
+ROOT_URLCONF = "mockllm_site.routes.light" if _VALUES["MOCKLLM_LIGHT"] else "mockllm_site.urls"
 ASGI_APPLICATION = "mockllm_site.asgi.application"
 TEMPLATES = [
     {

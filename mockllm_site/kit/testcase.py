@@ -52,7 +52,7 @@ def track_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 def running_connection() -> BaseDatabaseWrapper | None:
-    """Return the connection of the running test case, or None, at once in servers."""
+    """Return the connection of the running test case, or None."""
     if not _is_testing:
         return None
     opened = (reference() for reference in _connections.valuerefs())  # an atomic copy
@@ -60,8 +60,7 @@ def running_connection() -> BaseDatabaseWrapper | None:
 
 
 def running_scope() -> Scope:
-    """Return the open transactions of the running test case; empty if none runs, at once in
-    servers."""
+    """Return the open transactions of the running test case; empty if none runs."""
     if not _is_testing:
         return ()
     connection = running_connection()

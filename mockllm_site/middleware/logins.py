@@ -12,7 +12,7 @@ from django.middleware.csrf import CsrfViewMiddleware
 from simple_history.middleware import HistoryRequestMiddleware
 
 from mockllm_site.middleware.pages import PageMiddleware
-from mockllm_site.provider_requests import is_provider_request
+from mockllm_site.middleware.provider_requests import is_provider_request
 
 # Requests of these methods need no CSRF token.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})

@@ -14,7 +14,7 @@ from django.middleware.security import SecurityMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from mockllm_site.kit.api.admin_host import NO_PAGES, PAGES, has_pages
-from mockllm_site.provider_requests import is_provider_request
+from mockllm_site.middleware.provider_requests import is_provider_request
 
 HEADER = "Content-Security-Policy"
 HSTS = "Strict-Transport-Security"

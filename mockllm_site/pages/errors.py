@@ -23,7 +23,7 @@ from mockllm_site.kit.api.errors import (
 from mockllm_site.kit.client_address import cool_off
 from mockllm_site.kit.permissions import missing_permissions, names_of_managers
 from mockllm_site.middleware.pages import PageMiddleware
-from mockllm_site.provider_requests import is_provider_request
+from mockllm_site.middleware.provider_requests import is_provider_request
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.transports.django import refusal
 

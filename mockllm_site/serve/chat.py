@@ -48,7 +48,7 @@ def warm_up() -> None:
     if is_installed():
         from chat_app import loop
         from chat_app.runs.startup import warm_up as warm_up_chat
-        from mockllm_site.serve.routes import load_routes
+        from mockllm_site.routes.imports import load_routes
 
         loop.submit(load_routes(gently=True))
         warm_up_chat()

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack
 from django.conf import settings
 
 from mockllm_site.kit.api.errors import API_PREFIXES, error_response
-from mockllm_site.provider_requests import is_for_provider
+from mockllm_site.middleware.provider_requests import is_for_provider
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.services import running_pipeline
 from scenarios_app.serving.transports.asgi_scope import (

@@ -12,7 +12,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connections
 
-from mockllm_site.provider_requests import is_for_provider
+from mockllm_site.middleware.provider_requests import is_for_provider
 from mockllm_site.serve.database_threads import request_executor
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 

@@ -18,7 +18,7 @@ HEAVY = {
     *("openai", "anthropic", "google.genai", "mcp", "ollama", "httpx", "requests"),
     *("unfold.admin", "django.contrib.postgres", "scenarios_app.admin", "chat_app.admin"),
     *("rest_framework.views", "rest_framework.fields", "drf_spectacular.plumbing"),
-    *("mockllm_site.page_urls", "scenarios_app.control.urls", "chat_app.api.urls"),
+    *("mockllm_site.routes.pages", "scenarios_app.control.urls", "chat_app.api.urls"),
     *("daphne", "twisted", "channels_redis", "redis", "psycopg", "jsonschema"),
     *("django.test", "unittest", "pytest", "hypothesis", "schemathesis"),
 }
@@ -119,12 +119,14 @@ def test_server_imports_heavy_modules_with_the_first_page(
         assert client.get("/control/scenarios").status_code == 200
         heavy_modules = read_heavy_modules(process)
         assert {"rest_framework.views", "scenarios_app.control.urls"} <= heavy_modules
-        assert heavy_modules.isdisjoint({"mockllm_site.page_urls", "unfold.admin", "openai", "mcp"})
+        assert heavy_modules.isdisjoint(
+            {"mockllm_site.routes.pages", "unfold.admin", "openai", "mcp"}
+        )
         assert client.get("/admin/login/").status_code == 200
         assert client.get("/api/list_conversations?client_id=a").status_code == 200
         assert client.get("/").status_code == 200
         heavy_modules = read_heavy_modules(process)
-        assert {"unfold.admin", "scenarios_app.admin", "mockllm_site.page_urls"} <= heavy_modules
+        assert {"unfold.admin", "scenarios_app.admin", "mockllm_site.routes.pages"} <= heavy_modules
         assert heavy_modules.isdisjoint({"django.test", "drf_spectacular.plumbing"})
         accept = {"accept": "application/json, text/event-stream"}
         list_tools = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -172,7 +174,7 @@ def test_checks_include_the_admin(tmp_path: Path) -> None:
         stderr = process.communicate()[1]
     assert process.returncode == 0, stderr
     modules = parse_heavy_modules(stderr)
-    assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.page_urls"} <= modules
+    assert {"scenarios_app.admin", "chat_app.admin", "mockllm_site.routes.pages"} <= modules
 
 
 def test_plugin_of_a_test_imports_no_document_models() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.test import AsyncClient, Client
 
-from mockllm_site import page_urls, urls
-from mockllm_site.provider_requests import NO_API_SEGMENTS, OUR_PREFIXES, is_unknown_url
+from mockllm_site import urls
+from mockllm_site.middleware.provider_requests import NO_API_SEGMENTS, OUR_PREFIXES, is_unknown_url
+from mockllm_site.routes import pages as page_routes
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
@@ -135,7 +136,7 @@ def test_missing_slash_is_still_added() -> None:
 
 
 def test_prefixes_of_all_routes_are_listed_as_ours() -> None:
-    patterns = (*urls.urlpatterns, *page_urls.urlpatterns)
+    patterns = (*urls.urlpatterns, *page_routes.urlpatterns)
     all_routes = [str(pattern.pattern).lstrip("^") for pattern in patterns]
     below = {route.partition("/")[0] for route in all_routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}

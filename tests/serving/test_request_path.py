@@ -28,7 +28,7 @@ BYPASSED_FILES = {
     "mockllm_site/serve/lifespan",
     "mockllm_site/serve/limits",
     "mockllm_site/serve/request_threads",
-    "mockllm_site/serve/routes",
+    "mockllm_site/routes/imports",
     "scenarios_app/catalog/__init__",
     "scenarios_app/journal/__init__",
     "scenarios_app/serving/metrics",

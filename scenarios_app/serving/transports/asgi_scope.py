@@ -131,7 +131,7 @@ def with_prepared_scope(app: App) -> App:
     closes the connection."""
 
     async def prepared(scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request with a scope of its own."""
+        """Serve a request with a copy of its scope."""
         query: bytes = scope.get("query_string", b"")
         # The headers are copied, since some servers append a body's trailers to their list. Django
         # refuses a query that is not UTF-8.

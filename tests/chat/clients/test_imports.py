@@ -45,8 +45,8 @@ async def test_httpx_is_imported_before_any_sdk(importer: Importer) -> None:
 
 
 async def test_routes_are_imported_without_httpx(importer: Importer) -> None:
-    await imports.import_in_thread("mockllm_site.page_urls")
-    assert importer.names == ["mockllm_site.page_urls"]
+    await imports.import_in_thread("mockllm_site.routes.pages")
+    assert importer.names == ["mockllm_site.routes.pages"]
 
 
 async def test_modules_are_imported_once(importer: Importer) -> None:

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from mockllm_site.first_urls import first_patterns
+from mockllm_site.routes.first import first_patterns
 
 urlpatterns = [
     *first_patterns,
-    path("", ("mockllm_site.light_page_urls", None, None)),  # type: ignore[arg-type]
+    path("", ("mockllm_site.routes.light_pages", None, None)),  # type: ignore[arg-type]
 ]
 
 handler400 = "mockllm_site.pages.errors.bad_request"

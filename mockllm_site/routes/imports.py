@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.urls import URLResolver, get_resolver
 
 from mockllm_site.kit.imports import import_in_thread
-from mockllm_site.provider_requests import is_for_provider
+from mockllm_site.middleware.provider_requests import is_for_provider
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 
@@ -23,8 +23,8 @@ def with_routes(app: App) -> App:
         """Import the module that has the route of a page before Django looks for it."""
         path: str = scope["path"].removeprefix("/")
         if not is_for_provider(scope) and not _has_view(path):
-            found = (resolver for resolver in _page_resolvers() if resolver.pattern.match(path))
-            if (resolver := next(found, None)) is not None:
+            resolvers = (each for each in _page_resolvers() if each.pattern.match(path))
+            if (resolver := next(resolvers, None)) is not None:
                 await import_in_thread(str(resolver.urlconf_name))
         await app(scope, receive, send)
 
