@@ -4,7 +4,6 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
-from mockllm_site.kit.api.signals import first_call
 from mockllm_site.kit.testcase import run_through
 from mockllm_site.serve import database
 from scenarios_app.signals import services_starting
@@ -29,4 +28,3 @@ class SiteConfig(AppConfig):
         connection_created.connect(database.keep_in_memory_database)
         post_migrate.connect(roles.create_roles)
         services_starting.connect(prepare_test_mode)
-        first_call.connect(prepare_test_mode)

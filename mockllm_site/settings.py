@@ -85,6 +85,7 @@ MIDDLEWARE = [
     "mockllm_site.kit.lost_streams.close_lost_streams",
     "mockllm_site.middleware.provider_requests.ProviderRequests",
     "mockllm_site.pages.errors.CompleteErrors",
+    "mockllm_site.middleware.pages.TestMode",
     "mockllm_site.middleware.pages.Security",
     "mockllm_site.middleware.pages.SecurityHeaders",
     "mockllm_site.middleware.pages.AdminHost",

@@ -14,7 +14,9 @@ from django.middleware.security import SecurityMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from mockllm_site.kit.api.admin_host import NO_PAGES, PAGES, has_pages
+from mockllm_site.kit.testcase import running_connection
 from mockllm_site.middleware.provider_requests import is_provider_request
+from scenarios_app.signals import services_starting
 
 HEADER = "Content-Security-Policy"
 HSTS = "Strict-Transport-Security"
@@ -55,6 +57,25 @@ class PageMiddleware(MiddlewareMixin):
     def waits(self, request: HttpRequest, response: HttpResponseBase) -> bool:
         """Return True if `process_response` may wait for the database or a file."""
         return False
+
+
+class TestMode(PageMiddleware):
+    """Prepares test mode before the first request, for clients of this process: servers have done
+    that. A test's transaction has its tables; another connection would wait for it."""
+
+    is_prepared = False
+
+    def process_request(self, request: HttpRequest) -> None:
+        if not self.is_prepared and running_connection() is None:
+            services_starting.send(sender=TestMode)
+            self.is_prepared = True
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        if not self.is_prepared:
+            await sync_to_async(self.process_request)(request)
+        middleware: Any = self
+        response: HttpResponseBase = await middleware.get_response(request)
+        return response
 
 
 class Security(PageMiddleware, SecurityMiddleware):

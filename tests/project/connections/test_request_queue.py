@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mockllm_site.asgi import application
 from mockllm_site.serve import client_limits
 from mockllm_site.serve.client_limits import UNREAD_SECONDS
 from mockllm_site.serve.connection import HttpConnection
@@ -24,6 +23,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     Send,
     make_call,
     read_headers,
+    with_prepared_scope,
 )
 from tests.project.guarded import (
     HEAD_BYTES,
@@ -320,9 +320,7 @@ def test_blanks_around_a_header_are_stripped_by_every_transport() -> None:
     assert call.headers == {"x-a": "b c"}
 
 
-async def test_header_added_while_a_body_is_read_is_not_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_header_added_while_a_body_is_read_is_not_seen() -> None:
     scopes, headers = Scopes(), [(b"host", b"any")]
 
     async def receive() -> Message:
@@ -331,7 +329,6 @@ async def test_header_added_while_a_body_is_read_is_not_seen(
 
     async def send(message: Message) -> None: ...
 
-    monkeypatch.setattr("mockllm_site.asgi.providers", scopes)
     scope = {"type": "http", "method": "POST", "path": CHAT, "raw_path": CHAT.encode()}
-    await application({**scope, "headers": headers}, receive, send)
+    await with_prepared_scope(scopes)({**scope, "headers": headers}, receive, send)
     assert scopes.headers == [{b"host": b"any"}]
