@@ -67,8 +67,9 @@ class TestMode(PageMiddleware):
 
     def process_request(self, request: HttpRequest) -> None:
         if not self.is_prepared and running_connection() is None:
-            services_starting.send(sender=TestMode)
-            self.is_prepared = True
+            # Without a database a page may be answered all the same.
+            results = services_starting.send_robust(sender=TestMode)
+            self.is_prepared = not any(error for _, error in results)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         if not self.is_prepared:
