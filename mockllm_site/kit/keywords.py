@@ -41,15 +41,16 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
 
 def suggest_names(cls: C) -> C:
     """Decorate a class: TypeErrors of its public methods suggest the right keyword, AttributeErrors
-    the right attribute."""
+    the right attribute, unless the class has a `__getattr__`."""
     for name, value in list(vars(cls).items()):
         if isfunction(value) and not name.startswith("_"):
             setattr(cls, name, with_suggestions(value))
-    cls.__getattr__ = _raise_unknown_attribute
+    if not hasattr(cls, "__getattr__"):
+        cls.__getattr__ = raise_unknown_attribute
     return cls
 
 
-def _raise_unknown_attribute(instance: object, name: str) -> NoReturn:
+def raise_unknown_attribute(instance: object, name: str) -> NoReturn:
     """Raise AttributeError, for a public name with the nearest attribute of the instance."""
     __tracebackhide__ = True
     message = f"{type(instance).__name__} has no attribute {name!r}"

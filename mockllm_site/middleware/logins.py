@@ -14,12 +14,16 @@ from simple_history.middleware import HistoryRequestMiddleware
 from mockllm_site.middleware.pages import PageMiddleware
 from mockllm_site.middleware.provider_requests import is_provider_request
 
+# The control API has tokens; a browser's session means nothing to it.
+WITHOUT_LOGIN = ("/control/",)
 # Requests of these methods need no CSRF token.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class Sessions(PageMiddleware, SessionMiddleware):
     """Gives pages their session, and stores it if it was changed."""
+
+    passed_prefixes = WITHOUT_LOGIN
 
     def waits(self, request: HttpRequest, response: HttpResponseBase) -> bool:
         """Return True if the session must be stored."""
@@ -28,6 +32,8 @@ class Sessions(PageMiddleware, SessionMiddleware):
 
 class Csrf(PageMiddleware, CsrfViewMiddleware):
     """Checks the CSRF token of requests that change something."""
+
+    passed_prefixes = WITHOUT_LOGIN
 
     def __init__(self, get_response: Any) -> None:
         super().__init__(get_response)
@@ -48,9 +54,13 @@ class Csrf(PageMiddleware, CsrfViewMiddleware):
 class Users(PageMiddleware, AuthenticationMiddleware):
     """Gives pages the user of their session."""
 
+    passed_prefixes = WITHOUT_LOGIN
+
 
 class Messages(PageMiddleware, MessageMiddleware):
     """Shows messages on the next page of a session."""
+
+    passed_prefixes = (*WITHOUT_LOGIN, "/api/")
 
     def waits(self, request: HttpRequest, response: HttpResponseBase) -> bool:
         """Return True if messages were shown or added, which are stored in the session."""

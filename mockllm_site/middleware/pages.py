@@ -31,11 +31,14 @@ ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-in
 
 class PageMiddleware(MiddlewareMixin):
     """Base class of middleware for pages: `process_request` waits for nothing, and
-    `process_response` only if `waits` says so, which puts it into a thread."""
+    `process_response` only if `waits` says so, which puts it into a thread. APIs below
+    `passed_prefixes` pass by, as providers' requests do."""
+
+    passed_prefixes: tuple[str, ...] = ()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Process a request for a page; pass a provider's on."""
-        if is_provider_request(request):
+        if is_provider_request(request) or request.path_info.startswith(self.passed_prefixes):
             return self.get_response(request)
         return super().__call__(request)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
-from mockllm_site.kit.keywords import suggest_names, with_suggestions
+from mockllm_site.kit.keywords import raise_unknown_attribute, suggest_names, with_suggestions
 from scenarios_app.builder.draft import Draft, Object, without_none
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
@@ -235,7 +235,7 @@ class Expectations(Draft):
             for kind in CONDITION_KINDS:
                 if kind.keyword == name:
                     return partial(self._add_condition, kind)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise_unknown_attribute(self, name)
 
     def _add_condition(
         self, kind: type[Condition], /, *values: object, **condition: object

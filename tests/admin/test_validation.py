@@ -16,8 +16,8 @@ def pair(db: None) -> Scenario:
     return create_scenario("pair", {"answer_text": "a"}, {"answer_text": "b"})
 
 
-def test_name_fields_take_what_documents_allow(client: Client, pair: Scenario) -> None:
-    page = client.get(page_of(pair)).content.decode()
+def test_name_fields_take_what_documents_allow(root: Client, pair: Scenario) -> None:
+    page = root.get(page_of(pair)).content.decode()
     (name,) = re.findall(r'<input[^>]* name="name"[^>]*>', page)
     assert 'maxlength="200"' in name
 

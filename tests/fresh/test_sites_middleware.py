@@ -46,6 +46,7 @@ def mark_in_thread(get_response):
 SERVERS = {
     "uvicorn": ["-m", "uvicorn", "--port", "{port}", "mockllm_site.asgi:application"],
     "daphne": ["-m", "daphne", "-p", "{port}", "mockllm_site.asgi:application"],
+    "serve --no-fast": ["-m", "mockllm_site", "serve", "--no-fast", "--port", "{port}"],
     "runserver": ["-m", "mockllm_site", "runserver", "--noreload", "127.0.0.1:{port}"],
 }
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9}

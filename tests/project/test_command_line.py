@@ -83,7 +83,7 @@ def test_arguments_that_only_resemble_help_do_not_want_help(arguments: list[str]
 def test_light_commands_are_those_about_scenarios() -> None:
     folder = CHECKOUT / "scenarios_app" / "management" / "commands"
     about_scenarios = {file.stem for file in folder.glob("*.py")} - {"__init__"}
-    assert set(LIGHT_COMMANDS) == about_scenarios - {"dumpdata"} | {"skill"}
+    assert set(LIGHT_COMMANDS) == about_scenarios - {"dumpdata", "flush"} | {"skill"}
     assert OURS - set(LIGHT_COMMANDS) >= FULL_SERVER_COMMANDS
 
 

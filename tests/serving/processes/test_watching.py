@@ -83,7 +83,7 @@ def test_broken_file_is_named_on_the_console_and_in_the_next_404(tmp_path: Path)
         server.wait_for_log(f"mockllm: {place}")
         assert ask(server) == "one"
         (folder / "s.json").rename(tmp_path / "kept.json")
-        server.wait_for_log("all scenario files are valid again")
+        server.wait_for_log("there are no scenario files any more")
         shutil.copy(tmp_path / "kept.json", folder / "s.json")
         answer = wait_for_answer(server, lambda answer: place in answer)
         assert answer.startswith("no_scenario_matched: ")
