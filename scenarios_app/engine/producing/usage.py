@@ -8,7 +8,6 @@ from functools import lru_cache
 from zlib import crc32
 
 import msgspec
-from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, ScriptedUsage, Tool, Usage
 from scenarios_app.engine.parts import (
@@ -40,26 +39,19 @@ def count_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
-_INPUT_TOKENS = "input_tokens"
+COUNT_KEY = "input_tokens"
 
 
 def count_input(request: CanonicalRequest) -> int:
     """Return the tokens of a request's messages and tools, at least 1. The count is cached."""
-    tokens: int | None = request.__dict__.get(_INPUT_TOKENS)
+    tokens: int | None = request.__dict__.get(COUNT_KEY)
     if tokens is None:
         characters = sum(map(_count_tool_characters, request.tools)) if request.tools else 0
         for message in request.messages:
             for part in message.parts:
                 characters += _count_characters(part)
-        tokens = request.__dict__[_INPUT_TOKENS] = max(1, count_tokens(characters))
+        tokens = request.__dict__[COUNT_KEY] = max(1, count_tokens(characters))
     return tokens
-
-
-def with_input_tokens(request: CanonicalRequest, tokens: int) -> CanonicalRequest:
-    """Return a copy of a request for which `count_input` returns this number."""
-    copy = replace(request)
-    copy.__dict__[_INPUT_TOKENS] = tokens
-    return copy
 
 
 def count_output(choices: Iterable[Choice]) -> int:

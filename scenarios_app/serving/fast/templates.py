@@ -13,7 +13,7 @@ from scenarios_app.engine.matching.index import NO_EXPECTATIONS, Entry
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.engine.producing.placeholders import has_placeholders
 from scenarios_app.engine.producing.produce import Seed, scripted_answer
-from scenarios_app.engine.producing.usage import count_input, with_input_tokens
+from scenarios_app.engine.producing.usage import COUNT_KEY, count_input
 from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.fast.endpoints import FastEndpoint
@@ -256,7 +256,7 @@ def make_template(
     if row.with_sample_part is not None:
         request = row.with_sample_part(request)
     part = row.part(request, SAMPLE_SEED.response_id) if row.part is not None else b""
-    sample = encode(with_input_tokens(request, SAMPLE_TOKENS))
+    sample = encode(_with_input_tokens(request, SAMPLE_TOKENS))
     if not isinstance(sample.frames, tuple) or not isinstance(sample.stored, tuple):
         return None
     finder = SlotFinder(part)
@@ -304,3 +304,10 @@ def _head_of(headers: Headers, finder: SlotFinder) -> tuple[Slotted, ...] | None
         finder.find_text(f"{before}content-length: "),
         finder.find_text(f"\r\n{after}"),
     )
+
+
+def _with_input_tokens(request: CanonicalRequest, tokens: int) -> CanonicalRequest:
+    """Return a copy of a request for which `count_input` returns this number."""
+    copy = replace(request)
+    copy.__dict__[COUNT_KEY] = tokens
+    return copy
