@@ -127,7 +127,9 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
 
 def create_admin() -> None:
     """Create the user `admin` if it is missing, in dev or with MOCKLLM_ADMIN_PASSWORD. Without that
-    print a random password."""
+    print a random password. A light server has no admin."""
+    if settings.MOCKLLM_LIGHT:
+        return
     users = get_user_model().objects
     password = settings.MOCKLLM_ADMIN_PASSWORD
     if not password and settings.MOCKLLM_ENV != "dev":

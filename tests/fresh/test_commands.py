@@ -13,6 +13,7 @@ TESTED_ELSEWHERE = {
     "torture": "tests/proof/test_command.py",
     "mutants": "tests/proof/test_mutants_command.py",
     "chat": "tests/chat/test_chat_command.py",
+    "completion": "tests/fresh/test_completion.py",
     "control-mcp": "tests/control/mcp",
     "coverage": "tests/verdict",
     "drift": "tests/testing",

@@ -64,8 +64,14 @@ def _walk(patterns: list[URLPattern | URLResolver], base: str) -> set[str]:
     for pattern in patterns:
         route = f"{base}{pattern.pattern}"
         match pattern:
-            case URLResolver() if getattr(pattern.urlconf_name, "__name__", "") not in APIS:
+            case URLResolver() if _module_of(pattern) not in APIS:
                 page_routes |= _walk(pattern.url_patterns, route)
             case URLPattern() if pattern.callback is not provider:
                 page_routes.add(route)
     return page_routes
+
+
+def _module_of(resolver: URLResolver) -> str:
+    """Return the name of the module with a resolver's routes; empty for a list of routes."""
+    name = resolver.urlconf_name
+    return name if isinstance(name, str) else getattr(name, "__name__", "")

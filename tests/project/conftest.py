@@ -15,6 +15,7 @@ from tests.admin.chat.talks import create_conversation
 from tests.admin.pages import create_scenario
 from tests.admin.traffic import create_journal_row
 from tests.project import processes
+from traces_app.models import TraceEvent
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -70,6 +71,9 @@ def ids(db: None) -> dict[str, Any]:
         "chat_app/abcomparison": comparison.pk,
         "chat_app/abcomparison excluded": archived.comparisons.get().pk,
         "traces_app/trace": comparison.trace_a_id,
+        "traces_app/traceevent": TraceEvent.objects.get_or_create(
+            trace_id=comparison.trace_a_id, seq=99, type="status"
+        )[0].pk,
         "trace_id": comparison.trace_a_id,
         "app_label": "scenarios_app",
         "url": "nothing",

@@ -123,11 +123,17 @@ MATRIX: dict[str, Row] = {
     f"{REQUEST}/<int:pk>/make-step/": FOR_EDITORS,
     f"{REQUEST}/make-step/": REDIRECT_FOR_READERS,
     **model_routes("chat_app/modelprofile", add=FOR_EDITORS, delete=FOR_EDITORS),
-    **model_routes("chat_app/conversation", delete=FOR_EDITORS),
-    **model_routes("chat_app/message"),
     **model_routes("chat_app/contextstate"),
-    **model_routes("chat_app/abcomparison"),
-    **model_routes("traces_app/trace", delete=FOR_EDITORS),
+    **{
+        route: row
+        for record in ("conversation", "message", "abcomparison")
+        for route, row in model_routes(
+            f"chat_app/{record}", add=FOR_EDITORS, delete=FOR_EDITORS
+        ).items()
+    },
+    **model_routes("traces_app/trace", add=FOR_EDITORS, delete=FOR_EDITORS),
+    # Added on the page of their trace.
+    **model_routes("traces_app/traceevent", delete=FOR_EDITORS),
 }
 
 

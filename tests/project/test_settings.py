@@ -26,6 +26,7 @@ def test_file_database_is_opened_with_safe_pragmas(tmp_path: Path) -> None:
     code = (
         "from mockllm_site.kit import env; env.configure()\n"
         "from django.db import connection as c\n"
+        "c.create_file()\n"
         "with c.cursor() as q:\n"
         "    for name in ('journal_mode', 'synchronous', 'busy_timeout',\n"
         "                 'page_size', 'secure_delete'):\n"

@@ -1,15 +1,17 @@
 """Everything that the pages write: one row for each change that a POST can make."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from django.test import Client
 
+from chat_app.models import ABComparison
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.store.history import versions_of
 from tests.admin.pages import fields_at, new_step
 from tests.project.access import PASSWORD, SINGLE_PERMISSION_ROLES
+from traces_app.models import Status
 
 _KEY = {"authorization": "Bearer ***", "content-type": "application/json"}
 Ids: TypeAlias = Mapping[str, Any]
@@ -90,6 +92,31 @@ def make_step_fields(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     rows.update(path="/v1/chat/completions", request_headers=_KEY, request_text=body)
     target = str(ids["scenarios_app/scenario"])
     return {"mode": "contains", "message": "a", "answer": "b", "target": target, "save": "1"}
+
+
+def in_conversation(changes: Mapping[str, str]) -> Body:
+    """Return a function that fills in the form of a further row in the conversation."""
+
+    def body(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+        form_id = url.split("/")[3]
+        chosen = {"conversation": str(ids[CONVERSATION])}
+        return form_fields(form_id, {**chosen, **changes})(client, url, ids)
+
+    return body
+
+
+def comparison_fields(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """Delete the comparison of the question; return the fields that compare its answers again."""
+    ABComparison.objects.all().delete()
+    profile = str(ids[PROFILE])
+    chosen = {"user_message": str(ids[MESSAGE]), "profile_a": profile, "profile_b": profile}
+    return form_fields("abcomparison", chosen)(client, url, ids)
+
+
+def trace_fields(client: Client, url: str, ids: Ids) -> dict[str, Any]:
+    """Return the fields of a run of the question."""
+    chosen = {"user_message": str(ids[MESSAGE]), "status": Status.COMPLETED.value}
+    return form_fields("trace", chosen)(client, url, ids)
 
 
 def disable_all(client: Client, url: str, ids: Ids) -> dict[str, Any]:
@@ -177,7 +204,7 @@ SCENARIO, DRAFT = "scenarios_app/scenario", "scenarios_app/draft"
 REQUEST = "scenarios_app/servedrequest"
 PROFILE, CONVERSATION = "chat_app/modelprofile", "chat_app/conversation"
 MESSAGE, COMPARISON = "chat_app/message", "chat_app/abcomparison"
-TRACE = "traces_app/trace"
+TRACE, EVENT = "traces_app/trace", "traces_app/traceevent"
 USER, GROUP = "auth/user", "auth/group"
 _DOCUMENT = '{"name": "in", "steps": [{"produce": {"text": "x"}}]}'
 _NEW = "a fine new one"
@@ -244,15 +271,28 @@ WRITES: tuple[Write, ...] = (
     add(PROFILE, _PROFILE),
     change(PROFILE, name="new"),
     *delete(PROFILE),
+    add(CONVERSATION, {"client_id": "c", "title": "new"}),
     change(CONVERSATION, title="new", tags="new", archived="on"),
     list_action(CONVERSATION, "archive", CHANGE),
     list_action(CONVERSATION, "unarchive", CHANGE, row="archived"),
     *delete(CONVERSATION),
+    Write(
+        f"admin/{MESSAGE}/add/",
+        "add",
+        in_conversation({"number": "99", "role": "user", "content": "new"}),
+        ("add",),
+    ),
     change(MESSAGE, feedback="like", feedback_comment="new"),
+    delete(MESSAGE)[0],
     change(COMPARISON, comment="new", excluded="on"),
+    Write(f"admin/{COMPARISON}/add/", "add", comparison_fields, ("add",)),
+    *delete(COMPARISON),
     list_action(COMPARISON, "exclude_from_ranking", CHANGE),
     list_action(COMPARISON, "include_in_ranking", CHANGE, row="excluded"),
+    Write(f"admin/{TRACE}/add/", "add", trace_fields, ("add",)),
     change(TRACE, note="new", tags="new"),
+    change(EVENT, payload='{"content": "new"}'),
+    delete(EVENT)[0],
     *delete(TRACE),
     # ── Accounts; adding a user requires the permission to change it ──
     Write(
@@ -269,11 +309,12 @@ WRITES: tuple[Write, ...] = (
     ),
     *delete(USER),
     add(GROUP, {"name": "new"}),
-    change(GROUP, name="new"),
-    *delete(GROUP),
+    # Who changes a group needs all of its rights.
+    replace(change(GROUP, name="new"), allowed=()),
+    *delete(GROUP, ()),
 )
 # Actions of lists that do not write.
-READING_ACTIONS = {"export", "make_scenarios"}
+READING_ACTIONS = {"export", "export_fixture", "make_scenarios"}
 
 
 def _pages(model: str, *pages: str) -> set[str]:
@@ -323,11 +364,12 @@ READ_ONLY_ROUTES: set[str] = {
     *_pages(DRAFT, *EDITOR_PAGES),
     *_pages(REQUEST, *MODEL_PAGES, "session/", "sessions/", "make-step/"),
     *_pages(PROFILE, HISTORY),
-    *_pages(CONVERSATION, ADD, HISTORY),
-    *_pages(MESSAGE, "", ADD, DELETE, HISTORY),
-    *_pages(COMPARISON, ADD, DELETE, HISTORY),
+    *_pages(CONVERSATION, HISTORY),
+    *_pages(MESSAGE, "", HISTORY),
+    *_pages(COMPARISON, HISTORY),
     *_pages("chat_app/contextstate", *MODEL_PAGES),
-    *_pages(TRACE, ADD, HISTORY),
+    *_pages(TRACE, HISTORY),
+    *_pages(EVENT, "", ADD, HISTORY),
     *_pages(USER, HISTORY),
     *_pages(GROUP, HISTORY),
 }

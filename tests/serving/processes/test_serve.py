@@ -111,6 +111,12 @@ def test_dev_starts_with_demo_and_user_and_prints_the_password_once(tmp_path: Pa
     assert len(names) == scenarios and all(name.startswith("mine ") for (name,) in names)
 
 
+def test_light_server_creates_no_user_for_the_admin_that_it_lacks(tmp_path: Path) -> None:
+    with run_server(tmp_path, "--light", MOCKLLM_ENV="dev") as server:
+        _, _, err = server.end()
+    assert "password" not in err
+
+
 def read_outcomes(directory: Path) -> list[tuple[str, int]]:
     """Return outcome and status of all journal rows."""
     database = sqlite3.connect(directory / "mockllm.sqlite3")
