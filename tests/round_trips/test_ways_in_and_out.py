@@ -103,7 +103,6 @@ def test_control_api_returns_the_posted_documents(control: Control) -> None:
 
 
 # Five pages for each of many documents.
-@pytest.mark.timeout(600)
 def test_scenario_of_the_control_api_is_drafted_published_and_restored(
     control: Control, editor: Client
 ) -> None:
