@@ -61,6 +61,15 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
     return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(_error_text(error), key))
 
 
+def clear_frames(error: BaseException) -> None:
+    """Clear the variables that the tracebacks of an error and of those before it hold, so that the
+    SDK's generators are closed now, on their loop, and not by a garbage collection in a thread."""
+    current: BaseException | None = error
+    while current is not None:
+        traceback.clear_frames(current.__traceback__)
+        current = current.__cause__ or current.__context__
+
+
 def _error_of_kind(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
     """Return the ChatError for a failure of this kind; network and parse errors are logged."""
     match kind:

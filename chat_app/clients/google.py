@@ -3,8 +3,8 @@
 import json
 import ssl
 from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
@@ -196,7 +196,7 @@ class GoogleClient(sdk.SdkClient):
 
     async def _open(
         self, request: llm.ModelRequest
-    ) -> "aclosing[AsyncGenerator[types.GenerateContentResponse, None]]":
+    ) -> "AbstractAsyncContextManager[AsyncIterator[types.GenerateContentResponse]]":
         from google.genai.types import GenerateContentConfig
 
         models = _sdk_client(self.route.base_url).aio.models
@@ -205,7 +205,24 @@ class GoogleClient(sdk.SdkClient):
             contents=_to_contents(request),
             config=GenerateContentConfig.model_validate(_generation_config(request)),
         )
-        return aclosing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream))
+        return _closing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream))
+
+
+@asynccontextmanager
+async def _closing(
+    stream: "AsyncGenerator[types.GenerateContentResponse, None]",
+) -> "AsyncIterator[AsyncGenerator[types.GenerateContentResponse, None]]":
+    """Yield a stream and close it. After an error event the SDK leaves the generator that reads the
+    response in a cycle with it; that one is closed too."""
+    from google.genai.errors import APIError
+
+    async with aclosing(stream):
+        try:
+            yield stream
+        except APIError as error:
+            if segments := getattr(error.response, "segment_iterator", None):
+                await segments.aclose()
+            raise
 
 
 @lru_cache(MAX_SDK_CLIENTS)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from typing import Any, ClassVar
 
-from chat_app.clients.failures import to_chat_error, unreadable_response
+from chat_app.clients.failures import clear_frames, to_chat_error, unreadable_response
 from chat_app.clients.providers import ApiFamily
 from chat_app.clients.transports import Route
 from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, ProviderEvents, Tool
@@ -176,7 +176,9 @@ class SdkClient(ABC):
                     if count % _EVENTS_AT_ONCE == 0:
                         await asyncio.sleep(0)
         except Exception as error:
-            raise to_chat_error(error, key=self.route.key) from error
+            failure = to_chat_error(error, key=self.route.key)
+            clear_frames(error)
+            raise failure from error
 
     async def aclose(self) -> None:
         """Close the connections of the route."""

@@ -1,6 +1,8 @@
 """Broken answers of each provider give one error after the text received so far."""
 
 import asyncio
+import gc
+import inspect
 import logging
 from typing import Any
 
@@ -71,6 +73,32 @@ def test_malformed_chunk_is_unreadable(mock_provider: MockProvider, family: str)
 def test_invalid_response_is_unreadable(mock_provider: MockProvider, family: str) -> None:
     load_fault(mock_provider, "invalid_response")
     assert mock_provider.call(family).failure == UNREADABLE
+
+
+@pytest.mark.parametrize("kind", ["malformed_chunk", "truncate", "error_event", "disconnect"])
+def test_error_leaves_no_generator_to_garbage_collection(
+    mock_provider: MockProvider, family: str, kind: str
+) -> None:
+    """A collection in another thread finalizes a chain of generators while their loop runs them."""
+    load_fault_in_answer(mock_provider, kind)
+
+    async def receive_and_find_open() -> list[str]:
+        client = mock_provider.client(family)
+        received = await receive(client, request())
+        assert received.error is not None
+        # Each of the generators is closed in a task of its own, the outer ones first.
+        for _ in range(100):
+            await asyncio.sleep(0)
+        left = [generator for generator in gc.get_objects() if inspect.isasyncgen(generator)]
+        await client.aclose()
+        return [generator.__qualname__ for generator in left if generator.ag_frame is not None]
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(receive_and_find_open()) == []
+    finally:
+        gc.enable()
 
 
 def test_error_event_is_reported_after_the_text(mock_provider: MockProvider, family: str) -> None:
