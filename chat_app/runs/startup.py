@@ -1,14 +1,15 @@
-"""Start of a process: ends runs of dead processes, imports the SDKs of profiles and opens their MCP
-servers, so that the first message need not wait."""
+"""Start of a process: ends runs of dead processes, imports pages and the SDKs of profiles and opens
+their MCP servers, so that the first page and message need not wait."""
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from chat_app import loop
 from chat_app.clients.providers import provider_of
-from chat_app.models import ModelProfile
-from chat_app.tools.toolbox import MCP_MODULE, toolbox
+from chat_app.models import DEFAULT_PROFILE, ModelProfile
+from chat_app.tools.toolbox import MCP_MODULE, Names, toolbox
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.kit.imports import import_in_thread
 from traces_app.leases import current_owner, end_dead_runs, lease_watch
@@ -41,47 +42,53 @@ async def _end_dead_runs_later() -> None:
 _tasks: set["asyncio.Task[Any]"] = set()
 
 
-def warm_up() -> None:
+def warm_up(pages: Sequence[str]) -> None:
     """Start `_warm_up` in the background; a stop of the chat's loop cancels it."""
     loop.register_drain(_cancel_warm_up)
-    loop.submit(_warm_up())
+    loop.submit(_warm_up(pages))
 
 
-async def _warm_up() -> None:
-    """Import the SDKs and open the MCP servers that profiles need; failures are logged only."""
+async def _warm_up(pages: Sequence[str]) -> None:
+    """Import the modules of pages, then what profiles need, the default profile's SDK and MCP
+    servers first. Failures are logged only."""
     task = asyncio.current_task()
     assert task is not None
     _tasks.add(task)
     try:
-        modules, servers = await in_database(_needed_modules_and_servers)
-        for module in modules:
-            try:
-                await import_in_thread(module, gently=True)
-            except ImportError as error:
-                # A shipped profile may need an extra that nobody wants; a run of it says so.
-                log.debug("%s cannot be imported: %s", module, error)
-        await toolbox().available_tools(servers)
+        for module in pages:
+            await import_in_thread(module, gently=True)
+        async with asyncio.TaskGroup() as opening:
+            for module, servers in await in_database(_needs_of_profiles):
+                if servers:
+                    await _import_sdk(MCP_MODULE)
+                    # They start while SDKs are imported.
+                    opening.create_task(toolbox().available_tools(servers))
+                await _import_sdk(module)
     except Exception:
-        log.exception("the chat could not be warmed up")
+        log.exception("the warm-up of pages and chat failed")
     finally:
         _tasks.discard(task)
 
 
-def _needed_modules_and_servers() -> tuple[list[str], list[str]]:
-    """Return the modules and the MCP servers that profiles need."""
-    profiles = ModelProfile.objects.values_list("provider_id", "mcp_servers")
-    modules = {provider_of(provider_id).family.first_import for provider_id, _ in profiles}
-    # Fixtures may store anything in a profile.
-    servers = {
-        name
-        for _, names in profiles
-        if isinstance(names, list)
-        for name in names
-        if isinstance(name, str)
-    }
-    if servers:
-        modules.add(MCP_MODULE)
-    return sorted(modules), sorted(servers)
+async def _import_sdk(module: str) -> None:
+    """Import a module that needs an SDK, if that is installed."""
+    try:
+        await import_in_thread(module, gently=True)
+    except ImportError as error:
+        # A shipped profile may need an extra that nobody wants; a run of it says so.
+        log.debug("%s cannot be imported: %s", module, error)
+
+
+def _needs_of_profiles() -> list[tuple[str, Names]]:
+    """Return the SDK's module and the MCP servers of profiles, the default profile's first."""
+    rows = ModelProfile.objects.values_list("name", "provider_id", "mcp_servers")
+    needs: list[tuple[str, Names]] = []
+    for _, provider_id, servers in sorted(rows, key=lambda row: (row[0] != DEFAULT_PROFILE, row)):
+        # Fixtures may store anything in a profile.
+        names = servers if isinstance(servers, list) else []
+        servers = tuple(name for name in names if isinstance(name, str))
+        needs.append((provider_of(provider_id).family.first_import, servers))
+    return needs
 
 
 async def _cancel_warm_up(seconds: float) -> None:

@@ -8,11 +8,13 @@ from mockllm_site.kit.imports import import_in_thread
 from mockllm_site.middleware.provider_requests import is_for_provider
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
+# Imported before the module of any page.
+_FIRST_MODULE = "mockllm_site.routes.rest_framework"
 
-async def load_routes(*, gently: bool = False) -> None:
-    """Import the modules of all pages."""
-    for resolver in _page_resolvers():
-        await import_in_thread(str(resolver.urlconf_name), gently=gently)
+
+def page_modules() -> list[str]:
+    """Return the modules of all pages, in the order in which to import them."""
+    return [_FIRST_MODULE, *(str(resolver.urlconf_name) for resolver in _page_resolvers())]
 
 
 def with_routes(app: App) -> App:
@@ -25,7 +27,8 @@ def with_routes(app: App) -> App:
         if not is_for_provider(scope) and not _has_view(path):
             resolvers = (each for each in _page_resolvers() if each.pattern.match(path))
             if (resolver := next(resolvers, None)) is not None:
-                await import_in_thread(str(resolver.urlconf_name))
+                for module in (_FIRST_MODULE, str(resolver.urlconf_name)):
+                    await import_in_thread(module)
         await app(scope, receive, send)
 
     return routed

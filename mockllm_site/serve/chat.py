@@ -46,12 +46,10 @@ async def start() -> None:
 def warm_up() -> None:
     """Import the pages and SDKs and open the MCP servers, in other threads; do not wait."""
     if is_installed():
-        from chat_app import loop
         from chat_app.runs.startup import warm_up as warm_up_chat
-        from mockllm_site.routes.imports import load_routes
+        from mockllm_site.routes.imports import page_modules
 
-        loop.submit(load_routes(gently=True))
-        warm_up_chat()
+        warm_up_chat(page_modules())
 
 
 def drain(seconds: float) -> None:

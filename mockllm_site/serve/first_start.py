@@ -141,9 +141,3 @@ def create_admin() -> None:
     if not password:
         # The password is shown only here.
         print(f"created the user {ADMIN}, password {chosen}", file=sys.stderr, flush=True)
-
-
-def warm_up() -> None:
-    """Warm up the chat except in test mode, where few servers need it; do not wait."""
-    if settings.MOCKLLM_ENV != "test":
-        chat.warm_up()

@@ -17,9 +17,8 @@ import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
-from mockllm_site.serve import limits
+from mockllm_site.serve import chat, limits
 from mockllm_site.serve.connection import HttpConnection, Settings, close_stalled_connections
-from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import RESERVED_DESCRIPTORS, Acceptor
 from mockllm_site.serve.page_socket import MAX_MESSAGE_BYTES as PAGE_MESSAGE_BYTES
 from mockllm_site.serve.page_socket import PageSocket
@@ -133,7 +132,7 @@ class Server(uvicorn.Server):
             gc.freeze()
             gc.set_threshold(*GC_THRESHOLDS)
             self._ready()
-            warm_up()
+            chat.warm_up()
 
     async def on_tick(self, counter: int) -> bool:
         """Every TICKS_PER_CHECK close stalled connections, and exit if the parent has ended."""
