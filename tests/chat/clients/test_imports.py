@@ -1,6 +1,7 @@
 """Lazy imports run one at a time, after httpx; those that nothing waits for let others run."""
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -44,9 +45,10 @@ async def test_httpx_is_imported_before_any_sdk(importer: Importer) -> None:
     assert importer.names == ["httpx", "first"]
 
 
-async def test_routes_are_imported_without_httpx(importer: Importer) -> None:
-    await imports.import_in_thread("mockllm_site.routes.pages")
-    assert importer.names == ["mockllm_site.routes.pages"]
+@pytest.mark.parametrize("name", ["mockllm_site.routes.pages", "scenarios_app.control.urls"])
+async def test_routes_are_imported_without_httpx(importer: Importer, name: str) -> None:
+    await imports.import_in_thread(name)
+    assert importer.names == [name]
 
 
 async def test_modules_are_imported_once(importer: Importer) -> None:
@@ -101,3 +103,37 @@ async def test_gentle_import_hurries_once_a_request_waits_for_a_module(
     monkeypatch.setattr(imports, "_hurrying", {0})
     await imports.import_in_thread("outer_module", gently=True)
     assert pauses == []
+
+
+async def test_gentle_import_lets_others_have_the_lock_sooner(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, intervals = sys.getswitchinterval(), []
+    pause = lambda _: intervals.append(sys.getswitchinterval())  # noqa: E731
+    monkeypatch.setattr(imports.time, "sleep", pause)
+    await imports.import_in_thread("outer_module", gently=True)
+    assert intervals == pytest.approx([imports.SWITCH_SECONDS] * 2)
+    assert sys.getswitchinterval() == usual
+
+
+async def test_cancelled_gentle_import_ends_before_the_next_module(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pausing, may_continue = threading.Event(), threading.Event()
+
+    def pause(_: float) -> None:
+        pausing.set()
+        assert may_continue.wait(60)
+
+    monkeypatch.setattr(imports.time, "sleep", pause)
+    importing = asyncio.create_task(imports.import_in_thread("outer_module", gently=True))
+    assert await asyncio.to_thread(pausing.wait, 60)
+    importing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await importing
+    may_continue.set()
+    # It waits until the thread has released the lock.
+    assert (await imports.import_in_thread("os")) is os
+    assert not {"outer_module", "inner_module"} & sys.modules.keys()
+    await imports.import_in_thread("outer_module")
+    assert "inner_module" in sys.modules

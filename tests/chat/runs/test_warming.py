@@ -1,4 +1,5 @@
-"""Warm-up: SDKs and MCP servers are ready before the first message; failures are logged."""
+"""Warm-up: pages, SDKs and MCP servers are ready before the first page and message; failures are
+logged."""
 
 import asyncio
 import json
@@ -8,11 +9,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from chat_app import loop
+from chat_app import loop, profiles
 from chat_app.clients.providers import ANTHROPIC, OPENAI
 from chat_app.runs import startup as warming
 from chat_app.tools.toolbox import MCP_MODULE
-from mockllm_site.serve import first_start as starting
+from mockllm_site.kit.database_thread import in_database
+from mockllm_site.routes.imports import page_modules
+from mockllm_site.serve import chat as serve_chat
 from tests.chat.chat_helpers import Chat
 from tests.chat.tools.tool_servers import eventually
 from tests.serving.processes.serve_process import run_server
@@ -58,16 +61,21 @@ def patch_toolbox(monkeypatch: pytest.MonkeyPatch, **options: Any) -> RecordingT
     return box
 
 
-async def test_warm_up_loads_what_profiles_need(
+async def test_warm_up_loads_pages_then_the_default_profile_then_others(
     chat: Chat, imported_modules: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await chat.profile(provider_id="anthropic", mcp_servers=["files", "demo"])
-    await chat.profile(provider_id="ollama", mcp_servers=["demo"])
-    await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
+    await chat.profile(name="a", provider_id="anthropic", mcp_servers=["files", "demo"])
+    await chat.profile(name="b", provider_id="ollama", mcp_servers={"not": "a list"})
+    await in_database(profiles.default_profile)
     box = patch_toolbox(monkeypatch)
-    await loop.run_on_loop(warming._warm_up())
-    assert imported_modules == [ANTHROPIC.first_import, MCP_MODULE, OPENAI.first_import]
-    assert box.servers == ["demo", "files"]
+    await loop.run_on_loop(warming._warm_up(["page"]))
+    assert imported_modules == [
+        "page",
+        *(MCP_MODULE, OPENAI.first_import),
+        *(MCP_MODULE, ANTHROPIC.first_import),
+        OPENAI.first_import,
+    ]
+    assert box.servers == ["demo", "files", "demo"]
 
 
 async def test_warm_up_is_cancelled_at_the_end_of_the_process(
@@ -75,21 +83,22 @@ async def test_warm_up_is_cancelled_at_the_end_of_the_process(
 ) -> None:
     await chat.profile(mcp_servers=["slow"])
     box = patch_toolbox(monkeypatch, hangs=True)
-    warming.warm_up()
+    warming.warm_up([])
     await eventually(lambda: bool(box.servers))
     await asyncio.to_thread(loop.stop)
     assert box.was_cancelled and not warming._tasks
 
 
-@pytest.mark.parametrize(("mode", "times"), [("test", 0), ("dev", 1), ("prod", 1)])
-def test_warm_up_does_not_run_in_test_mode(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, mode: str, times: int
+@pytest.mark.parametrize(("chat_installed", "count"), [(False, 0), (True, 1)])
+def test_full_servers_warm_up_in_every_mode(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, chat_installed: bool, count: int
 ) -> None:
-    calls: list[bool] = []
-    monkeypatch.setattr(warming, "warm_up", lambda: calls.append(True))
-    settings.MOCKLLM_ENV = mode
-    starting.warm_up()
-    assert len(calls) == times
+    calls: list[list[str]] = []
+    monkeypatch.setattr(warming, "warm_up", calls.append)
+    monkeypatch.setattr(serve_chat, "is_installed", lambda: chat_installed)
+    assert settings.MOCKLLM_ENV == "test"
+    serve_chat.warm_up()
+    assert calls == [page_modules()] * count
 
 
 def test_unreachable_mcp_server_does_not_delay_the_start(tmp_path: Path) -> None:
