@@ -22,7 +22,7 @@ from tools.load.connections import (
 from tools.load.floods import FLOODS
 from tools.load.frames import FRAMES
 from tools.load.outage import PER_SECOND, outage, report_lines
-from tools.load.probing import SETTLE_SECONDS, measuring_effect
+from tools.load.probing import SETTLE_SECONDS, ask, measuring_effect, request
 
 ALL_ATTACKS = {
     **ATTACKS,
@@ -36,6 +36,7 @@ ALL_ATTACKS = {
     **FLOODS,
     **FRAMES,
 }
+FIRST_MESSAGE = b'{"client_id": "load", "message": "a small question"}'
 # The usual limit of a process.
 DESCRIPTORS = 1_024
 AWAY_SECONDS = 60
@@ -43,6 +44,8 @@ AWAY_SECONDS = 60
 
 async def print_effects(server: ServerProcess, names: list[str]) -> None:
     """Run these attacks on a server and print a line about each."""
+    # The server warms up after its start, and this message waits until the last of that is done.
+    assert await ask(server.port, request("/api/get_chat_response_stream", FIRST_MESSAGE)) == 200
     print(f"{'':<32}{'others wait':>12}{'memory':>10}{'left':>10}{'seconds':>9}  answers")
     for name in names:
         async with measuring_effect(server.port, server.process.pid) as effect:

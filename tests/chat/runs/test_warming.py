@@ -18,7 +18,8 @@ from mockllm_site.routes.imports import page_modules
 from mockllm_site.serve import chat as serve_chat
 from tests.chat.chat_helpers import Chat
 from tests.chat.tools.tool_servers import eventually
-from tests.serving.processes.serve_process import run_server
+from tests.serving.pipelines import scenario, text_step
+from tests.serving.processes.serve_process import run_server, write_scenarios
 
 
 class RecordingToolbox:
@@ -110,3 +111,16 @@ def test_unreachable_mcp_server_does_not_delay_the_start(tmp_path: Path) -> None
         code, _, err = server.end()
     assert code == 0
     assert "Traceback" not in err
+
+
+def test_first_message_to_a_cold_server_is_answered_with_the_bundled_tools(tmp_path: Path) -> None:
+    offered = {"match": {"tool_count": {"min": 1}}, "produce": {"text": "With tools."}}
+    scenarios = write_scenarios(tmp_path, scenario("tools", offered, text_step("Without.")))
+    message = {"client_id": "a", "message": "Hello"}
+    with run_server(tmp_path, MOCKLLM_SCENARIOS=scenarios) as server:
+        url = f"{server.base_url}/api/get_chat_response_stream"
+        answer = httpx2.post(url, json=message, timeout=90)
+        code, _, err = server.end()
+    assert (answer.status_code, code) == (200, 0)
+    assert "With tools." in answer.text
+    assert "still starting" not in err
