@@ -83,7 +83,7 @@ def _find_rows(model: type[Model], term: str, *, icon: str) -> Iterator[Result]:
 
 def _find_requests(term: str) -> Iterator[Result]:
     """Yield the request of this id, else the newest ones by message or path."""
-    rows = ServedRequest.objects.only("at", "path", "asked")
+    rows = ServedRequest.objects.only("at", "path", "request_preview")
     try:
         rows = rows.filter(uid=UUID(term))
     except ValueError:
@@ -91,5 +91,5 @@ def _find_requests(term: str) -> Iterator[Result]:
         by_text = Q(asked__icontains=term) | Q(path__icontains=term)
         rows = rows.filter(by_text, pk__gt=newest - MAX_SEARCHED_REQUESTS)
     for row in rows.order_by("-pk")[:MAX_RESULTS]:
-        title = excerpt(row.asked) or row.path
+        title = excerpt(row.request_preview) or row.path
         yield Result(title, f"Request, {row.at:%H:%M:%S}", admin_url(row), "receipt_long")

@@ -34,10 +34,7 @@ from scenarios_app.wire.registry import find_target
 MAX_NEAREST = 3
 # Only the latest requests that do not match are ranked by distance.
 MAX_RANKED = 1_000
-COLUMNS = (
-    *("uid", "session", "provider", "method", "path", "query", "model", "way", "matched"),
-    *("request_headers", "request_text", "request_cut", "parts"),
-)
+RESPONSE_COLUMNS = ("response_headers", "response_text")
 # Ways of requests that no scenario was looked for.
 REFUSED_WAYS = frozenset({"", "url"})
 _BATCH = 100
@@ -131,8 +128,8 @@ class _RowMatcher:
 
 
 def iterate_newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
-    """Yield the rows with the columns that matching needs, the newest first."""
-    return iterate_rows(rows.order_by("-pk").only(*COLUMNS), after="pk__lt")
+    """Yield the rows without their responses, the newest first."""
+    return iterate_rows(rows.order_by("-pk").defer(*RESPONSE_COLUMNS), after="pk__lt")
 
 
 def iterate_rows(rows: QuerySet[ServedRequest], after: str) -> Iterator[ServedRequest]:
@@ -190,7 +187,7 @@ def record_met_conditions(rows: QuerySet[ServedRequest]) -> None:
     wanted = dict(find_unmet_conditions(scenarios.values(), seen.served, seen.met))
     if not wanted:
         return
-    for row in iterate_newest_first(rows_of_coverage_run(rows).only(*COLUMNS)):
+    for row in iterate_newest_first(rows_of_coverage_run(rows)):
         request = None if row.request_cut else parse_row(row, current.pipeline.options)
         if request is None or not (row.way or row.matched):
             continue

@@ -1,7 +1,8 @@
 """The journal API: lists, reads and deletes answered requests."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 from uuid import UUID
 
 from django.db.models import Q
@@ -25,6 +26,8 @@ from scenarios_app.control.kit import (
     rows_of_session,
 )
 from scenarios_app.control.sessions import find_session
+from scenarios_app.engine import journal_entry as entries
+from scenarios_app.engine.journal_entry import KEPT, JournalEntry, ShownIn
 from scenarios_app.models import Outcome, ServedRequest
 
 MAX_PAGE_ROWS = 1_000
@@ -38,56 +41,82 @@ class NearMissBody(StepBody):
     mismatches = MismatchBody(many=True, help_text="The conditions that did not hold.")
 
 
+class TextsByName(serializers.DictField):
+    """An object of texts."""
+
+    child = Text(allow_blank=True)
+
+
+class NumbersByName(serializers.DictField):
+    """An object of numbers."""
+
+    child = serializers.FloatField()
+
+
+Field: TypeAlias = Callable[..., "serializers.Field[Any, Any, Any, Any]"]
+S = TypeVar("S", bound=Shape)
+
+_HINTS = get_type_hints(JournalEntry)
+_FIELDS_BY_HINT: Mapping[Any, Field] = {
+    bool: Flag,
+    float: serializers.FloatField,
+    int: Whole,
+    int | None: Whole,
+    str: Text,
+    entries.B: Text,
+    entries.Outcome: partial(serializers.ChoiceField, Outcome.choices),
+    Mapping[str, float]: NumbersByName,
+    Mapping[str, str]: TextsByName,
+    Sequence[str]: Texts,
+}
+_FIELDS_BY_NAME: Mapping[str, Field] = {
+    "uid": serializers.UUIDField,
+    "at": serializers.DateTimeField,
+    "near_misses": partial(NearMissBody, many=True),
+    "response_headers": TextsByName,
+}
+
+
+def _shown_in(part: ShownIn) -> dict[str, str]:
+    """Return the fields of an entry that an object of the API has, by their keys there."""
+    names = [name for name, kept in KEPT.items() if kept.shown_in == part]
+    return {"id" if name == "uid" else name.removeprefix(f"{part}_"): name for name in names}
+
+
+_PARTS: Mapping[ShownIn, dict[str, str]] = {
+    part: _shown_in(part) for part in ("line", "request", "response")
+}
+
+
+def _with_fields(part: ShownIn) -> Callable[[type[S]], type[S]]:
+    """Return a decorator that gives a shape the fields of an entry that are shown in `part`."""
+    fields = {}
+    for key, name in _PARTS[part].items():
+        make = _FIELDS_BY_NAME.get(name) or _FIELDS_BY_HINT[_HINTS[name]]
+        null = {"allow_null": True} if KEPT[name].null else {}
+        fields[key] = make(help_text=KEPT[name].help, **null)
+
+    def add_fields(shape: type[S]) -> type[S]:
+        """Return the shape with the fields."""
+        shape._declared_fields.update(fields)
+        return shape
+
+    return add_fields
+
+
+@_with_fields("line")
 class RequestLine(Shape):
     """A request and its outcome."""
 
-    id = serializers.UUIDField(help_text="The value of the header x-mockllm-request.")
-    at = serializers.DateTimeField(help_text="The time of arrival.")
-    session = Text(help_text="The session.")
-    provider = Text(allow_blank=True, help_text="The provider whose API was called.")
-    path = Text(help_text="The path without its query.")
-    scenario = Text(allow_null=True, help_text="The scenario that answered; null for none.")
-    step = Text(allow_null=True, help_text="The step's name, or its number from 1.")
-    matched = Flag(help_text="True for an answer of a step, block or endpoint.")
-    fallback = Flag(help_text="True if a catch-all answered.")
-    outcome = serializers.ChoiceField(Outcome.choices, help_text="How the answer ended.")
-    status = Whole(help_text="The HTTP status.")
-    violations = Texts(help_text="Violated expectations.")
-    near_misses = NearMissBody(many=True, help_text="The closest steps, if none matched.")
-    duration_ms = serializers.FloatField(help_text="Milliseconds to the answer's end.")
 
-
-# The columns of a line; bodies and headers are not loaded for it.
-COLUMNS = tuple(name for name in RequestLine._declared_fields if name != "id")
-
-
-class MessageBody(Shape):
-    """Headers and body as text, secrets masked. `bytes` is the size of the body; `cut` says that
-    not all of it was kept."""
-
-    headers = serializers.DictField(
-        child=Text(allow_blank=True), help_text="The headers by name; secrets are masked."
-    )
-    body = Text(allow_blank=True, help_text="The body as text.")
-    bytes = Whole(help_text="The size of the body.")
-    cut = Flag(help_text="True if the stored body is not complete.")
-
-
-class RequestMessage(MessageBody):
+@_with_fields("request")
+class RequestMessage(Shape):
     """The request as it arrived."""
 
-    method = Text(help_text="The HTTP method.")
-    query = serializers.DictField(
-        child=Text(allow_blank=True), help_text="The query by name; secrets are masked."
-    )
 
-
-class ResponseMessage(MessageBody):
+@_with_fields("response")
+class ResponseMessage(Shape):
     """The response as it was sent."""
-
-    timings = serializers.DictField(
-        child=serializers.FloatField(), help_text="Milliseconds since the request's arrival."
-    )
 
 
 class RequestBody(RequestLine):
@@ -186,9 +215,9 @@ def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[st
         rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
     limit = query["limit"]
     bodies = query.get("bodies", False)
-    page = list((rows if bodies else rows.only("uid", *COLUMNS))[: limit + 1])
+    page = list((rows if bodies else rows.only(*_PARTS["line"].values()))[: limit + 1])
     return {
-        "requests": [request_body(row) if bodies else _request_line(row) for row in page[:limit]],
+        "requests": [request_body(row) if bodies else _show(row, "line") for row in page[:limit]],
         "next": str(page[limit - 1].uid) if len(page) > limit else None,
         **journal_completeness(session),
     }
@@ -202,16 +231,15 @@ def find_request(request_id: str | UUID) -> ServedRequest:
 
 def request_body(row: ServedRequest) -> dict[str, Any]:
     """Return a request with the headers and bodies of both messages, as in a RequestBody."""
-    return {
-        **_request_line(row),
-        "request": {"method": row.method, "query": row.query, **_message_fields(row, "request")},
-        "response": {**_message_fields(row, "response"), "timings": row.timings},
-    }
+    messages = {"request": _show(row, "request"), "response": _show(row, "response")}
+    return _show(row, "line") | messages
 
 
-def _message_fields(row: ServedRequest, name: str) -> dict[str, Any]:
-    """Return headers, body and size of a row's request or response."""
-    return {key: getattr(row, f"{name}_{key}") for key in ("headers", "body", "bytes", "cut")}
+def _show(row: ServedRequest, part: ShownIn) -> dict[str, Any]:
+    """Return the fields of a row that an object of the API has, by their keys there."""
+    values = {key: getattr(row, name) for key, name in _PARTS[part].items()}
+    nulls = {key: None for key, name in _PARTS[part].items() if KEPT[name].null and not values[key]}
+    return values | nulls
 
 
 def _flush_and_resolve(session: str | None) -> str | None:
@@ -229,8 +257,3 @@ def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequ
     if row is None:
         raise ControlError(404, f"The journal has no request {request_id}.", field=field)
     return row
-
-
-def _request_line(row: ServedRequest) -> dict[str, Any]:
-    line = {"id": str(row.uid)} | {column: getattr(row, column) for column in COLUMNS}
-    return line | {"scenario": row.scenario or None, "step": row.step or None}

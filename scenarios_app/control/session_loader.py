@@ -10,6 +10,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import journal_completeness, rows_of_session
 from scenarios_app.control.matches import iterate_rows, parse_row
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.journal_entry import COLUMNS
 from scenarios_app.engine.state import SessionState
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.options import Options
@@ -18,12 +19,6 @@ from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 
 # Bodies of one session that are read for its verdict; rows beyond it are judged without bodies.
 MAX_BODY_CHARS = 64_000_000
-# Columns of the journal that an exchange has as they are.
-_COLUMNS = (
-    *("method", "path", "query", "status", "outcome", "provider", "siblings", "streamed"),
-    *("scenario", "step", "step_key", "way", "matched", "fallback", "fault", "near_misses"),
-    *("answered", "request_headers", "request_bytes", "response_headers", "response_bytes"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +78,9 @@ async def _read_state(name: str) -> tuple[SessionState, tuple[int, Mapping[str, 
 
 def to_exchange(row: ServedRequest, options: Options, *, bodies: bool = True) -> JudgedExchange:
     """Return a journal row as an exchange to judge, without its bodies if `bodies` is false."""
-    at = row.at.timestamp()
-    ended_at = at + row.duration_ms / 1000
-    head_ms = row.timings.get("head_ms")
+    values: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS.values()}
+    values |= {"uid": str(row.uid), "at": row.at.timestamp()}
+    if not bodies:
+        values |= {"request_body": "", "response_body": "", "response_cut": True}
     readable = bodies and not row.request_cut
-    columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
-    return JudgedExchange(
-        id=str(row.uid),
-        at=at,
-        answered_at=ended_at if head_ms is None else at + head_ms / 1000,
-        ended_at=ended_at,
-        violations=tuple(row.violations),
-        request=parse_row(row, options) if readable else None,
-        request_body=row.request_body if bodies else "",
-        response_body=row.response_body if bodies else "",
-        response_cut=row.response_cut or not bodies,
-        **columns,
-    )
+    return JudgedExchange(**values, request=parse_row(row, options) if readable else None)

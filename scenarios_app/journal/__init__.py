@@ -26,13 +26,12 @@ from django.db import (
     OperationalError,
     connection,
 )
-from msgspec.structs import replace
 
 from mockllm_site.kit.testcase import Scope, run_through, running_connection, running_scope
 from scenarios_app.conf import setting
+from scenarios_app.engine.journal_entry import CleanEntry, RawEntry, clean_entry, cut_entry
 from scenarios_app.journal import table
 from scenarios_app.journal.dropped import DroppedRows
-from scenarios_app.journal.entry import JournalEntry, Row, row_of, size_of
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ class AnswerRecord(Protocol):
     @property
     def held_bytes(self) -> int: ...
 
-    def entry(self) -> JournalEntry:
+    def entry(self) -> RawEntry:
         """Return the journal entry."""
 
 
@@ -107,7 +106,7 @@ class Journal:
         self.dropped_rows = DroppedRows()
         self._max_waiting_bytes = waiting_bytes
         self._waiting_bytes = 0
-        self._in_test: dict[Scope, list[Row]] = {}
+        self._in_test: dict[Scope, list[CleanEntry]] = {}
         self._unread: deque[_Waiting] = deque()
         self._unread_bytes = 0
         self._untrimmed = 0
@@ -125,11 +124,11 @@ class Journal:
         """Return about how much memory unwritten entries take, in bytes."""
         return self._waiting_bytes + self._unread_bytes
 
-    def record(self, entry: JournalEntry) -> None:
+    def record(self, entry: RawEntry) -> None:
         """Queue an entry, its bodies cut to what the journal keeps. It is dropped and counted if
         memory has no room."""
         max_bytes = setting("MOCKLLM_JOURNAL_BODY_BYTES")
-        self.record_all((_cut(entry, max_bytes) if entry.held_bytes > max_bytes else entry,))
+        self.record_all((cut_entry(entry, max_bytes) if entry.held_bytes > max_bytes else entry,))
 
     def record_all(self, records: Iterable[AnswerRecord]) -> None:
         """Queue records whose bodies are no longer than the journal keeps. Those without room in
@@ -272,11 +271,11 @@ class Journal:
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:
         """Make rows of records and write them; rows of a test's transaction wait for its flush."""
-        rows: list[Row] = []
+        rows: list[CleanEntry] = []
         for item in waiting:
             try:
                 entry = item.record.entry()
-                row = row_of(entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
+                row = clean_entry(entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
             except Exception:
                 self._count_lost_rows([item.record.session])
                 continue
@@ -290,7 +289,7 @@ class Journal:
         if rows:
             self._write(rows)
 
-    def _write(self, rows: Sequence[Row]) -> None:
+    def _write(self, rows: Sequence[CleanEntry]) -> None:
         """Write rows, and try again as long as the database is away, a few times if the process
         ends. Rows that are refused or not written then are counted as failed."""
         pauses = chain(RETRY_SECONDS, repeat(RETRY_SECONDS[-1]))
@@ -324,7 +323,7 @@ class Journal:
         else:
             self._stopping.wait(seconds)
 
-    def _insert(self, rows: Sequence[Row]) -> None:
+    def _insert(self, rows: Sequence[CleanEntry]) -> None:
         """Write rows, count what is untrimmed, and clear `problem`; raises the database's error."""
         self._untrimmed_bytes += table.insert(rows)
         self._untrimmed += len(rows)
@@ -351,18 +350,6 @@ class Journal:
         for session in sessions:
             self.dropped_rows.add(session)
         log.exception("journal: %d of its rows could not be written", len(sessions))
-
-
-def _cut(entry: JournalEntry, max_bytes: int) -> JournalEntry:
-    """Return the entry with its bodies cut after `max_bytes` bytes; their full sizes are set."""
-    response = b"".join(entry.response_body)
-    return replace(
-        entry,
-        request_body=entry.request_body[:max_bytes],
-        request_bytes=size_of(entry.request_bytes, entry.request_body),
-        response_body=(response[:max_bytes],),
-        response_bytes=len(response),
-    )
 
 
 journal = Journal()

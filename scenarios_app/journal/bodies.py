@@ -13,9 +13,11 @@ from hashlib import blake2b
 from threading import local
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockllm_site.kit.bounded_dict import BoundedDict
-from scenarios_app.journal.entry import Row
-from scenarios_app.models.bodies import Part, compress
+from scenarios_app.engine.journal_entry import CleanEntry, Part
+from scenarios_app.models.bodies import compress
 
 # Writing a shorter body takes less time than compressing it.
 MAX_TEXT_CHARS: Final = 8_192
@@ -38,7 +40,9 @@ class BodyPacker(local):
         """Forget all pieces, because the last packed rows were not stored or were deleted."""
         self._places.clear()
 
-    def pack(self, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[int, bytes], set[int]]:
+    def pack(
+        self, rows: Sequence[CleanEntry]
+    ) -> tuple[Sequence[CleanEntry], dict[int, bytes], set[int]]:
         """Return the rows without long bodies, the blocks to store with them, and the ids of all
         blocks that they refer to."""
         blocks: dict[int, bytes] = {}
@@ -46,17 +50,17 @@ class BodyPacker(local):
         packed, responses = list(rows), _Block()
         for at, row in enumerate(rows):
             parts: dict[str, Sequence[Part]] = {}
-            if len(row.request_text) > MAX_TEXT_CHARS:
-                parts["request"] = self._place_request(row.request_text.encode(), blocks)
-                row = row._replace(request_text="")
-            if len(row.response_text) > MAX_TEXT_CHARS:
+            if len(row.request_body) > MAX_TEXT_CHARS:
+                parts["request"] = self._place_request(row.request_body.encode(), blocks)
+                row = replace(row, request_body="")
+            if len(row.response_body) > MAX_TEXT_CHARS:
                 if responses.size >= RESPONSES_BYTES:
                     responses.store(blocks)
                     responses = _Block()
-                parts["response"] = [responses.add(row.response_text.encode())]
-                row = row._replace(response_text="")
+                parts["response"] = [responses.add(row.response_body.encode())]
+                row = replace(row, response_body="")
             if parts:
-                packed[at] = row._replace(parts=parts)
+                packed[at] = replace(row, parts=parts)
                 ids.update(block for places in parts.values() for block, _, _ in places)
         responses.store(blocks)
         return packed, blocks, ids

@@ -1,11 +1,9 @@
-"""The WebSocket that sends pages the newest rows of the journal, then each new one, and the
-redirect to the journal's page."""
+"""The WebSocket that tells pages the id of the journal's newest row, and the redirect to the
+journal's page."""
 
 import asyncio
 import contextlib
-import json
 import logging
-from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,6 +11,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.contrib.auth.decorators import login_required
 from django.db import Error
+from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -29,23 +28,15 @@ PERMISSION = "scenarios_app.view_servedrequest"
 NOT_ALLOWED = 4403
 # The code for messages that a server does not take, as any WebSocket has it.
 UNEXPECTED_MESSAGE = 1008
-FIRST = 100
 # Polled, because any process may write rows.
 LOOK_SECONDS = 0.25
 # A page that receives nothing for this time is closed.
 SEND_SECONDS = 5.0
-_LIST_COLUMNS = (
-    "session", "provider", "model", "streamed", "scenario", "step", "fallback", "matched",
-    "outcome", "fault", "status", "violations",
-)  # fmt: skip
-_COLUMNS = (*_LIST_COLUMNS, "at", "method", "path", "near_misses", "duration_ms")
 
 
 class LiveJournal(AsyncJsonWebsocketConsumer):
-    """A WebSocket that sends new rows as `{"rows": […]}`, the oldest first."""
-
-    # The id of the last row that this page has been sent.
-    last = 0
+    """A WebSocket that sends `{"last": ID}`, the id of the newest row or null: when it connects,
+    and again whenever there is another newest row."""
 
     async def connect(self) -> None:
         """Accept the connection and join the feed; without PERMISSION close it with NOT_ALLOWED."""
@@ -63,36 +54,23 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         await feed().leave(self)
 
-    async def show(self, rows: Sequence[ServedRequest], text: str) -> None:
-        """Send the rows that this page does not have; `text` is the message with all `rows`."""
-        new = [row for row in rows if row.pk > self.last]
-        if len(new) < len(rows):
-            text = message(new)
-        if new:
-            self.last = new[-1].pk
-            await self.send(text_data=text)
-
 
 class Feed:
     """Polls the journal once for all live pages of this process."""
 
     def __init__(self) -> None:
         self._pages: set[LiveJournal] = set()
-        self._last = 0
+        self._last: int | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def join(self, page: LiveJournal) -> None:
-        """Send a page the newest rows, and from then on each new one."""
-        rows = await _read(None)
-        await page.send(text_data=message(rows))
-        page.last = rows[-1].pk if rows else 0
-        # Rows that the others have been sent meanwhile; they may be deleted already.
-        while self._looking and page.last < self._last and (rows := await _read(page.last)):
-            await page.show(rows, message(rows))
+        """Tell a page the newest row, and from then on each change of it."""
         self._pages.add(page)
-        if self._looking is None:
-            self._last = page.last
-            self._looking = asyncio.create_task(self._poll_rows())
+        last = await _read_last()
+        if self._looking is None and self._pages:
+            self._last = last
+            self._looking = asyncio.create_task(self._poll())
+        await self._tell(page, last)
 
     async def leave(self, page: LiveJournal) -> None:
         """Remove a page; the last one ends the polling."""
@@ -103,29 +81,25 @@ class Feed:
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
 
-    async def _poll_rows(self) -> None:
-        """Show new rows to all pages at intervals."""
+    async def _poll(self) -> None:
+        """Tell all pages the newest row when it has changed; look at intervals."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                rows = await _read(self._last)
+                last = await _read_last()
             except Error:
                 log.exception("the journal could not be read; looking again")
                 continue
-            if rows:
-                self._last = rows[-1].pk
-                text = message(rows)
-                await asyncio.gather(
-                    *(self._show_to_page(page, rows, text) for page in self._pages)
-                )
+            if last != self._last:
+                self._last = last
+                await asyncio.gather(*(self._tell(page, last) for page in self._pages))
 
-    async def _show_to_page(
-        self, page: LiveJournal, rows: Sequence[ServedRequest], text: str
-    ) -> None:
-        """Send rows to a page; remove and close it if that fails or takes SEND_SECONDS."""
+    async def _tell(self, page: LiveJournal, last: int | None) -> None:
+        """Send a page the id of the newest row; remove and close it if that fails or takes
+        SEND_SECONDS."""
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await page.show(rows, text)
+                await page.send_json({"last": last})
         except Exception:
             # A slow or closed page must not stop the others.
             self._pages.discard(page)
@@ -141,47 +115,14 @@ def feed() -> Feed:
     return _feeds.setdefault(asyncio.get_running_loop(), Feed())
 
 
-def message(rows: Sequence[ServedRequest]) -> str:
-    """Return the WebSocket message for rows."""
-    return json.dumps({"rows": [row_json(row) for row in rows]})
-
-
-def row_json(row: ServedRequest) -> dict[str, Any]:
-    """Return a row as the page shows it; `near` says why the nearest step did not answer."""
-    return {
-        "id": row.pk,
-        "url": reverse("admin:scenarios_app_servedrequest_change", args=(row.pk,)),
-        "at": row.at.isoformat(),
-        "request": f"{row.method} {row.path}",
-        **{name: getattr(row, name) for name in _LIST_COLUMNS},
-        "near": nearest(row.near_misses),
-        "duration_ms": round(row.duration_ms, 1),
-    }
-
-
 @database_sync_to_async
-def _read(after: int | None) -> list[ServedRequest]:
-    """Return the first rows after an id, or the newest ones for None: at most FIRST, the oldest
-    first."""
+def _read_last() -> int | None:
+    """Return the id of the newest row, or None without rows."""
     if journal.unread:
         # This page is a reader, so entries in memory are written.
         journal.flush()
-    rows = ServedRequest.objects.only(*_COLUMNS)
-    if after is None:
-        return list(rows.order_by("-pk")[:FIRST])[::-1]
-    return list(rows.filter(pk__gt=after).order_by("pk")[:FIRST])
-
-
-def nearest(near_misses: Any) -> str:
-    """Return why the nearest step did not answer, or an empty string."""
-    for miss in near_misses or ():
-        for mismatch in miss.get("mismatches", ()):
-            place = f"{miss.get('scenario')}, step {miss.get('step')}"
-            return (
-                f"{place}: {mismatch.get('field')} wanted {mismatch.get('expected')}, "
-                f"got {mismatch.get('actual')}"
-            )
-    return ""
+    last: int | None = ServedRequest.objects.aggregate(last=Max("pk"))["last"]
+    return last
 
 
 @require_safe

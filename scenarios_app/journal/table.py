@@ -3,15 +3,18 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mockllm_site.kit import rows
+from scenarios_app.engine.journal_entry import COLUMNS, CleanEntry
 from scenarios_app.journal.bodies import BodyPacker
-from scenarios_app.journal.entry import Row
 from scenarios_app.models import BodyBlock, PastAnswers, ServedRequest
 
 _ROWS: Final = ServedRequest._meta.db_table
@@ -34,11 +37,12 @@ _LOCK_BLOCKS: Final = f"LOCK TABLE {_BLOCKS} IN EXCLUSIVE MODE"
 _BLOCK_SIZES: Final = f"SELECT id, LENGTH(data) FROM {_BLOCKS}"
 _PARTS: Final = f"SELECT id, parts FROM {_ROWS} WHERE parts IS NOT NULL ORDER BY id DESC"
 _DELETE_BLOCK: Final = f"DELETE FROM {_BLOCKS} WHERE id = %s"
+_values_of: Final = attrgetter(*COLUMNS.values())
 _encode = msgspec.json.Encoder().encode
 _packer: Final = BodyPacker()
 
 
-def insert(new_rows: Sequence[Row]) -> int:
+def insert(new_rows: Sequence[CleanEntry]) -> int:
     """Write rows, all or none, and return the bytes of their new blocks. Rows that an unconfirmed
     commit left are replaced."""
     try:
@@ -52,12 +56,12 @@ def insert(new_rows: Sequence[Row]) -> int:
     return size or 0
 
 
-def _insert(new_rows: Sequence[Row]) -> int | None:
+def _insert(new_rows: Sequence[CleanEntry]) -> int | None:
     """Write rows with their blocks and return the bytes of these; write nothing and return None if
     an older block is gone."""
     packed, blocks, ids = _packer.pack(new_rows)
     if not ids:
-        rows.insert(ServedRequest, Row._fields, new_rows, unique=("uid",), json=_json)
+        _insert_rows(new_rows)
         return 0
     with transaction.atomic():
         older = ids - blocks.keys()
@@ -65,8 +69,20 @@ def _insert(new_rows: Sequence[Row]) -> int | None:
         if len(stored.values_list("pk")) < len(older):
             return None
         rows.insert(BodyBlock, ("id", "data"), blocks.items())
-        rows.insert(ServedRequest, Row._fields, packed, unique=("uid",), json=_json)
+        _insert_rows(packed)
     return sum(map(len, blocks.values()))
+
+
+def _insert_rows(entries: Sequence[CleanEntry]) -> None:
+    """Write entries whose long bodies are in blocks."""
+    values = map(row_values, entries)
+    rows.insert(ServedRequest, tuple(COLUMNS), values, unique=("uid",), json=_json)
+
+
+def row_values(entry: CleanEntry) -> tuple[Any, ...]:
+    """Return the values of an entry's row, in the order of COLUMNS."""
+    uid, at, *others = _values_of(entry)
+    return UUID(uid), datetime.fromtimestamp(at, UTC), *others
 
 
 def trim(max_rows: int) -> None:

@@ -5,11 +5,12 @@ A body is a list of parts: the id of a block, and the start and size of a piece 
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from django.db import models
 
 from mockllm_site.kit.bounded_dict import BoundedDict
+from scenarios_app.engine.journal_entry import Part
 
 zstd: Any
 try:
@@ -19,8 +20,6 @@ except ImportError:
         from backports import zstd
     except ImportError:
         zstd = None
-
-Part: TypeAlias = tuple[int, int, int]
 
 MAX_CACHED_BLOCK_BYTES: Final = 262_144
 _FAST: Final = 1

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from scenarios_app.engine.journal_entry import is_unmatched
 from scenarios_app.models.bodies import read_body
 from scenarios_app.models.fields import JsonField, Outcome
 
@@ -12,12 +13,9 @@ UNMATCHED_ROWS = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 
 class ServedRequest(models.Model):
-    """One request, with secrets masked. Rows are in the order in which answers ended. `uid` is the
-    `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`; then `…_cut`
-    is true, and `…_bytes` is the size before. `…_text` holds short bodies, `parts` refers to the
-    blocks of long ones, by "request" and "response"; `…_body` returns either. `asked` is the
-    beginning of the last user message or tool result, `answered` that of the answer. `siblings`
-    were other open connections whose latest request was of the same session and path."""
+    """A clean JournalEntry, which describes the columns. Rows are in the order in which answers
+    ended. `uid` is the `x-mockllm-request` of the answer. `…_text` holds short bodies, `parts`
+    refers to the blocks of long ones; `…_body` returns either."""
 
     uid = models.UUIDField(unique=True, editable=False)
     at = models.DateTimeField()
@@ -42,8 +40,8 @@ class ServedRequest(models.Model):
     violations = JsonField(default=list)
     near_misses = JsonField(default=list)
 
-    asked = models.TextField(blank=True, default="")
-    answered = models.TextField(blank=True, default="")
+    request_preview = models.TextField(db_column="asked", blank=True, default="")
+    response_preview = models.TextField(db_column="answered", blank=True, default="")
 
     duration_ms = models.FloatField()
     timings = JsonField(default=dict)
@@ -93,7 +91,7 @@ class ServedRequest(models.Model):
     @property
     def is_unmatched(self) -> bool:
         """Return whether the row is one of `UNMATCHED_ROWS`."""
-        return self.fallback or (bool(self.way) and not self.matched)
+        return is_unmatched(self)
 
 
 class SessionName(models.Model):

@@ -273,7 +273,7 @@ def _expectation_from(row: ServedRequest) -> dict[str, Json]:
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}
-    if row.answered and row.status < 400:
+    if row.response_preview and row.status < 400:
         # The journal keeps only the beginning of the text.
-        expect["text"] = {"startswith": row.answered}
+        expect["text"] = {"startswith": row.response_preview}
     return expect

@@ -5,18 +5,17 @@ import os
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal, TypeAlias
 from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
+from scenarios_app.engine.journal_entry import JournalEntry, Outcome, RawEntry
 from scenarios_app.engine.matching.near_misses import NearMiss
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import is_key_session, key_session
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.cors import guard_headers, merge_headers
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import SentReply
@@ -27,8 +26,6 @@ from scenarios_app.wire.registry import (
     find_target,
     unowned_target,
 )
-
-Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
 SESSION_HEADER = "x-mockllm-session"
 DEFAULT_SESSION = "default"
@@ -244,7 +241,7 @@ class Exchange(msgspec.Struct):
         if (no_endpoint or error.status == _UPGRADE_REQUIRED) and not _is_probe(self.call):
             self.decide(Decision("unmatched", "url", text=error.message))
 
-    def entry(self, sent: SentReply) -> JournalEntry:
+    def entry(self, sent: SentReply) -> RawEntry:
         """Return the journal entry of a call whose reply was sent."""
         if self.request is not None:
             self.forget(beyond=len(self.call.body))
@@ -282,8 +279,8 @@ class Exchange(msgspec.Struct):
             near_misses=_near_misses_body(decision.near_misses)
             if decision and decision.near_misses
             else (),
-            asked=self._request_preview,
-            answered=reply.preview,
+            request_preview=self._request_preview,
+            response_preview=reply.preview,
             timings=timings,
             siblings=call.siblings,
             request_headers=call.headers,

@@ -8,7 +8,7 @@ from operator import add
 from threading import RLock
 from typing import Literal, NamedTuple, TypeAlias
 
-from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.engine.journal_entry import RawEntry
 
 # `refused`: no step was searched for.
 Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
@@ -111,7 +111,7 @@ class Tally:
             return [(Served(*key), counted) for key, counted in self._counted.items()]
 
 
-def labels_of(entry: JournalEntry) -> AnswerLabels:
+def labels_of(entry: RawEntry) -> AnswerLabels:
     """Return the labels by which a journaled answer is counted."""
     match: Match = "matched" if entry.matched else "unmatched" if entry.way else "refused"
     if entry.fallback:

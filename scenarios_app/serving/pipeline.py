@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.changes import AnswerChanges
+from scenarios_app.engine.journal_entry import RawEntry
 from scenarios_app.engine.matching.index import (
     Index,
     names_path,
@@ -19,7 +20,6 @@ from scenarios_app.engine.matching.index import (
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import recall_archived, store
 from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
 from scenarios_app.serving.cors import POLICY, preflight_headers, shared_headers
@@ -84,7 +84,7 @@ class Pipeline:
         catalog: Catalog,
         state: AnswerState,
         options: Options,
-        record: Callable[[JournalEntry], None] | None = None,
+        record: Callable[[RawEntry], None] | None = None,
         drain_at: Callable[[], float] = never,
         catch_up: CatchUp | None = None,
         unmatched_note: Callable[[], str] = str,

@@ -19,12 +19,12 @@ from scenarios_app.cluster import redis_connections
 from scenarios_app.conf import admin_cookies, setting
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
+from scenarios_app.engine.journal_entry import RawEntry
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
 from scenarios_app.journal import AnswerRecord, RecordSource, journal
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.cluster import Cluster
 from scenarios_app.serving.metrics import AnswerLabels, Tally, labels_of
@@ -151,13 +151,13 @@ class Services:
             self._steps.count_answer(answer.session, answer.step, fault="", refused=False)
         journal.record_all(answers)
 
-    def _record(self, entry: JournalEntry) -> None:
+    def _record(self, entry: RawEntry) -> None:
         """Count and journal an entry."""
         self.hand_over_records()
         self._count_entry(entry)
         journal.record(entry)
 
-    def _count_entry(self, entry: JournalEntry) -> None:
+    def _count_entry(self, entry: RawEntry) -> None:
         """Count an answer in the metrics and in the coverage of steps."""
         self._tally.count(labels_of(entry), entry.duration_ms, entry.timings.get("head_ms"))
         self._steps.count_answer(

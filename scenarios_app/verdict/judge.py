@@ -167,8 +167,8 @@ def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
     for one in session.exchanges:
         if one.unmatched:
             yield UnmatchedRequest(
-                *(one.id, session.name, one.provider, one.path, one.fallback, one.near_misses),
-                url_error=one.answered if one.way == "url" else "",
+                *(one.uid, session.name, one.provider, one.path, one.fallback, one.near_misses),
+                url_error=one.response_preview if one.way == "url" else "",
             )
 
 
@@ -178,7 +178,7 @@ def _find_violations(session: JudgedSession) -> Iterator[Violation]:
     for one in session.exchanges:
         journaled.update(one.violations)
         for text in one.violations:
-            yield Violation(text, session.name, one.id, one.scenario or None, one.step or None)
+            yield Violation(text, session.name, one.uid, one.scenario or None, one.step or None)
     for text in (Counter(session.violations) - journaled).elements():
         yield Violation(text, session.name)
 
@@ -231,6 +231,6 @@ def _findings(session: JudgedSession, ignored: Collection[str]) -> Iterator[Find
         for sighting in rule.find_sightings(session)
     ]
     for _, _, rule, sighting in sorted(sightings, key=lambda item: item[:2]):
-        request = sighting.exchange.id
-        requests = (*(one.id for one in sighting.earlier), request)
+        request = sighting.exchange.uid
+        requests = (*(one.uid for one in sighting.earlier), request)
         yield Finding(rule.name, rule.level, sighting.message, session.name, request, requests)

@@ -29,7 +29,7 @@ _MIN_LOOP_FAILURES = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
 
 # Method, path, query, body size and body.
-_RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int, str]
+_RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int | None, str]
 
 
 @dataclass(frozen=True, slots=True)

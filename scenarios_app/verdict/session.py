@@ -2,16 +2,18 @@
 and their findings. Also reads the text of a response body of any provider."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from msgspec.structs import force_setattr
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.journal_entry import JournalEntry, is_unmatched
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Scenario, Step
 
-Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 Level: TypeAlias = Literal["error", "warning", "note"]
 # Scenario name and step key, as in a session's state.
 StepKey: TypeAlias = tuple[str, str]
@@ -20,59 +22,37 @@ _BAD_REQUEST = 400
 _SSE_DATA = "data:"
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedExchange:
-    """One journaled request with its response, secrets masked. Header names are in lower case.
+class JudgedExchange(JournalEntry[str], frozen=True, eq=False, kw_only=True):
+    """A clean journal entry with its parsed request, which is None if the journaled body cannot be
+    parsed: the request was rejected, or its body was cut. Header names are in lower case."""
 
-    Times are Unix seconds: `at` when the request arrived, `answered_at` when the first byte of
-    the response was sent (`ended_at` if none was). `answered` is the beginning of the response's
-    text or error message. `siblings` are other connections that were open when it arrived and had
-    asked the same path in the same session. `way` is how a step was chosen, "url" for an unknown
-    URL or method, or empty if none was looked for. `request` is None if the journaled body cannot
-    be parsed: the request was rejected, or its body was cut.
-    """
-
-    id: str
-    at: float
-    answered_at: float
-    ended_at: float
-    method: str
-    path: str
-    status: int
-    outcome: Outcome
-    provider: str = ""
-    query: Mapping[str, str] = field(default_factory=dict)
-    siblings: int = 0
-    streamed: bool = False
-    scenario: str = ""
-    step: str = ""
-    step_key: str = ""
-    way: str = ""
-    matched: bool = True
-    fallback: bool = False
-    fault: str = ""
-    violations: tuple[str, ...] = ()
-    near_misses: Sequence[Json] = ()
-    answered: str = ""
+    response_headers: Mapping[str, str] = {}
     request: CanonicalRequest | None = None
-    request_headers: Mapping[str, str] = field(default_factory=dict)
-    request_body: str = ""
-    request_bytes: int = 0
-    response_headers: Mapping[str, str] = field(default_factory=dict)
-    response_body: str = ""
-    response_bytes: int = 0
-    response_cut: bool = False
+    _text: str | None = None
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The text of the response's first choice, as `response_text` returns it."""
-        return response_text(self.response_body)
+        if (text := self._text) is None:
+            text = response_text(self.response_body)
+            force_setattr(self, "_text", text)
+        return text
+
+    @property
+    def ended_at(self) -> float:
+        """The Unix time of the answer's end."""
+        return self.at + self.duration_ms / 1000
+
+    @property
+    def answered_at(self) -> float:
+        """The Unix time at which the first byte was sent; `ended_at` if none was."""
+        head_ms = self.timings.get("head_ms")
+        return self.ended_at if head_ms is None else self.at + head_ms / 1000
 
     @property
     def unmatched(self) -> bool:
-        """True if no step but a catch-all's matched, or if no endpoint has this URL; False for a
-        request that was rejected before a step was looked for."""
-        return self.fallback or (bool(self.way) and not self.matched)
+        """Whether no step but a catch-all's matched, as `is_unmatched` returns it."""
+        return is_unmatched(self)
 
     @property
     def violated(self) -> bool:

@@ -60,15 +60,15 @@ def test_filters_and_search(root: Client, query: dict[str, str]) -> None:
         scenario="weather",
         path="/v1/messages",
         model="claude",
-        asked="Do I need an umbrella?",
-        answered="Yes, it rains.",
+        request_preview="Do I need an umbrella?",
+        response_preview="Yes, it rains.",
     )
     create_journal_row()
     assert [row.pk for row in rows(root, **query)] == [expected_row.pk]
 
 
 def test_journal_row_shows_message_and_answer(root: Client) -> None:
-    create_journal_row(asked="<b>Rain?</b>", answered="Yes.")
+    create_journal_row(request_preview="<b>Rain?</b>", response_preview="Yes.")
     html = root.get(JOURNAL).content.decode()
     assert '<span class="sc-said" title="&lt;b&gt;Rain?&lt;/b&gt;">' in html
     assert ">Yes.</span>" in html

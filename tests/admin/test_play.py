@@ -29,7 +29,7 @@ NEW = f"{LIST}new/"
 DRAFTS = "/admin/scenarios_app/draft/"
 STEP = {"name": "sun", "match_user": "sun", "answer_text": "It is sunny.", "consume": False}
 
-EXPECTED_ANSWER = {"scenario": "weather", "step": "sun", "answered": "It is sunny."}
+EXPECTED_ANSWER = {"scenario": "weather", "step": "sun", "response_preview": "It is sunny."}
 
 
 def asking(text: str) -> str:

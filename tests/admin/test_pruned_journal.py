@@ -62,7 +62,7 @@ def test_reset_of_all_sessions_clears_the_coverage(root: Client) -> None:
 
 
 def test_session_gets_and_loses_a_display_name(editor: Client) -> None:
-    create_journal_row(session="key-2744", asked="sun")
+    create_journal_row(session="key-2744", request_preview="sun")
     page = editor.post(RENAME, {"session": "key-2744", "name": "  Anna's  laptop "}, follow=True)
     assert "The display name is “Anna's laptop”." in message_text(page)
     for url in (SESSIONS, JOURNAL, f"{SESSION}?name=key-2744", f"{JOURNAL}?q=laptop"):

@@ -192,12 +192,12 @@ def test_list_shows_verdicts_up_to_its_limits(
 def test_sessions_have_names_for_people_and_a_search(root: Client) -> None:
     first, second, third = (f"key-{number:012x}" for number in range(3))
     chat = "chat-2f6c1f9e-6a3a-4a54-8d0a-0d9a4b1f3c11"
-    create_journal_row(session=first, asked="What is the weather?")
-    create_journal_row(session=first, asked="And tomorrow?")
-    create_journal_row(session=second, asked="Refund me.")
-    create_journal_row(session=third, asked="Hello.")
-    create_journal_row(session=chat, asked="Hi there.")
-    create_journal_row(session="nightly run", asked="Hello.")
+    create_journal_row(session=first, request_preview="What is the weather?")
+    create_journal_row(session=first, request_preview="And tomorrow?")
+    create_journal_row(session=second, request_preview="Refund me.")
+    create_journal_row(session=third, request_preview="Hello.")
+    create_journal_row(session=chat, request_preview="Hi there.")
+    create_journal_row(session="nightly run", request_preview="Hello.")
     async_to_sync(put_scenario)(services().state, second, "refunds", {"name": "refunds"})
     SessionName.objects.create(session=third, name="Smoke test")
 

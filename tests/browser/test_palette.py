@@ -18,7 +18,7 @@ def test_palette_and_lists_are_used_by_keyboard_alone(admin: Admin) -> None:
     for name in ("weather", "weather tomorrow", "refunds"):
         create_scenario(name, {})
     for text in ("first", "second"):
-        create_journal_row(asked=text)
+        create_journal_row(request_preview=text)
     admin.go()
     page.keyboard.press("Control+k")
     field = page.get_by_role("combobox")
@@ -46,7 +46,7 @@ def test_palette_and_lists_are_used_by_keyboard_alone(admin: Admin) -> None:
     expect(field).to_be_hidden()
     page.keyboard.press("j")
     page.keyboard.press("j")
-    row = ServedRequest.objects.get(asked="first")
+    row = ServedRequest.objects.get(request_preview="first")
     link = page.locator(f'#result_list a[href*="/{row.pk}/change/"]').first
     expect(link).to_be_focused()
     # New rows move the list, not the focus.

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl, quote
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.journal_entry import RawEntry
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
 from scenarios_app.serving.fast.direct import FastLayer
@@ -57,7 +57,7 @@ class Harness:
 
     def __init__(self, *documents: Mapping[str, Any], **options: Any) -> None:
         self.state = MemoryState()
-        self.journal: list[JournalEntry] = []
+        self.journal: list[RawEntry] = []
         self.options = Options(**{"clock": FROZEN, **options})
         self.catalog = DocumentCatalog(*documents)
         self.pipeline = Pipeline(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.journal.entry import held_bytes, row_of
+from scenarios_app.engine.journal_entry import clean_entry, held_bytes
 from scenarios_app.serving import pipeline as pipelines
 from scenarios_app.serving.pipeline import SMALL_BODY_BYTES
 from scenarios_app.serving.playback import ProcessLimit
@@ -36,7 +36,7 @@ async def test_events_of_a_long_stream_are_encoded_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(respond, "plan", lambda *a, **k: plans.append(1) or plan(*a, **k))
     harness = long_harness()
     await harness.ask(chat(stream=True))
-    assert row_of(harness.journal[0], body_bytes=1_000_000).response_text
+    assert clean_entry(harness.journal[0], body_bytes=1_000_000).response_body
     assert len(plans) == 1
 
 
@@ -54,9 +54,9 @@ async def test_journal_has_the_received_part_of_an_abandoned_stream() -> None:
 async def test_long_stream_is_cut_at_the_limit() -> None:
     harness = long_harness(journal_body_bytes=100_000)
     _, _, response_body = await harness.ask(chat(stream=True))
-    row = row_of(harness.journal[0], body_bytes=100_000)
+    row = clean_entry(harness.journal[0], body_bytes=100_000)
     assert len(response_body) > 200_000
-    assert (row.response_text.encode(), row.response_cut) == (response_body[:100_000], True)
+    assert (row.response_body.encode(), row.response_cut) == (response_body[:100_000], True)
     assert row.response_bytes == len(response_body)
 
 
@@ -76,10 +76,10 @@ async def test_request_bodies_of_running_answers_share_their_memory(
     answers = [await harness.pipeline.answer(call) for call in calls]
     for answer in answers:
         answer.abort()
-    rows = [row_of(entry, body_bytes=1_000_000) for entry in harness.journal]
+    rows = [clean_entry(entry, body_bytes=1_000_000) for entry in harness.journal]
     assert [row.request_cut for row in rows] == [False, False, True]
-    assert rows[0].request_text.encode() == calls[0].body
-    assert rows[2].request_text.encode() == calls[2].body[:SMALL_BODY_BYTES]
+    assert rows[0].request_body.encode() == calls[0].body
+    assert rows[2].request_body.encode() == calls[2].body[:SMALL_BODY_BYTES]
     assert {row.request_bytes for row in rows} == {len(calls[0].body)}
     # All of the memory is free again.
     _ = await harness.ask(calls[0])

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockllm_site.pages.metrics import ServingCollector
+from scenarios_app.engine.journal_entry import JournalEntry
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.metrics import BOUNDS, Durations, Tally, labels_of
 from scenarios_app.serving.playback import ProcessLimit
 from scenarios_app.wire.base import Call

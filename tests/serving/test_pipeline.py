@@ -301,9 +301,9 @@ async def test_journal_entry_has_the_beginning_of_question_and_answer(
     for _ in range(3):
         await harness.ask(chat("Rain?", stream=stream))
     for entry in harness.journal:
-        assert entry.asked == "Rain?"
-        assert entry.answered.startswith(expected.removesuffix("…"))
-        assert len(entry.answered) == len(expected) or expected.endswith("…")
+        assert entry.request_preview == "Rain?"
+        assert entry.response_preview.startswith(expected.removesuffix("…"))
+        assert len(entry.response_preview) == len(expected) or expected.endswith("…")
 
 
 async def test_journal_entry_shows_a_tool_result_and_an_unmatched_error() -> None:
@@ -316,5 +316,5 @@ async def test_journal_entry_shows_a_tool_result_and_an_unmatched_error() -> Non
     ]
     await harness.ask(chat(messages=messages))
     (entry,) = harness.journal
-    assert entry.asked == "sunny"
-    assert entry.answered.startswith("no_scenario_matched")
+    assert entry.request_preview == "sunny"
+    assert entry.response_preview.startswith("no_scenario_matched")

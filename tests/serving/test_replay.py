@@ -70,7 +70,7 @@ async def test_an_answer_is_sent_as_it_was_recorded() -> None:
     assert headers["x-request-id"] == "req_recorded"
     assert headers["content-length"] == str(len(body))
     (entry,) = harness.journal
-    assert (entry.scenario, entry.step, entry.answered) == ("cassette", "1", "Hello")
+    assert (entry.scenario, entry.step, entry.response_preview) == ("cassette", "1", "Hello")
 
 
 async def test_the_same_request_gets_its_answers_in_order_and_then_none() -> None:

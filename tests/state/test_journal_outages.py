@@ -8,8 +8,8 @@ import pytest
 from django.db import InterfaceError, OperationalError
 
 from scenarios_app import journal as journal_module
+from scenarios_app.engine.journal_entry import CleanEntry
 from scenarios_app.journal import Journal
-from scenarios_app.journal.entry import Row
 from scenarios_app.models import ServedRequest
 from tests.state.entries import entry, journal_paths
 
@@ -111,7 +111,7 @@ def test_rows_whose_commit_was_not_confirmed_are_written_once_and_not_lost(
 ) -> None:
     insert, losses = journal._insert, iter([True, False])
 
-    def lose_confirmation(rows: list[Row]) -> None:
+    def lose_confirmation(rows: list[CleanEntry]) -> None:
         insert(rows)
         if next(losses):
             raise OperationalError("server closed the connection unexpectedly")

@@ -4,18 +4,18 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import CharField
 from pytest_django import Settings
 
 from mockllm_site.kit.fields import JsonField
 from scenarios_app import journal as journal_module
+from scenarios_app.engine.journal_entry import COLUMNS, KEPT, CleanEntry, clean_entry
 from scenarios_app.journal import Journal, table
-from scenarios_app.journal.entry import JournalEntry, Row, row_of
 from scenarios_app.models import PastAnswers, ServedRequest
-from tests.state.entries import entry, journal_paths
+from tests.state.entries import entry, journal_paths, row_of
 
 NEAR_MISSES: list[Any] = [{"scenario": "a", "step": "1", "mismatches": [{"field": "model"}]}]
 JSON_COLUMNS = [
@@ -42,32 +42,37 @@ def to_datetime(at: float) -> datetime:
 
 def database_rows() -> list[dict[str, Any]]:
     """Return the rows of the table without their ids, with JSON decoded."""
-    columns = ", ".join(Row._fields)
+    fields = [ServedRequest._meta.get_field(name) for name in COLUMNS]
+    columns = ", ".join(field.column for field in fields)
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} FROM scenarios_app_servedrequest ORDER BY id")
-        rows = [dict(zip(Row._fields, row, strict=True)) for row in cursor.fetchall()]
+        rows = [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]
     return [row | {name: json.loads(row[name] or "null") for name in JSON_COLUMNS} for row in rows]
 
 
 @pytest.mark.django_db
 def test_inserted_rows_equal_those_of_the_model() -> None:
-    rows = [row_of(entry(**fields), body_bytes=50) for fields in UNUSUAL_FIELDS]
+    rows = [clean_entry(entry(**fields), body_bytes=50) for fields in UNUSUAL_FIELDS]
     table.insert(rows)
     inserted_rows = database_rows()
     ServedRequest.objects.all().delete()
-    ServedRequest.objects.bulk_create(ServedRequest(**row._asdict()) for row in rows)
+    ServedRequest.objects.bulk_create(row_of(row) for row in rows)
     assert inserted_rows == database_rows()
 
 
-def test_row_has_every_column_except_its_id() -> None:
-    columns = [field.column for field in ServedRequest._meta.concrete_fields]
-    assert sorted(columns) == sorted(("id", *Row._fields))
+def test_model_has_a_column_for_each_stored_field_of_an_entry() -> None:
+    columns = {field.name: field for field in ServedRequest._meta.concrete_fields}
+    assert columns.keys() == {"id", *COLUMNS}
+    for column, name in COLUMNS.items():
+        # A text that is cut for its column fits it; a longer one would be refused by PostgreSQL.
+        if isinstance(columns[column], CharField) and (max_chars := KEPT[name].max_chars):
+            assert columns[column].max_length == max_chars
 
 
 def insert_answers(*steps: tuple[str, str], at: float = AT) -> None:
     """Insert a row for each pair of scenario and step key."""
     entries = [entry(scenario=name, step_key=key, at=at) for name, key in steps]
-    table.insert([row_of(entry_, body_bytes=50) for entry_ in entries])
+    table.insert([clean_entry(entry_, body_bytes=50) for entry_ in entries])
 
 
 @pytest.mark.django_db
@@ -125,7 +130,7 @@ def test_newest_unread_entries_are_kept(unread: Journal, settings: Settings) -> 
 def test_unread_entries_beyond_the_memory_limit_are_written(
     unread: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inserted_rows: list[Row] = []
+    inserted_rows: list[CleanEntry] = []
     monkeypatch.setattr(journal_module, "UNREAD_BYTES", 3 * journal_module.ENTRY_BYTES)
     monkeypatch.setattr(unread, "_insert", inserted_rows.extend)
     for number in range(5):
@@ -163,11 +168,11 @@ def test_table_is_trimmed_in_steps_and_on_flush(
 def test_entry_is_not_tracked_by_the_garbage_collector() -> None:
     import gc
 
-    assert not gc.is_tracked(JournalEntry(str(uuid4()), 0.0, "s", "POST", "/", 200, "fault", 1.0))
+    assert not gc.is_tracked(entry())
 
 
 @pytest.mark.django_db
 def test_value_that_is_no_json_is_rejected() -> None:
-    row = row_of(entry(near_misses=[{"expected": float("nan")}]), body_bytes=50)
+    row = clean_entry(entry(near_misses=[{"expected": float("nan")}]), body_bytes=50)
     with pytest.raises(ValueError, match="Out of range float"):
         table.insert([row])

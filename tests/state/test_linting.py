@@ -10,10 +10,9 @@ from django.core.management import CommandError, call_command
 
 from scenarios_app.catalog.lint import offered_tools
 from scenarios_app.engine.document import load_documents
-from scenarios_app.journal.entry import row_of
-from scenarios_app.models import ServedRequest
+from scenarios_app.engine.journal_entry import clean_entry
 from scenarios_app.store.documents import load
-from tests.state.entries import entry
+from tests.state.entries import entry, row_of
 
 pytestmark = pytest.mark.django_db
 
@@ -22,8 +21,8 @@ BROAD_SCENARIO = {"name": "greedy", "steps": [{"consume": False, "produce": {"te
 
 def store_request(body: Any, **fields: Any) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
-    row = row_of(entry(request_body=text.encode()), body_bytes=65_536)
-    ServedRequest.objects.create(**row._asdict() | fields)
+    row = clean_entry(entry(request_body=text.encode()), body_bytes=65_536)
+    row_of(row, **fields).save()
 
 
 def test_warnings_are_printed_and_the_command_succeeds(tmp_path: Path) -> None:

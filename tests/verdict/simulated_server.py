@@ -11,15 +11,16 @@ import msgspec
 from scenarios_app.control.session_loader import to_exchange
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import compile_scenario, load_documents
+from scenarios_app.engine.journal_entry import RawEntry, clean_entry
 from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
-from scenarios_app.journal.entry import JournalEntry, row_of
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.verdict.judge import Verdict, VerdictOptions, judge
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 from scenarios_app.wire.base import Call
+from tests.state.entries import row_of
 
 KEY = "sk-of-the-server"
 OPTIONS = Options(words_per_second=0, clock=1_735_689_600)
@@ -95,13 +96,13 @@ class SimulatedServer:
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    def _record(self, entry: JournalEntry) -> None:
+    def _record(self, entry: RawEntry) -> None:
         timings = {"head_ms": RESPONSE_SECONDS * 500} if entry.response_headers else {}
         timed_entry = msgspec.structs.replace(
             entry, at=self.now, duration_ms=RESPONSE_SECONDS * 1000, timings=timings
         )
         self.now += RESPONSE_SECONDS
-        row = ServedRequest(**row_of(timed_entry, body_bytes=OPTIONS.journal_body_bytes)._asdict())
+        row = row_of(clean_entry(timed_entry, body_bytes=OPTIONS.journal_body_bytes))
         self._rows.append(row)
 
     def session(self, *, own: Sequence[str] | None = None) -> JudgedSession:

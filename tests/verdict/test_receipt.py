@@ -1,10 +1,10 @@
 """The receipt of a run: equal for equal scenarios, requests and responses only."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.verdict.judge import receipt
 from tests.verdict.clients import Client

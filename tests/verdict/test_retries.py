@@ -1,9 +1,9 @@
 """Rules on retries: which requests count as retries, and which are not reported."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.verdict.retries import (
     find_retries,
@@ -20,10 +20,20 @@ LIMIT = {"retry-after": "1"}
 
 def exchange(at: float, status: int = 200, *, body: str = "{}", **keys: Any) -> JudgedExchange:
     """Return a request at this Unix time, answered after 1 ms and complete after 2 ms."""
-    base = JudgedExchange(
-        f"at-{at}", at, at + 0.001, at + 0.002, "POST", "/v1/chat/completions", status, "complete"
-    )
-    return replace(base, request_body=body, **keys)
+    fields: dict[str, Any] = {
+        "uid": f"at-{at}",
+        "at": at,
+        "session": "s",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "status": status,
+        "outcome": "complete",
+        "duration_ms": 2.0,
+        "timings": {"head_ms": 1.0},
+        "request_body": body,
+        "response_body": "",
+    }
+    return JudgedExchange(**fields | keys)
 
 
 def rate_limited(at: float, **keys: Any) -> JudgedExchange:
@@ -35,12 +45,12 @@ def with_attempt_number(request: JudgedExchange, number: int) -> JudgedExchange:
 
 
 def pairs(*exchanges: JudgedExchange) -> list[tuple[str, str]]:
-    return [(retry.failed.id, retry.retry.id) for retry in find_retries(exchanges)]
+    return [(retry.failed.uid, retry.retry.uid) for retry in find_retries(exchanges)]
 
 
 def early_retries(*exchanges: JudgedExchange) -> list[str]:
     session = JudgedSession("s", exchanges)
-    return [sighting.exchange.id for sighting in RETRY_AFTER_IGNORED.find_sightings(session)]
+    return [sighting.exchange.uid for sighting in RETRY_AFTER_IGNORED.find_sightings(session)]
 
 
 def test_only_an_identical_request_is_a_retry() -> None:
@@ -148,7 +158,8 @@ def call(at: float, *statuses: int, **keys: Any) -> list[JudgedExchange]:
 def hasty_retries(*exchanges: JudgedExchange) -> list[str]:
     ordered = tuple(sorted(exchanges, key=lambda request: request.at))
     return [
-        sighting.exchange.id for sighting in NO_BACK_OFF.find_sightings(JudgedSession("s", ordered))
+        sighting.exchange.uid
+        for sighting in NO_BACK_OFF.find_sightings(JudgedSession("s", ordered))
     ]
 
 

@@ -63,7 +63,9 @@ def test_request_repeated_after_its_success_is_not_a_loop() -> None:
 
 
 def sightings(rule: Rule, *exchanges: JudgedExchange) -> list[str]:
-    return [sighting.exchange.id for sighting in rule.find_sightings(JudgedSession("s", exchanges))]
+    return [
+        sighting.exchange.uid for sighting in rule.find_sightings(JudgedSession("s", exchanges))
+    ]
 
 
 def simulate_parallel_clients(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...]:

@@ -53,10 +53,11 @@ class Journal:
         body = "".join(f"event: x\ndata: {json.dumps(event)}\n\n" for event in events)
         self.exchanges.append(
             JudgedExchange(
-                id=f"request {number}",
+                uid=f"request {number}",
+                session="s",
                 at=float(number),
-                answered_at=number + 0.5,
-                ended_at=number + 0.9,
+                timings={"head_ms": 500.0},
+                duration_ms=900.0,
                 method="POST",
                 path="/v1/responses",
                 status=200 if is_known else 400,

@@ -3,9 +3,8 @@
 An overlap does not hide a loop at another time.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.verdict.judge import VerdictOptions, judge
 from scenarios_app.verdict.reports import verdict_text
@@ -45,7 +44,7 @@ def test_run_that_fails_to_its_end_is_noted_and_passes(
     verdict = judge(session, VerdictOptions(strict=True))
     (note,) = verdict.findings
     assert (note.rule, note.level) == ("retries-undecided", "note")
-    assert note.requests == (failures[0].id, failures[-1].id)
+    assert note.requests == (failures[0].uid, failures[-1].uid)
     assert f"{len(failures)} identical requests failed one after another within " in note.message
     assert f" {rule} if one client sent them" in note.message
     assert verdict.passed
@@ -129,7 +128,7 @@ def test_overlap_hides_what_is_near_it() -> None:
     loop = [*burst(9, 500, times=2), exchange(9.02)]
     assert rules(exchange(0, 500), exchange(0.001, 500), *loop) == []
     # A burst lasts until the slowest of its requests ends.
-    slow = exchange(0, 500, ended_at=55.0)
+    slow = exchange(0, 500, duration_ms=55_000.0)
     assert rules(slow, exchange(30, 500), *burst(60, 500, times=2), exchange(60.02)) == []
 
 

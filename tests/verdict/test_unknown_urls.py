@@ -84,7 +84,7 @@ def test_refused_upgrade_is_unmatched_also_at_a_known_url() -> None:
     answer.finish()
     (entry,) = harness.journal
     assert (entry.status, entry.outcome, entry.way) == (426, "unmatched", "url")
-    assert entry.answered == "Use HTTP."
+    assert entry.response_preview == "Use HTTP."
 
 
 def test_other_refusals_of_a_transport_are_not_unmatched() -> None:

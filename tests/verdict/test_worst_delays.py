@@ -1,9 +1,9 @@
 """Correct clients whose requests a busy machine delays are not blamed, and loops still are."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
@@ -52,7 +52,7 @@ def test_parallel_calls_that_wait_and_then_succeed_are_not_noted() -> None:
 def test_attempts_of_one_numbered_call_are_reported_beside_other_connections() -> None:
     hasty = [with_siblings(request) for request in call(0, 500, 500, 200)]
     hasty = [
-        replace(request, at=at, answered_at=at)
+        replace(request, at=at, timings={"head_ms": 0.0})
         for request, at in zip(hasty, (0, 0.01, 0.02), strict=True)
     ]
     assert [rule for rule, _ in rules(*hasty)] == ["no-back-off"]
@@ -63,14 +63,14 @@ def test_requests_that_clients_mark_as_different_calls_are_not_reported(header: 
     loop = [*burst(0, 500, times=2), exchange(0.02)]
     same = [replace(request, request_headers={header: "a"}) for request in loop]
     assert [rule for rule, _ in rules(*same)] == ["no-back-off"]
-    marked = [replace(request, request_headers={header: request.id}) for request in loop]
+    marked = [replace(request, request_headers={header: request.uid}) for request in loop]
     assert rules(*marked) == []
 
 
 def test_failure_counts_from_its_first_byte_if_the_server_notices_its_end_late() -> None:
     # The client got each error within a millisecond and waited half a second.
     attempts = [
-        replace(request, ended_at=request.at + 0.499)
+        replace(request, duration_ms=499.0)
         for number in range(3)
         for request in call(number / 2, 500)
     ]

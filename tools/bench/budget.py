@@ -216,14 +216,14 @@ class Layers:
 
     def measure_rows(self) -> float:
         """Return the cost of a row in a full table, in which each new row replaces the oldest."""
+        from scenarios_app.engine.journal_entry import CleanEntry, clean_entry
         from scenarios_app.journal import table
-        from scenarios_app.journal.entry import Row, row_of
         from scenarios_app.serving.exchange import random_uid
 
-        def make_rows() -> list[Row]:
+        def make_rows() -> list[CleanEntry]:
             entries = [record.entry() for record in self.records]
             fresh = (replace(entry, uid=random_uid()) for entry in entries)
-            return [row_of(entry, body_bytes=65_536) for entry in fresh]
+            return [clean_entry(entry, body_bytes=65_536) for entry in fresh]
 
         for _ in range(MAX_ROWS // len(self.records)):
             table.insert(make_rows())

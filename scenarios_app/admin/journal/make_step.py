@@ -304,7 +304,7 @@ def _preview_step(
     index, step = overlay(catalog.snapshot().index, [compiled]), compiled.steps[-1]
     first = next(index.candidates(parsed), None)
     caught = ServedRequest.objects.filter(pk__in=list(_answered_requests(index, step, served)))
-    rows = list(caught.only("at", "asked", "scenario", "fallback", "way", "matched"))
+    rows = list(caught.only("at", "request_preview", "scenario", "fallback", "way", "matched"))
     return Preview(
         answers=first is not None and first.step is step,
         first=first.scenario.name if first else "",

@@ -39,7 +39,6 @@ from scenarios_app.admin.journal.sessions import (
 )
 from scenarios_app.admin.pages import find_row, render_page, scenario_urls
 from scenarios_app.journal import journal
-from scenarios_app.journal.live import nearest
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
@@ -64,7 +63,15 @@ class JournalAdmin(RecordAdmin):
         "session_name",
     )
     list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, MatchFilter, "outcome")
-    search_fields = ("asked", "answered", "path", "model", "scenario", "step", "session")
+    search_fields = (
+        "request_preview",
+        "response_preview",
+        "path",
+        "model",
+        "scenario",
+        "step",
+        "session",
+    )
     search_help_text = "Text of messages, bodies, paths, sessions …"
     ordering = ("-pk",)
     list_per_page = 50
@@ -214,8 +221,8 @@ class JournalAdmin(RecordAdmin):
         return format_html(
             '<span class="sc-talk"><span class="sc-said" title="{0}">{0}</span>'
             '<span class="sc-said sc-under" title="{1}">{1}</span></span>',
-            served.asked,
-            served.answered,
+            served.request_preview,
+            served.response_preview,
         )
 
     @admin.display(description="Answered by", ordering="scenario")
@@ -266,6 +273,18 @@ def outcome_badge(served: ServedRequest) -> tuple[str, str]:
         return served.outcome, words
     default = "no scenario matched (default answer)"
     return "fallback", default if served.outcome == Outcome.COMPLETE else f"{default}, {words}"
+
+
+def nearest(near_misses: Any) -> str:
+    """Return why the nearest step did not answer, or an empty string."""
+    for miss in near_misses or ():
+        for mismatch in miss.get("mismatches", ()):
+            place = f"{miss.get('scenario')}, step {miss.get('step')}"
+            return (
+                f"{place}: {mismatch.get('field')} wanted {mismatch.get('expected')}, "
+                f"got {mismatch.get('actual')}"
+            )
+    return ""
 
 
 def indent_json(body: str) -> str:

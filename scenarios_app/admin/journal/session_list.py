@@ -87,12 +87,11 @@ def _derived_names(sessions: Iterable[str]) -> dict[str, str]:
     """Return names for the sessions of API keys and chats: the names of their own scenarios, which
     a test loads from its files, else their first message. Those without either are left out."""
     names = [name for name in sessions if is_key_session(name) or _CHAT_SESSION.match(name)]
-    first = ServedRequest.objects.order_by().filter(session__in=names).exclude(asked="")
+    first = ServedRequest.objects.order_by().filter(session__in=names).exclude(request_preview="")
     keys = [pk for _, pk in first.values_list("session").annotate(Min("pk"))]
-    messages = ServedRequest.objects.order_by().filter(pk__in=keys)
-    derived = {
-        name: f"“{excerpt(text)}”" for name, text in messages.values_list("session", "asked")
-    }
+    rows = ServedRequest.objects.order_by().filter(pk__in=keys)
+    messages = rows.values_list("session", "request_preview")
+    derived = {name: f"“{excerpt(text)}”" for name, text in messages}
     for name, own in zip(names, _own_scenarios(names), strict=True):
         if own:
             derived[name] = ", ".join(own)

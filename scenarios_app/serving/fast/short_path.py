@@ -15,12 +15,12 @@ import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.instructions import may_hold_block
+from scenarios_app.engine.journal_entry import RawEntry
 from scenarios_app.engine.matching.index import Entry
 from scenarios_app.engine.matching.select import SCENARIO_HEADER, Decision, decide_by_id
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.producing.produce import make_seed
 from scenarios_app.engine.state import StepRef
-from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.exchange import (
     Exchange,
     RequestHead,
@@ -105,7 +105,7 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
         """Return the names of scenario and step."""
         return self.step_entry.ref
 
-    def entry(self) -> JournalEntry:
+    def entry(self) -> RawEntry:
         """Return the journal entry."""
         exchange = Exchange(
             self.call,

@@ -12,13 +12,13 @@ from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets
 from scenarios_app.engine.document import load_documents
-from scenarios_app.journal.entry import row_of
-from scenarios_app.models import ServedRequest
+from scenarios_app.engine.journal_entry import clean_entry
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import create_scenario
 from tests.admin.trying.tries import TRY
 from tests.serving.pipelines import Harness, scenario, text_step
+from tests.state.entries import row_of
 
 
 async def test_added_provider_answers_its_steps_with_its_own_key() -> None:
@@ -41,16 +41,16 @@ async def test_added_provider_lists_its_own_models() -> None:
 async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
     pipeline = Harness(scenario("echo", text_step("{{ request.last_user_text }}")))
     await pipeline.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
-    row = row_of(pipeline.journal[0], body_bytes=10_000)
+    row = clean_entry(pipeline.journal[0], body_bytes=10_000)
     assert row.request_headers["x-acme"].startswith(secrets.MASK)
-    assert KEY not in f"{row.request_headers}{row.request_text}{row.response_text}"
+    assert KEY not in f"{row.request_headers}{row.request_body}{row.response_body}"
 
 
 async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider() -> None:
     pipeline = Harness(scenario("any", text_step("yes")))
     await pipeline.ask(chat("Hello"))
-    row = row_of(pipeline.journal[0], body_bytes=10_000)
-    command = curl_of(ServedRequest(**row._asdict()), "http://testserver")
+    row = clean_entry(pipeline.journal[0], body_bytes=10_000)
+    command = curl_of(row_of(row), "http://testserver")
     assert "'x-acme: any'" in command and secrets.MASK not in command
 
 

@@ -7,8 +7,8 @@ from django.test import Client
 
 from scenarios_app.admin.journal import body_search
 from scenarios_app.admin.journal.body_search import search_bodies
+from scenarios_app.engine.journal_entry import clean_entry
 from scenarios_app.journal import table
-from scenarios_app.journal.entry import row_of
 from scenarios_app.models import ServedRequest
 from tests.admin.pages import JOURNAL
 from tests.admin.traffic import create_journal_row
@@ -39,7 +39,7 @@ def test_text_of_short_bodies_is_found(root: Client, text: str, ascii: bool) -> 
 
 def test_text_of_long_bodies_is_found(root: Client) -> None:
     bodies = list(agent_turns(turns=4))
-    table.insert([row_of(entry(request_body=body), body_bytes=1_000_000) for body in bodies])
+    table.insert([clean_entry(entry(request_body=body), body_bytes=1_000_000) for body in bodies])
     pks = list(ServedRequest.objects.order_by("-pk").values_list("pk", flat=True))
     assert search_journal(root, "fix bug 0.") == pks
     assert search_journal(root, "größe 1:") == pks[:2]

@@ -33,7 +33,7 @@ def create_unmatched_row(
     more_messages = columns.pop("messages", [])
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}, *more_messages]}
     headers = {"authorization": "Bearer ***", "content-type": "application/json"}
-    fields = {"matched": False, "way": "match", "asked": text, **columns}
+    fields = {"matched": False, "way": "match", "request_preview": text, **columns}
     return create_journal_row(request_body=json.dumps(body), request_headers=headers, **fields)
 
 

@@ -30,7 +30,7 @@ def results(client: Client, term: str) -> list[tuple[str, str]]:
 def test_scenarios_drafts_sessions_and_requests_are_results(root: Client) -> None:
     edit_as_draft(root, create_scenario("refunds <b>", {"match_user": "refund"}))
     SessionName.objects.create(session="key-0123456789ab", name="Refund run")
-    row = create_journal_row(session="key-0123456789ab", asked="Please refund me.")
+    row = create_journal_row(session="key-0123456789ab", request_preview="Please refund me.")
     assert results(root, "REFUND") == [
         ("refunds <b>", "Scenario"),
         ("refunds <b>", "Draft"),
@@ -67,7 +67,7 @@ def test_results_are_those_that_the_user_may_see(
     root: Client, client: Client, permission: str | None, kinds: set[str]
 ) -> None:
     edit_as_draft(root, create_scenario("tests", {}))
-    create_journal_row(session="test", asked="A test.")
+    create_journal_row(session="test", request_preview="A test.")
     user = User.objects.create_user("reader", password="x", is_staff=True)
     if permission:
         user.user_permissions.add(Permission.objects.get(codename=permission))
@@ -90,5 +90,5 @@ def test_pages_and_scenarios_are_found_without_the_state_of_sessions(
 
     monkeypatch.setattr(palette, "find_sessions", fail)
     create_scenario("weather", {})
-    create_journal_row(asked="The weather?")
+    create_journal_row(request_preview="The weather?")
     assert results(root, "weather") == [("weather", "Scenario"), ("The weather?", "Request")]

@@ -85,7 +85,7 @@ async def test_journal_has_all_answers_in_their_order(
         await connection.ask(chat(text, model=model))
     assert connection.short == 4
     entries = read_journal(services)
-    assert [entry.asked for entry in entries[1:]] == texts
+    assert [entry.request_preview for entry in entries[1:]] == texts
     assert [entry.status for entry in entries[1:]] == [200, 200, 404, 200, 200]
     assert services.tally.served() == {MATCHED: 5, UNMATCHED: 1}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scenarios_app.journal.entry import Row, row_of
+from scenarios_app.engine.journal_entry import CleanEntry, clean_entry
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat
 from tests.serving.short_path.connection import Connection
@@ -91,9 +91,9 @@ def split_chunks(data: bytes) -> list[bytes]:
     return data_chunks
 
 
-def comparable_row(entry: Any) -> Row:
+def comparable_row(entry: Any) -> CleanEntry:
     """Return the journal's row without the fields that differ between servers."""
-    journal_row = row_of(entry, body_bytes=65_536)
+    journal_row = clean_entry(entry, body_bytes=65_536)
     response_headers = {
         k: v for k, v in journal_row.response_headers.items() if k != "x-mockllm-request"
     }

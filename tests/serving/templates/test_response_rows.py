@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.journal.entry import row_of
+from scenarios_app.engine.journal_entry import clean_entry
 from scenarios_app.serving.exchange import head_of
 from scenarios_app.serving.playback import Answer
 from tests.serving.pipelines import Harness, chat, scenario, text_step
@@ -15,8 +15,8 @@ async def rows(harness: Harness, *, stream: bool, fast: bool = True) -> list[tup
     """Return the answer texts and bodies in the rows of five equal requests."""
     for _ in range(5):
         await (harness.ask_fast if fast else harness.ask)(chat(stream=stream))
-    journal_rows = [row_of(entry, body_bytes=65_536) for entry in harness.journal]
-    return [(row.answered, row.response_text) for row in journal_rows]
+    journal_rows = [clean_entry(entry, body_bytes=65_536) for entry in harness.journal]
+    return [(row.response_preview, row.response_body) for row in journal_rows]
 
 
 @pytest.mark.parametrize("stream", [False, True])

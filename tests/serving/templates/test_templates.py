@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scenarios_app.engine.journal_entry import clean_entry, held_bytes
 from scenarios_app.engine.producing.produce import Seed
-from scenarios_app.journal.entry import held_bytes, row_of
 from scenarios_app.serving.exchange import ArrivalClock, Exchange, head_of
 from scenarios_app.serving.fast import short_path
 from scenarios_app.serving.fast.slots import (
@@ -236,8 +236,8 @@ async def test_journal_body_of_an_answer_is_what_was_sent(stream: bool) -> None:
     harness = Harness(scenario("s", text_step("Once upon a time. " * 20)))
     bodies = [(await harness.ask_fast(chat(stream=stream))).body for _ in range(4)]
     assert [b"".join(entry.response_body) for entry in harness.journal] == bodies
-    rows = [row_of(entry, body_bytes=200) for entry in harness.journal]
-    assert [row.response_text for row in rows] == [body[:200].decode() for body in bodies]
+    rows = [clean_entry(entry, body_bytes=200) for entry in harness.journal]
+    assert [row.response_body for row in rows] == [body[:200].decode() for body in bodies]
     assert [row.response_bytes for row in rows] == list(map(len, bodies))
 
 

@@ -113,7 +113,7 @@ async def test_cached_head_is_answered_by_its_own_body() -> None:
     texts = ["one", "two", "six", "ten"]
     async with run_direct_server() as (server, harness):
         await send_in_order(server, *(encode_call(chat(text)) for text in texts * 2))
-        assert [entry.asked for entry in harness.journal] == texts * 2
+        assert [entry.request_preview for entry in harness.journal] == texts * 2
 
 
 async def test_cached_heads_are_not_shared_with_another_pipeline(

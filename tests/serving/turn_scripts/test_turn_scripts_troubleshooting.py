@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.engine.journal_entry import JournalEntry
 from tests.engine.turn_scripts import script, turn
 from tests.serving.modes import WireName
 from tests.serving.pipelines import Harness

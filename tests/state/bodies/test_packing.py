@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from scenarios_app.engine.journal_entry import CleanEntry, clean_entry
 from scenarios_app.journal.bodies import (
     MAX_TEXT_CHARS,
     RESPONSES_BYTES,
@@ -13,17 +14,18 @@ from scenarios_app.journal.bodies import (
     new_block_id,
     split,
 )
-from scenarios_app.journal.entry import Row, row_of
 from scenarios_app.models import bodies
 from tests.state.entries import entry
 from tests.support.agent_traffic import agent_turns
 
 
-def make_row(request: bytes = b"", response: bytes = b"") -> Row:
-    return row_of(entry(request_body=request, response_body=(response,)), body_bytes=10_000_000)
+def make_row(request: bytes = b"", response: bytes = b"") -> CleanEntry:
+    return clean_entry(
+        entry(request_body=request, response_body=(response,)), body_bytes=10_000_000
+    )
 
 
-def unpack_body(packed: Row, blocks: dict[int, bytes], kind: str = "request") -> bytes:
+def unpack_body(packed: CleanEntry, blocks: dict[int, bytes], kind: str = "request") -> bytes:
     texts = {block: bodies.decompress(data) for block, data in blocks.items()}
     assert packed.parts is not None
     return b"".join(texts[block][at : at + size] for block, at, size in packed.parts[kind])
@@ -58,7 +60,7 @@ def test_turns_of_an_agent_store_only_new_pieces() -> None:
         (packed_row,), blocks, ids = packer.pack([make_row(body)])
         stored_blocks |= blocks
         new_sizes.append(sum(map(len, blocks.values())))
-        assert packed_row.request_text == ""
+        assert packed_row.request_body == ""
         assert unpack_body(packed_row, stored_blocks).decode() == body.decode()
         assert ids <= stored_blocks.keys()
     assert 80_000 < len(turns[0]) < len(turns[-1]) < 130_000
@@ -92,7 +94,7 @@ def test_long_response_is_a_part_of_one_block() -> None:
     stream = b"".join(b'data: {"id": "%d"}\n\n' % number for number in range(5_000))
     (packed,), blocks, _ = BodyPacker().pack([make_row(b"{}", stream)])
     assert len(blocks) == 1
-    assert (packed.request_text, packed.response_text) == ("{}", "")
+    assert (packed.request_body, packed.response_body) == ("{}", "")
     assert unpack_body(packed, blocks, "response") == stream
 
 

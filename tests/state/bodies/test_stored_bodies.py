@@ -10,10 +10,10 @@ from pytest_django import Settings
 
 from mockllm_site.kit import rows
 from scenarios_app.catalog.lint import offered_tools
+from scenarios_app.engine.journal_entry import CleanEntry, clean_entry
 from scenarios_app.journal import Journal, table
-from scenarios_app.journal.entry import Row, row_of
 from scenarios_app.models import BodyBlock, PastAnswers, ServedRequest, bodies
-from tests.state.entries import entry
+from tests.state.entries import entry, row_of
 from tests.support.agent_traffic import agent_turns
 
 MB = 1_048_576
@@ -21,8 +21,8 @@ CANARY = "canary-1f2e3d4c5b6a"
 pytestmark = pytest.mark.django_db
 
 
-def make_row(body: bytes, **fields: Any) -> Row:
-    return row_of(entry(request_body=body, **fields), body_bytes=MB)
+def make_row(body: bytes, **fields: Any) -> CleanEntry:
+    return clean_entry(entry(request_body=body, **fields), body_bytes=MB)
 
 
 def incompressible_body(size: int, seed: int = 0) -> bytes:
@@ -67,8 +67,7 @@ def test_body_over_a_megabyte_is_cut_and_marked(journal: Journal, size: int) -> 
 
 def test_row_of_an_earlier_version_is_readable() -> None:
     body = '{"a": "' + "x" * 65_000
-    columns = make_row(b"{}")._asdict() | {"request_text": body, "request_cut": True}
-    ServedRequest.objects.create(**columns)
+    row_of(make_row(b"{}"), request_text=body, request_cut=True).save()
     row = ServedRequest.objects.get()
     assert (row.request_body, row.parts) == (body, None)
 

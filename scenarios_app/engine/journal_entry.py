@@ -1,0 +1,302 @@
+"""Defines the record of a served request: its fields, and how each is cleaned, stored and shown.
+
+The pipeline makes an entry, `clean_entry` removes its secrets, and it becomes a row of the
+journal. The API's objects, the lists and the verdict's requests are made from these fields.
+"""
+
+import codecs
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec.structs import replace
+
+from scenarios_app.engine import redaction
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.secrets import is_secret, mask, secrets_of
+
+Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
+# The API's object that has a field: a line of a list, or a line's request or response.
+ShownIn: TypeAlias = Literal["line", "request", "response", ""]
+# A body as it was received or sent: its bytes, or an iterable that yields its pieces anew.
+RawBody: TypeAlias = bytes | Iterable[bytes]
+HeaderPairs: TypeAlias = Sequence[tuple[str, str]]
+# A part of a stored body: the id of a block, and the start and size in its bytes.
+Part: TypeAlias = tuple[int, int, int]
+B = TypeVar("B", RawBody, str)
+
+# Longer names of sessions, scenarios and steps are cut.
+NAME_CHARS = 255
+# Maximum length of the previews that lists show.
+MAX_PREVIEW_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaner:
+    """Removes the secrets of one request from its values, and NUL, which PostgreSQL refuses."""
+
+    secrets: Sequence[str]
+
+    def text(self, text: str) -> str:
+        text = redaction.redact_text(text, self.secrets) if self.secrets else text
+        return text.replace("\0", "\\x00") if "\0" in text else text
+
+    def body(self, text: str) -> str:
+        """Return a text that may be JSON with secret keys, whole or cut."""
+        return self.text(redaction.redact_body(text))
+
+    def texts(self, texts: Iterable[str]) -> list[str]:
+        return [*map(self.text, texts)]
+
+    def pairs(self, pairs: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+        """Return headers or a query by name; values of secret names are masked."""
+        items = pairs.items() if isinstance(pairs, Mapping) else pairs
+        masked = redaction.redact_pairs(items)
+        together = "\n".join((*masked, *masked.values()))
+        if self.text(together) == together:
+            return masked
+        return {self.text(name): self.text(value) for name, value in masked.items()}
+
+    def json(self, value: Json) -> Json:
+        """Return JSON with its texts cleaned; the actual value of a secret header is masked."""
+        match value:
+            case str():
+                return self.text(value)
+            case list() | tuple():
+                return [self.json(item) for item in value]
+            case dict():
+                cleaned = {key: self.json(item) for key, item in value.items()}
+                _, of_header, name = str(value.get("field")).rpartition("headers.")
+                if isinstance(actual := value.get("actual"), str) and of_header and is_secret(name):
+                    cleaned["actual"] = mask(actual)
+                return cleaned
+            case _:
+                return value
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a field is cleaned, stored and shown.
+
+    `clean` is the method of the Cleaner that its value passes before it is cut to `max_chars`.
+    `column` is the name of the model's field if it differs; None for a field that is not stored.
+    `shown_in` is the API's object that has it, and `help` describes it there; `null` shows an empty
+    text as null.
+    """
+
+    help: str = ""
+    shown_in: ShownIn = ""
+    null: bool = False
+    clean: Callable[[Cleaner, Any], Any] | None = None
+    max_chars: int | None = None
+    column: str | None = ""
+
+
+_PREVIEW = Kept(clean=Cleaner.body, max_chars=MAX_PREVIEW_CHARS)
+_HEADERS_HELP = "The headers by name; secrets are masked."
+_BODY_HELP = "The body as text."
+_BYTES_HELP = "The size of the body."
+_CUT_HELP = "True if the stored body is not complete."
+
+
+class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=True):
+    """One request with its response; a `Kept` says how a field is cleaned, stored and shown.
+
+    With raw bodies it contains secrets and never leaves memory; with texts it is clean. `uid` is a
+    UUID, `at` in Unix seconds of the real clock. `scenario`, `step` and `way` are empty without a
+    decision. The previews are the beginnings of the last user message or tool result, and of the
+    response's text or error message. `siblings` were other open connections whose latest request
+    was of the same session and path. `…_bytes` is the size of a body that was cut; without one it
+    is that of the body. A `response_plain` is known to contain no secret. `parts` are the places of
+    long stored bodies, by "request" and "response". Garbage collection is off for entries, since
+    thousands may wait to be written.
+    """
+
+    uid: Annotated[str, Kept("The value of the header x-mockllm-request.", "line")]
+    at: Annotated[float, Kept("The time of arrival.", "line")]
+    session: Annotated[str, Kept("The session.", "line", clean=Cleaner.text, max_chars=NAME_CHARS)]
+    provider: Annotated[str, Kept("The provider whose API was called.", "line")] = ""
+    method: Annotated[str, Kept("The HTTP method.", "request", clean=Cleaner.text, max_chars=16)]
+    path: Annotated[str, Kept("The path without its query.", "line", clean=Cleaner.text)]
+    query: Annotated[
+        Mapping[str, str],
+        Kept("The query by name; secrets are masked.", "request", clean=Cleaner.pairs),
+    ] = {}
+    model: Annotated[str, Kept(clean=Cleaner.text)] = ""
+    streamed: bool = False
+    scenario: Annotated[
+        str,
+        Kept("The scenario that answered; null for none.", "line", null=True, max_chars=NAME_CHARS),
+    ] = ""
+    step: Annotated[
+        str,
+        Kept("The step's name, or its number from 1.", "line", null=True, max_chars=NAME_CHARS),
+    ] = ""
+    step_key: str = ""
+    way: str = ""
+    matched: Annotated[
+        bool, Kept("True for an answer of a step, block or endpoint.", shown_in="line")
+    ] = False
+    fallback: Annotated[bool, Kept("True if a catch-all answered.", "line")] = False
+    attempt: int | None = None
+    outcome: Annotated[Outcome, Kept("How the answer ended.", "line")]
+    fault: str = ""
+    status: Annotated[int, Kept("The HTTP status.", "line")]
+    violations: Annotated[
+        Sequence[str], Kept("Violated expectations.", "line", clean=Cleaner.texts)
+    ] = ()
+    near_misses: Annotated[
+        Sequence[Json], Kept("The closest steps, if none matched.", "line", clean=Cleaner.json)
+    ] = ()
+    request_preview: Annotated[str, _PREVIEW] = ""
+    response_preview: Annotated[str, _PREVIEW] = ""
+    duration_ms: Annotated[float, Kept("Milliseconds to the answer's end.", "line")]
+    timings: Annotated[
+        Mapping[str, float], Kept("Milliseconds since the request's arrival.", "response")
+    ] = {}
+    siblings: int = 0
+    request_headers: Annotated[
+        Mapping[str, str], Kept(_HEADERS_HELP, "request", clean=Cleaner.pairs)
+    ] = {}
+    request_body: Annotated[B, Kept(_BODY_HELP, "request", column="request_text")]
+    request_bytes: Annotated[int | None, Kept(_BYTES_HELP, "request")] = None
+    request_cut: Annotated[bool, Kept(_CUT_HELP, "request")] = False
+    response_headers: Annotated[
+        Mapping[str, str] | HeaderPairs, Kept(_HEADERS_HELP, "response", clean=Cleaner.pairs)
+    ] = ()
+    response_body: Annotated[B, Kept(_BODY_HELP, "response", column="response_text")]
+    response_bytes: Annotated[int | None, Kept(_BYTES_HELP, "response")] = None
+    response_cut: Annotated[bool, Kept(_CUT_HELP, "response")] = False
+    response_plain: Annotated[bool, Kept(column=None)] = False
+    parts: Mapping[str, Sequence[Part]] | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of memory that the bodies take."""
+        return held_bytes(self.request_body) + held_bytes(self.response_body)
+
+    def entry(self) -> Self:
+        """Return the entry itself, as other records of an answer return theirs."""
+        return self
+
+
+RawEntry: TypeAlias = JournalEntry[RawBody]
+CleanEntry: TypeAlias = JournalEntry[str]
+
+
+def _read_kept() -> dict[str, Kept]:
+    """Return how each field of an entry is kept."""
+    hints = get_type_hints(JournalEntry, include_extras=True)
+    default = Kept()
+    return {
+        name: next((item for item in get_args(hint) if isinstance(item, Kept)), default)
+        for name, hint in hints.items()
+    }
+
+
+KEPT: Final = _read_kept()
+# The stored fields, by the names of the model's fields.
+COLUMNS: Final = {
+    kept.column or name: name for name, kept in KEPT.items() if kept.column is not None
+}
+_CLEANED: Final = [(name, kept) for name, kept in KEPT.items() if kept.clean or kept.max_chars]
+
+
+def clean_entry(entry: RawEntry, *, body_bytes: int) -> CleanEntry:
+    """Return an entry without secrets, its bodies as texts that are cut after `body_bytes`."""
+    cleaner = Cleaner(secrets_of(entry.request_headers, entry.query))
+    values: dict[str, Any] = {}
+    for name, kept in _CLEANED:
+        value = getattr(entry, name)
+        value = kept.clean(cleaner, value) if kept.clean else value
+        values[name] = value[: kept.max_chars] if kept.max_chars else value
+    request, response = join_body(entry.request_body), join_body(entry.response_body)
+    request_bytes = size_of(entry.request_bytes, request)
+    response_bytes = size_of(entry.response_bytes, response)
+    response_text = _decode_body(response, response_bytes, body_bytes)
+    values |= {
+        "request_body": cleaner.body(_decode_body(request, request_bytes, body_bytes)),
+        "request_bytes": request_bytes,
+        "request_cut": request_bytes > min(body_bytes, len(request)),
+        "response_body": (cleaner.text if entry.response_plain else cleaner.body)(response_text),
+        "response_bytes": response_bytes,
+        "response_cut": response_bytes > min(body_bytes, len(response)),
+    }
+    return cast("CleanEntry", replace(entry, **values))
+
+
+def cut_entry(entry: RawEntry, max_bytes: int) -> RawEntry:
+    """Return the entry with its bodies cut after `max_bytes` bytes; their full sizes are set."""
+    request, response = join_body(entry.request_body), join_body(entry.response_body)
+    return replace(
+        entry,
+        request_body=request[:max_bytes],
+        request_bytes=size_of(entry.request_bytes, request),
+        response_body=response[:max_bytes],
+        response_bytes=size_of(entry.response_bytes, response),
+    )
+
+
+def join_body(body: RawBody) -> bytes:
+    """Return the bytes of a body."""
+    return body if isinstance(body, bytes) else b"".join(body)
+
+
+def held_bytes(body: RawBody | str) -> int:
+    """Return the bytes of memory that a body takes: of bytes and a tuple of pieces their size, of
+    another iterable its `held_bytes`, 0 if it has no such attribute."""
+    match body:
+        case bytes():
+            return len(body)
+        case tuple():
+            return sum(map(len, body))
+        case _:
+            size: int = getattr(body, "held_bytes", 0)
+            return size
+
+
+def size_of(size: int | None, body: bytes) -> int:
+    """Return `size`, known if a body was cut before, else the length of the body."""
+    return len(body) if size is None else size
+
+
+def _decode_body(data: bytes, size: int, max_bytes: int) -> str:
+    """Return a body up to `max_bytes` as text, invalid bytes escaped. `size` is that before any
+    cut; a broken last character of a cut body is left out."""
+    data = data[:max_bytes]
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        return decoder.decode(data, final=size <= max_bytes)
+
+
+class Decided(Protocol):
+    """What decides whether a request is unmatched: an entry, or a row of the journal."""
+
+    @property
+    def fallback(self) -> bool: ...
+    @property
+    def matched(self) -> bool: ...
+    @property
+    def way(self) -> str: ...
+
+
+def is_unmatched(served: Decided) -> bool:
+    """Return True if no step but a catch-all's matched, or if no endpoint has this URL; False for
+    a request that was rejected before a step was looked for."""
+    return served.fallback or (bool(served.way) and not served.matched)
