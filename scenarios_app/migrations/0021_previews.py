@@ -4,30 +4,29 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('scenarios_app', '0020_fault_results'),
+        ("scenarios_app", "0020_fault_results"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='servedrequest',
-            name='asked',
-            field=models.TextField(blank=True, db_column='asked', default=''),
+            model_name="servedrequest",
+            name="asked",
+            field=models.TextField(blank=True, db_column="asked", default=""),
         ),
         migrations.RenameField(
-            model_name='servedrequest',
-            old_name='asked',
-            new_name='request_preview',
+            model_name="servedrequest",
+            old_name="asked",
+            new_name="request_preview",
         ),
         migrations.AlterField(
-            model_name='servedrequest',
-            name='answered',
-            field=models.TextField(blank=True, db_column='answered', default=''),
+            model_name="servedrequest",
+            name="answered",
+            field=models.TextField(blank=True, db_column="answered", default=""),
         ),
         migrations.RenameField(
-            model_name='servedrequest',
-            old_name='answered',
-            new_name='response_preview',
+            model_name="servedrequest",
+            old_name="answered",
+            new_name="response_preview",
         ),
     ]

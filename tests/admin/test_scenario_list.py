@@ -54,13 +54,33 @@ def test_step_count_is_the_same_after_a_search(root: Client, path: str) -> None:
         assert row.steps_in_it == 3, query
 
 
-def test_enabled_switches_are_saved_together(root: Client) -> None:
-    create_scenario("a", {}), create_scenario("b", {}, enabled=False)
-    form_data = fields_at(root, LIST, "changelist-form") | {"_save": "Save"}
-    assert form_data.pop("form-0-enabled") == "on"
-    root.post(LIST, form_data | {"form-1-enabled": "on"})
-    assert dict(Scenario.objects.values_list("name", "enabled")) == {"a": False, "b": True}
+def test_switch_saves_its_own_scenario_alone(root: Client) -> None:
+    first, second = create_scenario("a", {}), create_scenario("b", {}, enabled=False)
+    form_data = fields_at(root, LIST, "changelist-form")
+    assert form_data.pop(f"enabled-{first.pk}") == "on"
+    root.post(f"{LIST}{first.pk}/switch/", form_data | {f"enabled-{second.pk}": "on"})
+    assert set(Scenario.objects.values_list("name", "enabled")) == {("a", False), ("b", False)}
+    root.post(f"{LIST}{second.pk}/switch/", {f"enabled-{second.pk}": "on"})
     assert set(catalog.index().by_name) == {"b"}
+    assert [str(entry) for entry in LogEntry.objects.order_by("pk")] == [
+        "Changed “a” — Disabled.",
+        "Changed “b” — Enabled.",
+    ]
+
+
+def test_switch_answers_with_its_effects_on_others(root: Client) -> None:
+    create_scenario("a", {"match_user": "hi", "consume": False})
+    general = create_scenario("b", {"consume": False}, priority=5, enabled=False)
+    page = root.post(f"{LIST}{general.pk}/switch/", {f"enabled-{general.pk}": "on"})
+    assert "step 1 is now never reached: step 1 of b answers first" in page.content.decode()
+
+
+def test_switch_needs_a_post_and_the_permission(root: Client, reader: Client) -> None:
+    scenario = create_scenario("a", {})
+    url = f"{LIST}{scenario.pk}/switch/"
+    assert (root.get(url).status_code, reader.post(url).status_code) == (405, 403)
+    assert root.post(f"{LIST}{scenario.pk + 1}/switch/").status_code == 404
+    assert Scenario.objects.get().enabled
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """Session pages: their state, and the reset button."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.http import HttpResponse
 from django.test import Client
 
 from scenarios_app.admin.journal import verdict
 from scenarios_app.admin.journal.sessions import reset_session
+from scenarios_app.catalog import catalog
 from scenarios_app.engine.state import AttemptRef, SessionState, StepRef, put_scenario
 from scenarios_app.models import Scenario, ServedRequest, SessionName
 from scenarios_app.serving.services import services
@@ -174,19 +177,71 @@ def test_page_of_a_session_without_a_request_has_nothing_to_judge(root: Client) 
     assert "No request to judge." in html
 
 
-def test_list_shows_verdicts_up_to_its_limits(
-    root: Client, busy_session: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def verdicts() -> dict[str, bool | None]:
-        return {line.name: line.passed for line in root.get(SESSIONS).context["lines"]}
+@pytest.fixture
+def judged_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sessions that are judged, with no kept verdicts and a catalog that stays the same."""
+    names: list[str] = []
+    judge, snapshot = verdict.judge_session, catalog.snapshot()
+    monkeypatch.setattr(verdict, "verdicts", verdict.VerdictCache())
+    monkeypatch.setattr(verdict, "judge_session", lambda name: names.append(name) or judge(name))
+    monkeypatch.setattr(verdict.catalog, "snapshot", lambda: snapshot)
+    return names
 
+
+def verdicts_of(page: HttpResponse) -> dict[str, bool | None]:
+    return {line.name: line.passed for line in page.context["lines"]}
+
+
+def test_each_view_of_the_list_judges_some_sessions(
+    root: Client, busy_session: str, judged_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     create_journal_row(session="older", at=NOON - timedelta(days=1))
-    assert verdicts() == {"quiet": True, "older": True, busy_session: False}
-    monkeypatch.setattr(verdict, "MAX_JUDGED_SESSIONS", 1)
-    assert verdicts() == {"quiet": True, "older": None, busy_session: False}
-    monkeypatch.setattr(verdict, "MAX_JUDGED_REQUESTS", 0)
-    assert verdicts() == {"quiet": None, "older": None, busy_session: False}
-    assert "Not judged here" in root.get(SESSIONS).content.decode()
+    monkeypatch.setattr(verdict, "MAX_JUDGED_REQUESTS", 1)
+    page = root.get(SESSIONS)
+    assert verdicts_of(page) == {"quiet": True, "older": None, busy_session: False}
+    assert 'hx-trigger="load' in page.content.decode()
+    page = root.get(SESSIONS)
+    assert verdicts_of(page) == {"quiet": True, "older": True, busy_session: False}
+    assert 'hx-trigger="load' not in page.content.decode()
+    assert judged_names == ["quiet", "older"]
+
+
+def test_list_does_not_judge_long_sessions(
+    root: Client, judged_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict, "MAX_SESSION_REQUESTS", 1)
+    create_journal_row(session="long"), create_journal_row(session="long")
+    page = root.get(SESSIONS)
+    assert (verdicts_of(page), page.context["waiting"]) == ({"long": None}, False)
+    assert "Not judged here" in page.content.decode()
+    assert root.get(SESSION, {"name": "long"}).context["verdict"].passed
+
+
+def test_verdict_is_kept_until_its_session_changes(root: Client, judged_names: list[str]) -> None:
+    create_journal_row(session="s")
+    assert root.get(SESSION, {"name": "s"}).context["verdict"].passed
+    assert verdicts_of(root.get(SESSIONS)) == {"s": True}
+    assert judged_names == ["s"]
+    create_journal_row(session="other")
+    assert verdicts_of(root.get(SESSIONS)) == {"s": True, "other": True}
+    assert judged_names == ["s", "other"]
+    private_scenario = {"name": "mine", "steps": [{"name": "never", "produce": {"text": "x"}}]}
+    async_to_sync(put_scenario)(services().state, "s", "mine", private_scenario)
+    assert verdicts_of(root.get(SESSIONS)) == {"s": False, "other": True}
+    create_unmatched_row(session="s", way="match")
+    assert root.get(SESSION, {"name": "s"}).context["verdict"].requests == 2
+    assert judged_names == ["s", "other", "s", "s"]
+
+
+def test_change_of_a_scenario_ends_all_kept_verdicts(
+    root: Client, judged_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_journal_row(session="s")
+    root.get(SESSIONS)
+    other = replace(catalog.snapshot(), number=-1)
+    monkeypatch.setattr(verdict.catalog, "snapshot", lambda: other)
+    root.get(SESSIONS), root.get(SESSIONS)
+    assert judged_names == ["s", "s"]
 
 
 def test_sessions_have_names_for_people_and_a_search(root: Client) -> None:

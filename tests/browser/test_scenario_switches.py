@@ -17,12 +17,11 @@ def test_switch_in_the_list_is_saved_immediately(admin: Admin) -> None:
     assert request_answer(admin, "hello") == "Hi!"
     page = admin.page
     admin.go("scenarios_app/scenario/")
-    switches = page.locator("#result_list input[name$='-enabled']")
+    switches = page.locator("#result_list input[name^='enabled-']")
     with page.expect_response(lambda response: response.request.method == "POST"):
         switches.first.uncheck()
     switches.last.uncheck()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    expect(page.get_by_role("button", name="Save", exact=True)).to_be_hidden()
     page.wait_for_load_state("networkidle")
     assert set(Scenario.objects.values_list("enabled", flat=True)) == {False}
     assert request_answer(admin, "hello") == "none"

@@ -12,9 +12,9 @@ from mockllm_site.kit.database_thread import in_database
 from mockllm_site.roles import READER
 from mockllm_site.serve.sockets import live_journal
 from scenarios_app.journal import live as module
-from scenarios_app.journal.live import NOT_ALLOWED, LiveJournal, row_json
+from scenarios_app.journal.live import NOT_ALLOWED, LiveJournal
 from scenarios_app.models import ServedRequest
-from tests.admin.traffic import create_journal_row, create_unmatched_row
+from tests.admin.traffic import create_journal_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,93 +25,72 @@ def create_socket(user: Any) -> WebsocketCommunicator:
     return socket
 
 
-async def test_reader_receives_existing_rows_then_new_ones() -> None:
+def create_superuser() -> User:
+    return User.objects.create_superuser("root")
+
+
+async def receive_last(socket: WebsocketCommunicator) -> int | None:
+    """Return the id in the next message."""
+    message = await socket.receive_json_from(5)
+    assert message.keys() == {"last"}
+    last: int | None = message["last"]
+    return last
+
+
+async def test_reader_receives_the_newest_id_and_each_change_of_it() -> None:
     def reader() -> User:
-        create_journal_row(model="first")
         user = User.objects.create_user("reader")
         user.groups.add(Group.objects.get(name=READER))
         return user
 
     socket = create_socket(await in_database(reader))
     await socket.connect()
-    assert [row["model"] for row in (await socket.receive_json_from(5))["rows"]] == ["first"]
-    await in_database(lambda: create_journal_row(model="second"))
-    assert [row["model"] for row in (await socket.receive_json_from(5))["rows"]] == ["second"]
+    assert await receive_last(socket) is None
+    first = await in_database(create_journal_row)
+    assert await receive_last(socket) == first.pk
+    second = await in_database(create_journal_row)
+    assert await receive_last(socket) == second.pk
+    await in_database(ServedRequest.objects.all().delete)
+    assert await receive_last(socket) is None
+    assert await socket.receive_nothing(timeout=0.3, interval=0.05)
     await socket.disconnect()
 
 
-def create_superuser() -> User:
-    return User.objects.create_superuser("root")
+async def test_several_listeners_share_one_journal_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+    original_read = module._read_last
 
+    async def count_read() -> int | None:
+        nonlocal reads
+        reads += 1
+        return await original_read()
 
-async def receive_models(socket: WebsocketCommunicator, count: int) -> list[str]:
-    """Return the models of the next `count` rows, in the order received."""
-    models: list[str] = []
-    while len(models) < count:
-        models += [row["model"] for row in (await socket.receive_json_from(5))["rows"]]
-    return models
-
-
-async def test_several_listeners_share_one_journal_query(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    query_offsets: list[int | None] = []
-    original_read = module._read
-
-    async def count_read(after: int | None) -> Any:
-        query_offsets.append(after)
-        return await original_read(after)
-
-    monkeypatch.setattr(module, "_read", count_read)
     user = await in_database(create_superuser)
     sockets = [create_socket(user) for _ in range(20)]
     for socket in sockets:
         await socket.connect()
-        assert await receive_models(socket, 0) == []
-        assert (await socket.receive_json_from(5)) == {"rows": []}
-    query_offsets.clear()
-    row = await in_database(lambda: create_journal_row(model="one"))
-    assert [await receive_models(socket, 1) for socket in sockets] == [["one"]] * 20
-    # One query for all pages, not one for each.
-    assert query_offsets.count(None) == 0
-    assert len([after for after in query_offsets if after is not None and after < row.pk]) < 20
+        assert await receive_last(socket) is None
+    monkeypatch.setattr(module, "_read_last", count_read)
+    row = await in_database(create_journal_row)
+    assert [await receive_last(socket) for socket in sockets] == [row.pk] * 20
+    assert 0 < reads < 20
     for socket in sockets:
         await socket.disconnect()
     assert module.feed()._looking is None
 
 
-async def test_each_row_is_received_once_by_late_listeners() -> None:
+async def test_late_listeners_receive_the_newest_id_once() -> None:
     user = await in_database(create_superuser)
-    first = create_socket(user)
-    await first.connect()
-    assert await first.receive_json_from(5) == {"rows": []}
-    late_sockets = []
-    for number in range(10):
-        await in_database(lambda number=number: create_journal_row(model=f"m{number}"))
-        socket = create_socket(user)
+    sockets = [create_socket(user) for _ in range(3)]
+    for socket in sockets:
+        row = await in_database(create_journal_row)
         await socket.connect()
-        late_sockets.append(socket)
-    expected = [f"m{number}" for number in range(10)]
-    assert await receive_models(first, 10) == expected
-    for socket in late_sockets:
-        assert await receive_models(socket, 10) == expected
+        assert await receive_last(socket) == row.pk
+    for socket in sockets:
+        # Rows that come soon after one another may be told together.
+        while socket is not sockets[-1] and await receive_last(socket) != row.pk:
+            pass
         assert await socket.receive_nothing(timeout=0.3, interval=0.05)
-    for socket in (first, *late_sockets):
-        await socket.disconnect()
-
-
-async def test_listener_joins_after_the_rows_that_others_received_are_deleted() -> None:
-    user = await in_database(create_superuser)
-    first, second = create_socket(user), create_socket(user)
-    await first.connect()
-    await in_database(lambda: create_journal_row(model="one"))
-    assert await receive_models(first, 1) == ["one"]
-    await in_database(ServedRequest.objects.all().delete)
-    await second.connect()
-    assert await second.receive_json_from(5) == {"rows": []}
-    assert await second.receive_nothing(timeout=0.3, interval=0.05)
-    assert len(module.feed()._pages) == 2
-    for socket in (first, second):
         await socket.disconnect()
 
 
@@ -120,16 +99,16 @@ async def test_listener_receives_rows_after_the_database_connection_was_closed(
 ) -> None:
     socket = create_socket(await in_database(create_superuser))
     await socket.connect()
-    assert await socket.receive_json_from(5) == {"rows": []}
+    assert await receive_last(socket) is None
 
-    async def fail(after: int | None) -> None:
+    async def fail() -> None:
         monkeypatch.undo()
         raise InterfaceError("connection already closed")
 
-    monkeypatch.setattr(module, "_read", fail)
+    monkeypatch.setattr(module, "_read_last", fail)
     await asyncio.sleep(2 * module.LOOK_SECONDS)
-    await in_database(lambda: create_journal_row(model="one"))
-    assert await receive_models(socket, 1) == ["one"]
+    row = await in_database(create_journal_row)
+    assert await receive_last(socket) == row.pk
     await socket.disconnect()
 
 
@@ -140,15 +119,16 @@ async def test_slow_listener_is_closed_and_others_continue(
     feed = module.Feed()
 
     class Page:
-        last, shown_pages, closed = 0, 0, False
+        closed = False
 
         def __init__(self, *, blocked: bool) -> None:
             self.blocked = blocked
+            self.messages: list[object] = []
 
-        async def show(self, rows: object, text: str) -> None:
+        async def send_json(self, content: object) -> None:
             if self.blocked:
                 await asyncio.Event().wait()
-            self.shown_pages += 1
+            self.messages.append(content)
 
         async def close(self) -> None:
             self.closed = True
@@ -157,8 +137,9 @@ async def test_slow_listener_is_closed_and_others_continue(
     pages: Any = {blocked, responsive}
     feed._pages = pages
     for page in list(pages):
-        await feed._show_to_page(page, [], "")
-    assert (blocked.closed, responsive.shown_pages, feed._pages) == (True, 1, {responsive})
+        await feed._tell(page, 7)
+    assert (blocked.closed, feed._pages) == (True, {responsive})
+    assert responsive.messages == [{"last": 7}]
 
 
 @pytest.mark.parametrize("has_account", [True, False])
@@ -169,15 +150,6 @@ async def test_users_without_permission_receive_no_rows(has_account: bool) -> No
     socket = create_socket(user)
     await socket.connect()
     assert await socket.receive_output(5) == {"type": "websocket.close", "code": NOT_ALLOWED}
-
-
-def test_row_names_the_failed_conditions_of_the_nearest_step() -> None:
-    mismatch = {"field": "match.model", "expected": 'equals "a"', "actual": '"b"'}
-    near_misses = [{"scenario": "s", "step": "1", "mismatches": [mismatch]}]
-    assert row_json(create_unmatched_row(near_misses=near_misses))["near"] == (
-        's, step 1: match.model wanted equals "a", got "b"'
-    )
-    assert row_json(create_unmatched_row(near_misses=[{"scenario": "s"}]))["near"] == ""
 
 
 @pytest.mark.parametrize("origin", [None, "http://localhost:3000", "http://evil.example", "null"])

@@ -119,12 +119,6 @@ def trace_fields(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     return form_fields("trace", chosen)(client, url, ids)
 
 
-def disable_all(client: Client, url: str, ids: Ids) -> dict[str, Any]:
-    """Return the fields of the list with all scenarios disabled."""
-    fields = fields_at(client, url, "changelist-form")
-    return {n: v for n, v in fields.items() if not n.endswith("-enabled")} | {"_save": "Save"}
-
-
 # ── Rows of several models ──
 
 
@@ -242,7 +236,7 @@ WRITES: tuple[Write, ...] = (
         also_answered=("reader", "view"),
     ),
     Write(f"admin/{SCENARIO}/trash/<int:pk>/restore/", "from the trash", delete_scenario, ("add",)),
-    Write(f"admin/{SCENARIO}/", "save the list", disable_all, CHANGE),
+    Write(f"admin/{SCENARIO}/<path:object_id>/switch/", "switch", fixed_fields(), CHANGE),
     list_action(SCENARIO, "disable", CHANGE),
     list_action(SCENARIO, "enable", CHANGE, row="disabled"),
     list_action(SCENARIO, "move_to_group", CHANGE, apply="1", group="new"),

@@ -27,7 +27,7 @@ def run(seed: int = 7) -> SimulatedServer:
 def test_same_run_has_the_same_receipt_at_another_time() -> None:
     first, second = run(), run()
     second.exchanges = [
-        replace(exchange, id="x", at=exchange.at + 9) for exchange in second.exchanges
+        replace(exchange, uid="x", at=exchange.at + 9) for exchange in second.exchanges
     ]
     assert receipt(SCRIPTS, first.exchanges) == receipt(SCRIPTS, second.exchanges)
     assert receipt(SCRIPTS, first.exchanges).startswith("sha256:")

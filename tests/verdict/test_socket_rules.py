@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.journal_entry import Outcome
 from scenarios_app.verdict.judge import RULES, judge
-from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Outcome
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 from scenarios_app.verdict.socket_rules import MAX_RECONNECTS
 
 NAMES = ("input-not-resent", "tool-output-lost", "too-many-reconnects")

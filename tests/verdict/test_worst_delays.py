@@ -31,7 +31,7 @@ def with_siblings(request: JudgedExchange, siblings: int = 1) -> JudgedExchange:
 def test_last_of_parallel_calls_that_succeeds_is_noted_and_the_last_of_a_loop_is_reported(
     failures: list[JudgedExchange], last: JudgedExchange, rule: str
 ) -> None:
-    assert rules(*failures, last) == [(rule, last.id)]
+    assert rules(*failures, last) == [(rule, last.uid)]
     (note,) = findings(*failures, with_siblings(last))
     assert (note.rule, note.level) == ("retries-undecided", "note")
     assert f"{len(failures) + 1} identical requests came one after another within " in note.message

@@ -6,10 +6,13 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model
 from django.forms import BaseFormSet, ModelForm
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from unfold.admin import ModelAdmin
@@ -56,6 +59,15 @@ class KeptFormAdmin(ModelAdmin):
 
     # Read by `admin/change_form.html`.
     keeps_typed_values = True
+
+    @admin.display(description="Select")
+    def action_checkbox(self, obj: Model) -> str:
+        """Return the box that selects a row for an action, many times faster than by a widget."""
+        return format_html(
+            '<input type="checkbox" name="{}" value="{}" class="action-select sc-check" '
+            'aria-label="Select {}">',
+            *(ACTION_CHECKBOX_NAME, obj.pk, obj),
+        )
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any

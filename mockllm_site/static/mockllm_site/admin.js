@@ -46,10 +46,25 @@
     });
   }
 
-  addEventListener("load", () => {
+  // Names the cells of lists by their columns, for cards on narrow screens.
+  function addCellLabels() {
+    for (const table of document.querySelectorAll("#result_list:not([data-labelled])")) {
+      const labels = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+      labels[0] = table.querySelector("#action-toggle") ? "Select" : labels[0];
+      for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, index) => (cell.dataset.label = labels[index]));
+      table.dataset.labelled = "";
+    }
+  }
+
+  function addNames() {
+    addCellLabels();
     addAccessibleNames();
-    new MutationObserver(addAccessibleNames).observe(document.body, { childList: true, subtree: true });
-    document.addEventListener("toggle", addAccessibleNames, true);
+  }
+
+  addEventListener("load", () => {
+    addNames();
+    new MutationObserver(addNames).observe(document.body, { childList: true, subtree: true });
+    document.addEventListener("toggle", addNames, true);
     // The theme hides the page until its scripts run, so the browser could not focus the field.
     if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
   });

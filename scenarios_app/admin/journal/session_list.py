@@ -47,12 +47,14 @@ class FoundSession:
 
 @dataclass(slots=True)
 class SessionLine:
-    """A session in the list, with counts of the journal and its state. `called` is its name for
-    people, or "". `passed` is the verdict, None if it was not judged."""
+    """A session in the list, with counts of the journal, its state, and the `revision` of its own
+    scenarios. `called` is its name for people, or "". `passed` is the verdict, None if it was not
+    judged."""
 
     name: str
     seen: JournalCounts
     state: SessionState
+    revision: int
     called: str = ""
     passed: bool | None = None
 
@@ -112,8 +114,26 @@ def display_names_of(sessions: Collection[str]) -> dict[str, str]:
     return dict(rows.values_list("session", "name"))
 
 
-def read_state(name: str) -> SessionState:
-    return async_to_sync(services().state.read)(name)
+def lines_of(sessions: Sequence[FoundSession]) -> list[SessionLine]:
+    """Return the sessions with their states, not judged."""
+    states = _read_states([session.name for session in sessions])
+    return [
+        SessionLine(session.name, session.seen, state, revision, session.called)
+        for session, (state, revision) in zip(sessions, states, strict=True)
+    ]
+
+
+@async_to_sync
+async def _read_states(names: Sequence[str]) -> list[tuple[SessionState, int]]:
+    """Return each session's state and the revision of its own scenarios, all in one switch to the
+    event loop, since the switch costs more than the reads."""
+    state = services().state
+
+    async def read(name: str) -> tuple[SessionState, int]:
+        revision, _ = await state.scenarios_of(name)
+        return await state.read(name), revision
+
+    return await asyncio.gather(*map(read, names))
 
 
 def journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:

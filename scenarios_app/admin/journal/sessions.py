@@ -16,14 +16,14 @@ from django.views.decorators.http import require_POST
 from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.journal.record import may_record, record_panel, session_url
 from scenarios_app.admin.journal.session_list import (
-    SessionLine,
+    FoundSession,
     display_names_of,
     find_sessions,
     journal_counts,
+    lines_of,
     names_for_people,
-    read_state,
 )
-from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
+from scenarios_app.admin.journal.verdict import judge_lines, verdict_card
 from scenarios_app.admin.pages import render_page, scenario_urls
 from scenarios_app.control.sessions import reset_sessions
 from scenarios_app.engine.state import StateUnavailable
@@ -31,7 +31,7 @@ from scenarios_app.journal import journal
 from scenarios_app.models import PastAnswers, ServedRequest, SessionName
 from scenarios_app.serving.services import services
 
-_MAX_SESSIONS = 500
+_MAX_SESSIONS = 100
 
 
 def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -56,18 +56,10 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     journal.flush()
     query = " ".join(request.GET.get("q", "").split())
     sessions = find_sessions(query)
-    lines = [
-        SessionLine(one.name, one.seen, read_state(one.name), one.called)
-        for one in sessions[:_MAX_SESSIONS]
-    ]
-    passed = quick_verdicts(
-        (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
-        for line in lines
-    )
-    for line in lines:
-        line.passed = passed.get(line.name)
+    lines = lines_of(sessions[:_MAX_SESSIONS])
     context = {
         "lines": lines,
+        "waiting": judge_lines(lines),
         "query": query,
         "left_out": len(sessions) - len(lines),
         "title": "Sessions",
@@ -83,14 +75,15 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     MissingPermission."""
     journal.flush()
     name = request.GET.get("name", "")
-    state = read_state(name)
     display_name = display_names_of([name]).get(name, "")
+    (line,) = lines_of([FoundSession(name, display_name, journal_counts(name)[name])])
     _, own = async_to_sync(services().state.scenarios_of)(name)
-    verdict = verdict_card(name)
-    names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
+    verdict = verdict_card(line)
+    names = {ref.scenario for ref in line.state.consumed}
+    names |= {attempt.step.scenario for attempt, _ in line.state.attempts}
     context = {
         "title": f"Session {names_for_people([name]).get(name, name)}",
-        "line": SessionLine(name, journal_counts(name)[name], state, display_name),
+        "line": line,
         "own": sorted(own),
         "record": record_panel(request, name),
         "verdict": verdict,

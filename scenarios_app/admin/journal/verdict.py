@@ -2,19 +2,26 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from django.urls import reverse
 
 from mockllm_site.kit.admin.records import link_html
+from mockllm_site.kit.bounded_dict import BoundedDict
+from scenarios_app.admin.journal.session_list import JournalCounts, SessionLine
+from scenarios_app.catalog import catalog
+from scenarios_app.catalog.snapshot import Snapshot
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
+from scenarios_app.engine.state import SessionState
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
 from scenarios_app.verdict.reports import MAX_REASONS, line, unmatched_reason
 
-# Limits for one view of the list: judging a request takes about 0.2 ms.
-MAX_JUDGED_SESSIONS = 100
-MAX_JUDGED_REQUESTS = 1_000
+# Longer sessions are judged on their pages alone: a request takes 0.2 to 1 ms.
+MAX_SESSION_REQUESTS = 1_000
+# Once so many requests are judged, the other sessions wait for the next view of the list.
+MAX_JUDGED_REQUESTS = 50
+MAX_KEPT_VERDICTS = 1_000
 
 
 @dataclass(slots=True)
@@ -74,28 +81,73 @@ class VerdictCard:
         return {*near, *(line.scenario for line in lines)} - {""}
 
 
-def verdict_card(session: str) -> VerdictCard:
-    """Judge a session as `GET /control/verdict` does. The journal must have been flushed."""
-    verdict, judged = judge_session(session)
+class JudgedLine(NamedTuple):
+    """A verdict, and whether the journal had all of its session's requests."""
+
+    verdict: Verdict
+    complete: bool
+
+
+class VerdictCache:
+    """The latest verdicts of sessions. Each is kept until its session gets another request or
+    other state, or until a scenario changes."""
+
+    def __init__(self) -> None:
+        self._judged = BoundedDict[str, tuple[_Evidence, JudgedLine]](MAX_KEPT_VERDICTS)
+        self._snapshot: Snapshot | None = None
+
+    def find(self, line: SessionLine) -> JudgedLine | None:
+        """Return the kept verdict of a session, or None if it has to be judged."""
+        if (snapshot := catalog.snapshot()) is not self._snapshot:
+            self._judged.clear()
+            self._snapshot = snapshot
+        evidence, judged = self._judged.get(line.name, (None, None))
+        return judged if evidence == _evidence_of(line) else None
+
+    def judge(self, line: SessionLine) -> JudgedLine:
+        """Return the kept verdict of a session, else judge it as `GET /control/verdict` does. The
+        journal must have been flushed."""
+        if (judged := self.find(line)) is None:
+            verdict, loaded = judge_session(line.name)
+            judged = JudgedLine(verdict, loaded.complete)
+            self._judged[line.name] = _evidence_of(line), judged
+        return judged
+
+
+_Evidence: TypeAlias = tuple[JournalCounts, SessionState, int]
+
+
+def _evidence_of(line: SessionLine) -> _Evidence:
+    return line.seen, line.state, line.revision
+
+
+verdicts: Final = VerdictCache()
+
+
+def verdict_card(line: SessionLine) -> VerdictCard:
+    """Return the verdict on a session for its page. The journal must have been flushed."""
+    verdict, complete = verdicts.judge(line)
     groups = [group for group in _verdict_sections(verdict) if group.findings]
     _add_links([finding for group in groups for finding in group.lines])
-    note = "" if judged.complete else INCOMPLETE
+    note = "" if complete else INCOMPLETE
     return VerdictCard(verdict.passed, verdict.requests, groups, note)
 
 
-def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]:
-    """Return by session if it passed. Each comes with its number of requests, and true if it is
-    known to have failed. The others are judged within MAX_JUDGED_SESSIONS and MAX_JUDGED_REQUESTS;
-    those that exceed what is left of these are not in the result."""
-    passed: dict[str, bool] = {}
-    sessions_left, requests_left = MAX_JUDGED_SESSIONS, MAX_JUDGED_REQUESTS
-    for name, requests, failed in sessions:
-        if failed:
-            passed[name] = False
-        elif sessions_left and requests <= requests_left:
-            sessions_left, requests_left = sessions_left - 1, requests_left - requests
-            passed[name] = judge_session(name)[0].passed
-    return passed
+def judge_lines(lines: Iterable[SessionLine]) -> bool:
+    """Set `passed` of sessions: of those that failed for sure, have a kept verdict, or are judged
+    now within MAX_JUDGED_REQUESTS. Return True if others wait for the next call."""
+    left, waiting = MAX_JUDGED_REQUESTS, False
+    for session in lines:
+        if session.seen.unmatched or session.state.violations:
+            session.passed = False
+        elif judged := verdicts.find(session):
+            session.passed = judged.verdict.passed
+        elif session.seen.requests <= MAX_SESSION_REQUESTS and left > 0:
+            left -= session.seen.requests
+            session.passed = verdicts.judge(session).verdict.passed
+        else:
+            waiting |= session.seen.requests <= MAX_SESSION_REQUESTS
+    return waiting
 
 
 def _verdict_sections(verdict: Verdict) -> Iterator[VerdictSection]:

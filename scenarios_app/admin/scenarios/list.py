@@ -11,17 +11,20 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Lower
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.admin.records import TagFilter, column
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
 from scenarios_app.admin.journal.requests import answered_by_scenario
+from scenarios_app.admin.pages import find_row
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.actions import StepsForm, bulk_action
 from scenarios_app.admin.scenarios.groups import (
@@ -58,12 +61,15 @@ _STEP_TEXTS += ["match_tool_result_name", "answer_text", "answer_reasoning", "an
 _STEP_TEXTS += ["answer_tool_calls", "report_content"]
 
 
+_SWITCHED = {True: "Enabled", False: "Disabled"}
+
+
 class ScenarioList(ModelAdmin):
     """The list of published scenarios, its actions, and deletion; a base of `ScenarioAdmin`."""
 
     list_display = (
         "title",
-        "enabled",
+        "switch",
         "priority",
         "step_count",
         "answers",
@@ -71,7 +77,6 @@ class ScenarioList(ModelAdmin):
         "tag_list",
         "problem_count",
     )
-    list_editable = ("enabled",)
     list_filter = (GroupFilter, "enabled", DraftFilter, ProblemFilter, "select", TagFilter)
     list_before_template = "scenarios_app/admin/groups.html"
     search_fields = ("name", "description", "tags", *(f"steps__{name}" for name in _STEP_TEXTS))
@@ -120,7 +125,9 @@ class ScenarioList(ModelAdmin):
         for suspicion in stored_suspicions():
             warnings[suspicion.scenario].append(suspicion)
         drafted = set(Draft.objects.values_list("published", flat=True))
+        may_change = self.has_change_permission(request)
         for row in changelist.result_list:
+            row.can_be_switched = may_change
             row.drafted = row.pk in drafted
             row.hits = hits[row.name]
             stored = compiled[row.name].steps if row.name in compiled else ()
@@ -139,6 +146,18 @@ class ScenarioList(ModelAdmin):
             scenario.name,
             "draft" if scenario.drafted else "",
             description,
+        )
+
+    @admin.display(description="Enabled", ordering="enabled")
+    def switch(self, scenario: Any) -> str:
+        """Return a switch that saves itself, or a word for users who may not change scenarios."""
+        if not scenario.can_be_switched:
+            return "yes" if scenario.enabled else "no"
+        return format_html(
+            '<input type="checkbox" class="sc-switch" role="switch" aria-label="Enable {}" '
+            'name="enabled-{}" hx-post="{}/switch/"{}>',
+            *(scenario.name, scenario.pk, scenario.pk),
+            mark_safe(" checked") if scenario.enabled else "",
         )
 
     @admin.display(description="Answers")
@@ -161,6 +180,24 @@ class ScenarioList(ModelAdmin):
         if scenario.problems:
             return _count_badge(scenario.problems, "problem", style="sc-bad")
         return _count_badge(scenario.warnings, "warning", style="sc-doubt")
+
+    def switch_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Enable a scenario if its switch is on in the posted form, else disable it. Return the
+        messages, such as the effects on others, as HTML. Raises MissingPermission and Http404."""
+        require_permissions(request, "scenarios_app.change_scenario")
+        if (scenario := find_row(Scenario, object_id)) is None:
+            raise Http404
+        self._post_switch(request, scenario)
+        texts = ((message,) for message in messages.get_messages(request))
+        return HttpResponse(format_html_join("", "{}", texts))
+
+    @reports_effects
+    def _post_switch(self, request: HttpRequest, scenario: Scenario) -> HttpResponse:
+        """Save the posted switch of a scenario, and log its change."""
+        enabled = f"enabled-{scenario.pk}" in request.POST
+        if actions.set_column([scenario], "enabled", lambda _: enabled):
+            self.log_change(request, scenario, f"{_SWITCHED[enabled]}.")
+        return HttpResponse()
 
     @admin.action(description="Enable", permissions=["change"])
     def enable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
@@ -231,7 +268,7 @@ class ScenarioList(ModelAdmin):
     ) -> None:
         """Enable or disable the scenarios and report how many changed."""
         changed = actions.set_column(scenarios, "enabled", lambda _: enabled)
-        word = "Enabled" if enabled else "Disabled"
+        word = _SWITCHED[enabled]
         for scenario in changed:
             self.log_change(request, scenario, f"{word}.")
         messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")

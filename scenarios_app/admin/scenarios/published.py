@@ -10,7 +10,8 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
 
 from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import require_permissions
@@ -45,6 +46,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     inlines = (StepInline,)
 
     def get_urls(self) -> list[URLPattern]:
+        switch = self.admin_site.admin_view(require_POST(self.switch_one))
         return [
             self.route("import/", partial(import_page, owner=self), "import"),
             self.route("test/", partial(dry_run_page, owner=self), "test"),
@@ -57,6 +59,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             self.route("trash/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
             self.route("trash/<int:pk>/restore/", partial(restore_view, owner=self), "restore"),
             self.route("<path:object_id>/export/", self.export_one, "export"),
+            path("<path:object_id>/switch/", switch, name="scenarios_app_scenario_switch"),
             self.route("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.route("<path:object_id>/draft/", self.edit_as_draft, "draft"),
             *super().get_urls(),
