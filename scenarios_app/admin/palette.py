@@ -88,7 +88,7 @@ def _find_requests(term: str) -> Iterator[Result]:
         rows = rows.filter(uid=UUID(term))
     except ValueError:
         newest = ServedRequest.objects.order_by().aggregate(newest=Max("pk"))["newest"] or 0
-        by_text = Q(asked__icontains=term) | Q(path__icontains=term)
+        by_text = Q(request_preview__icontains=term) | Q(path__icontains=term)
         rows = rows.filter(by_text, pk__gt=newest - MAX_SEARCHED_REQUESTS)
     for row in rows.order_by("-pk")[:MAX_RESULTS]:
         title = excerpt(row.request_preview) or row.path

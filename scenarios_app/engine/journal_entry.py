@@ -13,7 +13,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     Self,
     TypeAlias,
     TypeVar,
@@ -189,6 +188,12 @@ class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=Tr
         """Return the bytes of memory that the bodies take."""
         return held_bytes(self.request_body) + held_bytes(self.response_body)
 
+    @property
+    def is_unmatched(self) -> bool:
+        """Whether no step but a catch-all's matched, or no endpoint has this URL; False for a
+        request that was rejected before a step was looked for."""
+        return self.fallback or (bool(self.way) and not self.matched)
+
     def entry(self) -> Self:
         """Return the entry itself, as other records of an answer return theirs."""
         return self
@@ -257,16 +262,12 @@ def join_body(body: RawBody) -> bytes:
 
 
 def held_bytes(body: RawBody | str) -> int:
-    """Return the bytes of memory that a body takes: of bytes and a tuple of pieces their size, of
-    another iterable its `held_bytes`, 0 if it has no such attribute."""
-    match body:
-        case bytes():
-            return len(body)
-        case tuple():
-            return sum(map(len, body))
-        case _:
-            size: int = getattr(body, "held_bytes", 0)
-            return size
+    """Return the bytes of memory that a raw body takes: an iterable that is no tuple of pieces says
+    so by its `held_bytes`, else takes none."""
+    if isinstance(body, bytes):
+        return len(body)
+    held: int = getattr(body, "held_bytes", 0)
+    return sum(map(len, body)) if isinstance(body, tuple) else held
 
 
 def size_of(size: int | None, body: bytes) -> int:
@@ -283,20 +284,3 @@ def _decode_body(data: bytes, size: int, max_bytes: int) -> str:
     except UnicodeDecodeError:
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         return decoder.decode(data, final=size <= max_bytes)
-
-
-class Decided(Protocol):
-    """What decides whether a request is unmatched: an entry, or a row of the journal."""
-
-    @property
-    def fallback(self) -> bool: ...
-    @property
-    def matched(self) -> bool: ...
-    @property
-    def way(self) -> str: ...
-
-
-def is_unmatched(served: Decided) -> bool:
-    """Return True if no step but a catch-all's matched, or if no endpoint has this URL; False for
-    a request that was rejected before a step was looked for."""
-    return served.fallback or (bool(served.way) and not served.matched)

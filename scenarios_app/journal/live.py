@@ -38,6 +38,9 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
     """A WebSocket that sends `{"last": ID}`, the id of the newest row or null: when it connects,
     and again whenever there is another newest row."""
 
+    # The id that this page was told last; -1 before the first.
+    last: int | None = -1
+
     async def connect(self) -> None:
         """Accept the connection and join the feed; without PERMISSION close it with NOT_ALLOWED."""
         await self.accept()
@@ -95,8 +98,11 @@ class Feed:
                 await asyncio.gather(*(self._tell(page, last) for page in self._pages))
 
     async def _tell(self, page: LiveJournal, last: int | None) -> None:
-        """Send a page the id of the newest row; remove and close it if that fails or takes
-        SEND_SECONDS."""
+        """Send a page the id of the newest row, unless it has that; remove and close the page if
+        that fails or takes SEND_SECONDS."""
+        if page.last == last:
+            return
+        page.last = last
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await page.send_json({"last": last})

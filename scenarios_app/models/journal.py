@@ -3,7 +3,6 @@
 from django.db import models
 from django.db.models import Q
 
-from scenarios_app.engine.journal_entry import is_unmatched
 from scenarios_app.models.bodies import read_body
 from scenarios_app.models.fields import JsonField, Outcome
 
@@ -91,7 +90,7 @@ class ServedRequest(models.Model):
     @property
     def is_unmatched(self) -> bool:
         """Return whether the row is one of `UNMATCHED_ROWS`."""
-        return is_unmatched(self)
+        return self.fallback or (bool(self.way) and not self.matched)
 
 
 class SessionName(models.Model):

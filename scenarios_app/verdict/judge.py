@@ -165,7 +165,7 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
 def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
     """Yield the requests that no step but a catch-all's answered, in the order of arrival."""
     for one in session.exchanges:
-        if one.unmatched:
+        if one.is_unmatched:
             yield UnmatchedRequest(
                 *(one.uid, session.name, one.provider, one.path, one.fallback, one.near_misses),
                 url_error=one.response_preview if one.way == "url" else "",

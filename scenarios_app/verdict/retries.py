@@ -29,7 +29,7 @@ _MIN_LOOP_FAILURES = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
 
 # Method, path, query, body size and body.
-_RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int | None, str]
+_RequestKey: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...], int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _repeat_groups(exchanges: Iterable[JudgedExchange]) -> Iterator[list[JudgedE
 
 def _failed(one: JudgedExchange) -> bool:
     """True if it failed other than as unmatched or violated, which the verdict lists itself."""
-    return one.failed and not one.unmatched and not one.violated
+    return one.failed and not one.is_unmatched and not one.violated
 
 
 def _succeeded(one: JudgedExchange) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import force_setattr
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.journal_entry import JournalEntry, is_unmatched
+from scenarios_app.engine.journal_entry import JournalEntry
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Scenario, Step
 
@@ -26,7 +26,9 @@ class JudgedExchange(JournalEntry[str], frozen=True, eq=False, kw_only=True):
     """A clean journal entry with its parsed request, which is None if the journaled body cannot be
     parsed: the request was rejected, or its body was cut. Header names are in lower case."""
 
+    request_bytes: int = 0
     response_headers: Mapping[str, str] = {}
+    response_bytes: int = 0
     request: CanonicalRequest | None = None
     _text: str | None = None
 
@@ -48,11 +50,6 @@ class JudgedExchange(JournalEntry[str], frozen=True, eq=False, kw_only=True):
         """The Unix time at which the first byte was sent; `ended_at` if none was."""
         head_ms = self.timings.get("head_ms")
         return self.ended_at if head_ms is None else self.at + head_ms / 1000
-
-    @property
-    def unmatched(self) -> bool:
-        """Whether no step but a catch-all's matched, as `is_unmatched` returns it."""
-        return is_unmatched(self)
 
     @property
     def violated(self) -> bool:

@@ -15,7 +15,7 @@ from tests.browser.measuring import disable_animations
 
 pytestmark = pytest.mark.browser
 
-WHOLE_ROWS = """() => [...document.querySelectorAll("#result_list tbody")]
+WHOLE_ROWS = """() => [...document.querySelectorAll("#result_list tbody tr")]
   .filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length"""
 
 

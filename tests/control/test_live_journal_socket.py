@@ -119,7 +119,7 @@ async def test_slow_listener_is_closed_and_others_continue(
     feed = module.Feed()
 
     class Page:
-        closed = False
+        closed, last = False, 6
 
         def __init__(self, *, blocked: bool) -> None:
             self.blocked = blocked

@@ -11,7 +11,6 @@ from scenarios_app.engine.journal_entry import (
     clean_entry,
     cut_entry,
     held_bytes,
-    is_unmatched,
 )
 from scenarios_app.engine.secrets import MASK
 
@@ -114,7 +113,7 @@ def test_held_bytes_are_those_of_the_bodies() -> None:
 def test_unmatched_request_looked_for_a_step_and_found_none(
     fields: dict[str, Any], unmatched: bool
 ) -> None:
-    assert is_unmatched(JournalEntry(**FIELDS | fields)) is unmatched
+    assert JournalEntry(**FIELDS | fields).is_unmatched is unmatched
 
 
 def test_only_shown_fields_are_described() -> None:

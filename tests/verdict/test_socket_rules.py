@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.journal_entry import Outcome
 from scenarios_app.verdict.judge import RULES, judge
@@ -247,5 +248,5 @@ def test_requests_of_other_apis_beside_a_socket_are_passed_over(journal: Journal
     journal.lose("a", "Hi", response="1")
     for body in ("", "[]", "{}", "no JSON"):
         journal.add(HTTP, "", response="2")
-        object.__setattr__(journal.exchanges[-1], "request_body", body)
+        journal.exchanges[-1] = replace(journal.exchanges[-1], request_body=body)
     assert journal.findings() == []

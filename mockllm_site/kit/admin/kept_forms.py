@@ -65,8 +65,8 @@ class KeptFormAdmin(ModelAdmin):
         """Return the box that selects a row for an action, many times faster than by a widget."""
         return format_html(
             '<input type="checkbox" name="{}" value="{}" class="action-select sc-check" '
-            'aria-label="Select {}">',
-            *(ACTION_CHECKBOX_NAME, obj.pk, obj),
+            'aria-label="Select record">',
+            *(ACTION_CHECKBOX_NAME, obj.pk),
         )
 
     def get_form(

@@ -49,8 +49,8 @@
   // Names the cells of lists by their columns, for cards on narrow screens.
   function addCellLabels() {
     for (const table of document.querySelectorAll("#result_list:not([data-labelled])")) {
-      const labels = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
-      labels[0] = table.querySelector("#action-toggle") ? "Select" : labels[0];
+      const labels = [...table.tHead.rows[0].cells].map((cell) => (cell.querySelector("a") ?? cell).textContent.trim());
+      if (table.querySelector("#action-toggle")) labels[0] = "Select";
       for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, index) => (cell.dataset.label = labels[index]));
       table.dataset.labelled = "";
     }

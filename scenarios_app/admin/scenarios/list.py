@@ -170,11 +170,11 @@ class ScenarioList(ModelAdmin):
             *(scenario.hits.count, max(of, 1), served, served, of),
         )
 
-    @admin.display(description="Group, tags", ordering=group_order())
+    @admin.display(description="Group, tags", ordering=group_order(), empty_value="")
     def tag_list(self, scenario: Any) -> str:
         return tag_chips(scenario.tags)
 
-    @admin.display(description="Problems")
+    @admin.display(description="Problems", empty_value="")
     def problem_count(self, scenario: Any) -> str:
         """Return a badge with the number of errors, or of warnings if there are no errors."""
         if scenario.problems:
