@@ -164,9 +164,6 @@ class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=Tr
     request_preview: Annotated[str, _PREVIEW] = ""
     response_preview: Annotated[str, _PREVIEW] = ""
     duration_ms: Annotated[float, Kept("Milliseconds to the answer's end.", "line")]
-    timings: Annotated[
-        Mapping[str, float], Kept("Milliseconds since the request's arrival.", "response")
-    ] = {}
     siblings: int = 0
     request_headers: Annotated[
         Mapping[str, str], Kept(_HEADERS_HELP, "request", clean=Cleaner.pairs)
@@ -180,6 +177,9 @@ class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=Tr
     response_body: Annotated[B, Kept(_BODY_HELP, "response", column="response_text")]
     response_bytes: Annotated[int | None, Kept(_BYTES_HELP, "response")] = None
     response_cut: Annotated[bool, Kept(_CUT_HELP, "response")] = False
+    timings: Annotated[
+        Mapping[str, float], Kept("Milliseconds since the request's arrival.", "response")
+    ] = {}
     response_plain: Annotated[bool, Kept(column=None)] = False
     parts: Mapping[str, Sequence[Part]] | None = None
 
