@@ -33,8 +33,7 @@ def search_bodies(
                 return ids, searched
             searched += 1
             bodies = read_body(request, parts, "request"), read_body(response, parts, "response")
-            text = "\0".join(bodies).lower()
-            if any(form in text for form in forms):
+            if any(form in text for text in map(str.lower, bodies) for form in forms):
                 ids.append(pk)
         batch = list(newest.filter(pk__lt=batch[-1][0])[:_BATCH])
     return ids, None
