@@ -100,12 +100,14 @@ def comparable_row(entry: Any) -> CleanEntry:
     request_headers = {
         k: v for k, v in journal_row.request_headers.items() if k not in ("host", "content-length")
     }
-    return journal_row._replace(
-        uid=None,
+    return replace(
+        journal_row,
+        uid="",
         siblings=0,
-        at=None,
+        at=0,
         duration_ms=0,
-        timings=list(journal_row.timings),
+        timings=dict.fromkeys(journal_row.timings, 0),
+        response_plain=False,
         response_headers=response_headers,
         request_headers=request_headers,
     )
