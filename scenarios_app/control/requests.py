@@ -27,7 +27,7 @@ from scenarios_app.control.kit import (
 )
 from scenarios_app.control.sessions import find_session
 from scenarios_app.engine import journal_entry as entries
-from scenarios_app.engine.journal_entry import KEPT, JournalEntry, ShownIn
+from scenarios_app.engine.journal_entry import FIELD_RULES, JournalEntry, ShownIn
 from scenarios_app.models import Outcome, ServedRequest
 
 MAX_PAGE_ROWS = 1_000
@@ -79,7 +79,7 @@ _FIELDS_BY_NAME: Mapping[str, Field] = {
 
 def _shown_in(part: ShownIn) -> dict[str, str]:
     """Return the fields of an entry that an object of the API has, by their keys there."""
-    names = [name for name, kept in KEPT.items() if kept.shown_in == part]
+    names = [name for name, rule in FIELD_RULES.items() if rule.shown_in == part]
     return {"id" if name == "uid" else name.removeprefix(f"{part}_"): name for name in names}
 
 
@@ -93,8 +93,8 @@ def _with_fields(part: ShownIn) -> Callable[[type[S]], type[S]]:
     fields = {}
     for key, name in _PARTS[part].items():
         make = _FIELDS_BY_NAME.get(name) or _FIELDS_BY_HINT[_HINTS[name]]
-        null = {"allow_null": True} if KEPT[name].null else {}
-        fields[key] = make(help_text=KEPT[name].help, **null)
+        null = {"allow_null": True} if FIELD_RULES[name].null else {}
+        fields[key] = make(help_text=FIELD_RULES[name].help, **null)
 
     def add_fields(shape: type[S]) -> type[S]:
         """Return the shape with the fields."""
@@ -238,7 +238,11 @@ def request_body(row: ServedRequest) -> dict[str, Any]:
 def _show(row: ServedRequest, part: ShownIn) -> dict[str, Any]:
     """Return the fields of a row that an object of the API has, by their keys there."""
     values = {key: getattr(row, name) for key, name in _PARTS[part].items()}
-    nulls = {key: None for key, name in _PARTS[part].items() if KEPT[name].null and not values[key]}
+    nulls = {
+        key: None
+        for key, name in _PARTS[part].items()
+        if FIELD_RULES[name].null and not values[key]
+    }
     return values | nulls
 
 

@@ -88,7 +88,7 @@ class Cleaner:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FieldRule:
     """How a field is cleaned, stored and shown.
 
     `clean` is the method of the Cleaner that its value passes before it is cut to `max_chars`.
@@ -105,7 +105,7 @@ class Kept:
     column: str | None = ""
 
 
-_PREVIEW = Kept(clean=Cleaner.body, max_chars=MAX_PREVIEW_CHARS)
+_PREVIEW = FieldRule(clean=Cleaner.body, max_chars=MAX_PREVIEW_CHARS)
 _HEADERS_HELP = "The headers by name; secrets are masked."
 _BODY_HELP = "The body as text."
 _BYTES_HELP = "The size of the body."
@@ -113,7 +113,7 @@ _CUT_HELP = "True if the stored body is not complete."
 
 
 class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=True):
-    """One request with its response; a `Kept` says how a field is cleaned, stored and shown.
+    """One request with its response; a `FieldRule` says how a field is cleaned, stored and shown.
 
     With raw bodies it contains secrets and never leaves memory; with texts it is clean. `uid` is a
     UUID, `at` in Unix seconds of the real clock. `scenario`, `step` and `way` are empty without a
@@ -125,62 +125,70 @@ class JournalEntry(msgspec.Struct, Generic[B], frozen=True, gc=False, kw_only=Tr
     thousands may wait to be written.
     """
 
-    uid: Annotated[str, Kept("The value of the header x-mockllm-request.", "line")]
-    at: Annotated[float, Kept("The time of arrival.", "line")]
-    session: Annotated[str, Kept("The session.", "line", clean=Cleaner.text, max_chars=NAME_CHARS)]
-    provider: Annotated[str, Kept("The provider whose API was called.", "line")] = ""
-    method: Annotated[str, Kept("The HTTP method.", "request", clean=Cleaner.text, max_chars=16)]
-    path: Annotated[str, Kept("The path without its query.", "line", clean=Cleaner.text)]
+    uid: Annotated[str, FieldRule("The value of the header x-mockllm-request.", "line")]
+    at: Annotated[float, FieldRule("The time of arrival.", "line")]
+    session: Annotated[
+        str, FieldRule("The session.", "line", clean=Cleaner.text, max_chars=NAME_CHARS)
+    ]
+    provider: Annotated[str, FieldRule("The provider whose API was called.", "line")] = ""
+    method: Annotated[
+        str, FieldRule("The HTTP method.", "request", clean=Cleaner.text, max_chars=16)
+    ]
+    path: Annotated[str, FieldRule("The path without its query.", "line", clean=Cleaner.text)]
     query: Annotated[
         Mapping[str, str],
-        Kept("The query by name; secrets are masked.", "request", clean=Cleaner.pairs),
+        FieldRule("The query by name; secrets are masked.", "request", clean=Cleaner.pairs),
     ] = {}
-    model: Annotated[str, Kept(clean=Cleaner.text)] = ""
+    model: Annotated[str, FieldRule(clean=Cleaner.text)] = ""
     streamed: bool = False
     scenario: Annotated[
         str,
-        Kept("The scenario that answered; null for none.", "line", null=True, max_chars=NAME_CHARS),
+        FieldRule(
+            "The scenario that answered; null for none.", "line", null=True, max_chars=NAME_CHARS
+        ),
     ] = ""
     step: Annotated[
         str,
-        Kept("The step's name, or its number from 1.", "line", null=True, max_chars=NAME_CHARS),
+        FieldRule(
+            "The step's name, or its number from 1.", "line", null=True, max_chars=NAME_CHARS
+        ),
     ] = ""
     step_key: str = ""
     way: str = ""
     matched: Annotated[
-        bool, Kept("True for an answer of a step, block or endpoint.", shown_in="line")
+        bool, FieldRule("True for an answer of a step, block or endpoint.", shown_in="line")
     ] = False
-    fallback: Annotated[bool, Kept("True if a catch-all answered.", "line")] = False
+    fallback: Annotated[bool, FieldRule("True if a catch-all answered.", "line")] = False
     attempt: int | None = None
-    outcome: Annotated[Outcome, Kept("How the answer ended.", "line")]
+    outcome: Annotated[Outcome, FieldRule("How the answer ended.", "line")]
     fault: str = ""
-    status: Annotated[int, Kept("The HTTP status.", "line")]
+    status: Annotated[int, FieldRule("The HTTP status.", "line")]
     violations: Annotated[
-        Sequence[str], Kept("Violated expectations.", "line", clean=Cleaner.texts)
+        Sequence[str], FieldRule("Violated expectations.", "line", clean=Cleaner.texts)
     ] = ()
     near_misses: Annotated[
-        Sequence[Json], Kept("The closest steps, if none matched.", "line", clean=Cleaner.json)
+        Sequence[Json], FieldRule("The closest steps, if none matched.", "line", clean=Cleaner.json)
     ] = ()
     request_preview: Annotated[str, _PREVIEW] = ""
     response_preview: Annotated[str, _PREVIEW] = ""
-    duration_ms: Annotated[float, Kept("Milliseconds to the answer's end.", "line")]
+    duration_ms: Annotated[float, FieldRule("Milliseconds to the answer's end.", "line")]
     siblings: int = 0
     request_headers: Annotated[
-        Mapping[str, str], Kept(_HEADERS_HELP, "request", clean=Cleaner.pairs)
+        Mapping[str, str], FieldRule(_HEADERS_HELP, "request", clean=Cleaner.pairs)
     ] = {}
-    request_body: Annotated[B, Kept(_BODY_HELP, "request", column="request_text")]
-    request_bytes: Annotated[int | None, Kept(_BYTES_HELP, "request")] = None
-    request_cut: Annotated[bool, Kept(_CUT_HELP, "request")] = False
+    request_body: Annotated[B, FieldRule(_BODY_HELP, "request", column="request_text")]
+    request_bytes: Annotated[int | None, FieldRule(_BYTES_HELP, "request")] = None
+    request_cut: Annotated[bool, FieldRule(_CUT_HELP, "request")] = False
     response_headers: Annotated[
-        Mapping[str, str] | HeaderPairs, Kept(_HEADERS_HELP, "response", clean=Cleaner.pairs)
+        Mapping[str, str] | HeaderPairs, FieldRule(_HEADERS_HELP, "response", clean=Cleaner.pairs)
     ] = ()
-    response_body: Annotated[B, Kept(_BODY_HELP, "response", column="response_text")]
-    response_bytes: Annotated[int | None, Kept(_BYTES_HELP, "response")] = None
-    response_cut: Annotated[bool, Kept(_CUT_HELP, "response")] = False
+    response_body: Annotated[B, FieldRule(_BODY_HELP, "response", column="response_text")]
+    response_bytes: Annotated[int | None, FieldRule(_BYTES_HELP, "response")] = None
+    response_cut: Annotated[bool, FieldRule(_CUT_HELP, "response")] = False
     timings: Annotated[
-        Mapping[str, float], Kept("Milliseconds since the request's arrival.", "response")
+        Mapping[str, float], FieldRule("Milliseconds since the request's arrival.", "response")
     ] = {}
-    response_plain: Annotated[bool, Kept(column=None)] = False
+    response_plain: Annotated[bool, FieldRule(column=None)] = False
     parts: Mapping[str, Sequence[Part]] | None = None
 
     @property
@@ -203,32 +211,34 @@ RawEntry: TypeAlias = JournalEntry[RawBody]
 CleanEntry: TypeAlias = JournalEntry[str]
 
 
-def _read_kept() -> dict[str, Kept]:
-    """Return how each field of an entry is kept."""
+def _read_rules() -> dict[str, FieldRule]:
+    """Return the rule of each field of an entry."""
     hints = get_type_hints(JournalEntry, include_extras=True)
-    default = Kept()
+    default = FieldRule()
     return {
-        name: next((item for item in get_args(hint) if isinstance(item, Kept)), default)
+        name: next((item for item in get_args(hint) if isinstance(item, FieldRule)), default)
         for name, hint in hints.items()
     }
 
 
-KEPT: Final = _read_kept()
+FIELD_RULES: Final = _read_rules()
 # The stored fields, by the names of the model's fields.
 COLUMNS: Final = {
-    kept.column or name: name for name, kept in KEPT.items() if kept.column is not None
+    rule.column or name: name for name, rule in FIELD_RULES.items() if rule.column is not None
 }
-_CLEANED: Final = [(name, kept) for name, kept in KEPT.items() if kept.clean or kept.max_chars]
+_CLEANED: Final = [
+    (name, rule) for name, rule in FIELD_RULES.items() if rule.clean or rule.max_chars
+]
 
 
 def clean_entry(entry: RawEntry, *, body_bytes: int) -> CleanEntry:
     """Return an entry without secrets, its bodies as texts that are cut after `body_bytes`."""
     cleaner = Cleaner(secrets_of(entry.request_headers, entry.query))
     values: dict[str, Any] = {}
-    for name, kept in _CLEANED:
+    for name, rule in _CLEANED:
         value = getattr(entry, name)
-        value = kept.clean(cleaner, value) if kept.clean else value
-        values[name] = value[: kept.max_chars] if kept.max_chars else value
+        value = rule.clean(cleaner, value) if rule.clean else value
+        values[name] = value[: rule.max_chars] if rule.max_chars else value
     request, response = join_body(entry.request_body), join_body(entry.response_body)
     request_bytes = size_of(entry.request_bytes, request)
     response_bytes = size_of(entry.response_bytes, response)

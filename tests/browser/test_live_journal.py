@@ -96,7 +96,7 @@ def test_new_rows_respect_filters_and_can_be_paused(admin: Admin) -> None:
         page.reload()
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#state")).to_have_text("paused")
-    with socket_info.value.expect_event("framereceived", lambda frame: "third" in str(frame)):
+    with socket_info.value.expect_event("framereceived"):
         ask(admin.live, model="third")
     expect(page.locator(ROWS)).to_have_count(1)
     page.get_by_role("button", name="Pause").click()

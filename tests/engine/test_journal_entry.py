@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.journal_entry import (
-    KEPT,
+    FIELD_RULES,
     CleanEntry,
     JournalEntry,
     clean_entry,
@@ -117,4 +117,4 @@ def test_unmatched_request_looked_for_a_step_and_found_none(
 
 
 def test_only_shown_fields_are_described() -> None:
-    assert all(bool(kept.help) == bool(kept.shown_in) for kept in KEPT.values())
+    assert all(bool(rule.help) == bool(rule.shown_in) for rule in FIELD_RULES.values())

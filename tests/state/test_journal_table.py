@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from mockllm_site.kit.fields import JsonField
 from scenarios_app import journal as journal_module
-from scenarios_app.engine.journal_entry import COLUMNS, KEPT, CleanEntry, clean_entry
+from scenarios_app.engine.journal_entry import COLUMNS, FIELD_RULES, CleanEntry, clean_entry
 from scenarios_app.journal import Journal, table
 from scenarios_app.models import PastAnswers, ServedRequest
 from tests.state.entries import entry, journal_paths, row_of
@@ -65,7 +65,7 @@ def test_model_has_a_column_for_each_stored_field_of_an_entry() -> None:
     assert columns.keys() == {"id", *COLUMNS}
     for column, name in COLUMNS.items():
         # A text that is cut for its column fits it; a longer one would be refused by PostgreSQL.
-        if isinstance(columns[column], CharField) and (max_chars := KEPT[name].max_chars):
+        if isinstance(columns[column], CharField) and (max_chars := FIELD_RULES[name].max_chars):
             assert columns[column].max_length == max_chars
 
 

@@ -47,9 +47,9 @@ class FoundSession:
 
 @dataclass(slots=True)
 class SessionLine:
-    """A session in the list, with counts of the journal, its state, and the `revision` of its own
-    scenarios. `called` is its name for people, or "". `passed` is the verdict, None if it was not
-    judged."""
+    """A session in the list, with counts of the journal, its state, and the `revision` of its
+    private scenarios. `called` is its name for people, or "". `passed` is the verdict, None if it
+    was not judged."""
 
     name: str
     seen: JournalCounts
@@ -125,8 +125,8 @@ def lines_of(sessions: Sequence[FoundSession]) -> list[SessionLine]:
 
 @async_to_sync
 async def _read_states(names: Sequence[str]) -> list[tuple[SessionState, int]]:
-    """Return each session's state and the revision of its own scenarios, all in one switch to the
-    event loop, since the switch costs more than the reads."""
+    """Return each session's state and the revision of its private scenarios, all in one switch to
+    the event loop, since the switch costs more than the reads."""
     state = services().state
 
     async def read(name: str) -> tuple[SessionState, int]:
