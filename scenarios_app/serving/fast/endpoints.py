@@ -4,13 +4,13 @@ from collections.abc import Callable, Hashable
 from functools import cache, partial
 from hashlib import blake2b
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.serving.fast.openai_chat import read_typed_chat
+from scenarios_app.serving.fast.openai_chat import read_plain_chat
 from scenarios_app.wire.base import Call, Endpoint, Params, encode_json
 from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.openai.chat_request import read_chat
@@ -19,28 +19,28 @@ from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.responses.record import encode_items
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
-TypedReader: TypeAlias = Callable[[Call, Endpoint, Params, Limits], CanonicalRequest]
+PlainReader: TypeAlias = Callable[[Call, Endpoint, Params, Limits], CanonicalRequest | None]
 
 
 class FastEndpoint(msgspec.Struct, frozen=True):
     """An endpoint whose answers become templates.
 
     `key` returns the part of a request that, beside its model, decides the bytes of the response,
-    apart from ids, input tokens and time. `read` reads usual bodies as the endpoint does, but
-    faster; it raises Unsure, and nothing else, for others. If responses are archived with a part
-    of their request, `part` returns it for a response id, and `with_sample_part` returns a request
-    with a part that no real one has.
+    apart from ids, input tokens and time. `read` reads plain bodies as the endpoint does, but
+    faster; it returns None for others. If responses are archived with a part of their request,
+    `part` returns it for a response id, and `with_sample_part` returns a request with a part that
+    no real one has.
     """
 
     key: Callable[[CanonicalRequest], Hashable]
-    read: TypedReader | None = None
+    read: PlainReader | None = None
     part: Callable[[CanonicalRequest, str], bytes] | None = None
     with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None
 
 
 def find_fast_endpoint(endpoint: Endpoint) -> FastEndpoint | None:
     """Return the row of an endpoint; None if its answers become no templates."""
-    read: Callable[..., CanonicalRequest] = endpoint.read
+    read: Any = endpoint.read
     dialect = OPENAI
     if isinstance(read, partial):
         dialect, read = read.keywords.get("dialect", OPENAI), read.func
@@ -53,7 +53,7 @@ def _chat(dialect: Dialect) -> FastEndpoint | None:
     if not dialect.id.endswith("{hex}"):
         # Only whole ids can be found in a response.
         return None
-    return FastEndpoint(attrgetter("own"), partial(read_typed_chat, dialect=dialect))
+    return FastEndpoint(attrgetter("own"), partial(read_plain_chat, dialect=dialect))
 
 
 def _key_of_response(request: CanonicalRequest) -> bytes:

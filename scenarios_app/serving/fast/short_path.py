@@ -42,7 +42,6 @@ from scenarios_app.serving.fast.templates import (
     values_for,
     writes_of,
 )
-from scenarios_app.serving.fast.typed import Unsure
 from scenarios_app.serving.metrics import AnswerLabels
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline
@@ -312,14 +311,13 @@ class ShortPath:
 
 
 def read_fast(call: Call, target: Target, row: FastEndpoint, options: Options) -> CanonicalRequest:
-    """Return the parsed request of an admitted call, from typed values if the row has a reader for
-    them and its body is a usual one; raises WireError."""
+    """Return the parsed request of an admitted call, by the row's reader if that reads it; raises
+    WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
-    if row.read is None or "content-encoding" in call.headers:
-        return read(call, target, options)
-    try:
+    request = None
+    if row.read is not None and "content-encoding" not in call.headers:
         request = row.read(call, endpoint, target.params, limits)
-    except Unsure:
+    if request is None:
         return read(call, target, options)
     return complete_request(request, call, target, limits)
