@@ -4,12 +4,12 @@ Its transaction never commits, so other threads use the test's connection. Nothi
 effect outside of tests.
 """
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from django.core import mail
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -44,9 +44,10 @@ def refuse_open_test_transaction() -> None:
 
 def track_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     """Keep a weak reference to a new connection of a process that tests; a handler of Django's
-    `connection_created`. Test cases open theirs after the import of their base class."""
+    `connection_created`. Every test runner sets up Django's test environment, of which the outbox
+    is a part, before it connects. Servers import `django.test` too, for their pages of APIs."""
     global _is_testing
-    if "django.test.testcases" in sys.modules and connection.alias == DEFAULT_DB_ALIAS:
+    if hasattr(mail, "outbox") and connection.alias == DEFAULT_DB_ALIAS:
         _connections[id(connection)] = connection
         _is_testing = True
 

@@ -178,7 +178,7 @@ def whole_reply(
     type."""
     kept_headers = [(k.lower(), v) for k, v in headers if k.lower() not in FRAMING]
     if status not in BODILESS:
-        if not any(name == "content-type" for name, _ in kept_headers):
+        if "content-type" not in dict(kept_headers):
             kept_headers.append(("content-type", media_type))
         kept_headers.append(("content-length", str(len(body))))
     return Reply(status, tuple(kept_headers), frames=_frames_of(body), delay=delay)

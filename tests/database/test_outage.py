@@ -2,15 +2,23 @@
 
 from pathlib import Path
 
+import pytest
+
 from scenarios_app.journal import ENTRY_BYTES
 from tools.load.outage import outage
 
 REQUESTS_BEFORE, REQUESTS_DURING, REQUESTS_AFTER = 50, 300, 50
 
 
-def test_short_database_outage_loses_no_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fast", [True, False])
+def test_short_database_outage_loses_no_row(tmp_path: Path, fast: bool) -> None:
     report = outage(
-        tmp_path, before=REQUESTS_BEFORE, during=REQUESTS_DURING, after=REQUESTS_AFTER, warm=True
+        tmp_path,
+        before=REQUESTS_BEFORE,
+        during=REQUESTS_DURING,
+        after=REQUESTS_AFTER,
+        warm=True,
+        fast=fast,
     )
     assert len(report.answered) == report.sent == REQUESTS_BEFORE + REQUESTS_DURING + REQUESTS_AFTER
     assert (report.complete, report.lost) == (True, 0)

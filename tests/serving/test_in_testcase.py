@@ -1,6 +1,8 @@
 """Inside a Django TestCase every transport sees the rows of the test's transaction."""
 
 import json
+import os
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +126,25 @@ async def test_async_client_reaches_what_the_sync_client_does(
     async_client: AsyncClient, path: str
 ) -> None:
     assert (await async_client.get(path)).status_code == 200
+
+
+NO_TESTS_CODE = """
+import django
+django.setup()
+import rest_framework.test
+from django.db import connection
+from mockllm_site.kit import testcase
+connection.ensure_connection()
+print(len(testcase._connections), testcase._is_testing)
+"""
+
+
+def test_process_without_test_runner_tracks_no_connection() -> None:
+    """Pages of APIs import Django REST framework's test client."""
+    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": "mockllm_site.settings_test"}
+    command = [sys.executable, "-c", NO_TESTS_CODE]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "False"]
 
 
 def test_running_connection_is_looked_for_while_other_threads_connect(

@@ -4,12 +4,13 @@ import http.client
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import psycopg
@@ -27,7 +28,28 @@ HEADERS = {
     "Content-Type": "application/json",
     "X-MockLLM-Session": SESSION,
 }
-BODY = chat("a small question")
+
+
+class Request(NamedTuple):
+    """A request of the clients, with the status and a part of the body that it must get."""
+
+    path: str
+    body: bytes
+    status: int
+    expected: bytes
+    headers: Mapping[str, str] = HEADERS
+
+
+# Sent in turn. Whatever happens to the database, errors have their provider's envelope.
+REQUESTS = (
+    Request("/v1/chat/completions", chat("a small question"), 200, b"A small answer."),
+    Request("/v1/chat/completions", chat("a small question", stream=True), 200, b"data: [DONE]"),
+    Request("/v1/chat/completions", chat("no step"), 404, b'"code":"no_scenario_matched"'),
+    Request("/v1/chat/completions", b"{", 400, b'"type":"invalid_request_error"'),
+    Request("/v1/nothing", b"{}", 404, b'"type":"invalid_request_error"'),
+    Request("/v1/embeddings", b'{"model": "m", "input": "a"}', 200, b'"embedding"'),
+    Request("/v1/messages", b"{}", 400, b'"type":"error"', {**HEADERS, "x-api-key": "any"}),
+)
 CLOSE_CONNECTIONS_SQL = (
     "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
 )
@@ -40,14 +62,16 @@ ANSWER_SECONDS = 60.0
 class Outage:
     """Results of an outage.
 
-    `answered` and `journal` are request ids, in the order of responses and of rows. The others are
-    of the time without database: `waiting` the bytes of rows in memory, `inside` the number of
-    connections to the database, `ready` and `healthy` the statuses of `/readyz` and `/healthz`,
-    `database` the text of `/readyz`. `complete` and `lost` are those of the journal afterwards.
+    `answered` and `journal` are request ids, in the order of responses and of rows; `slowest` is
+    the longest wait for a response in seconds. The others are of the time without database:
+    `waiting` the bytes of rows in memory, `inside` the number of connections to the database,
+    `ready` and `healthy` the statuses of `/readyz` and `/healthz`, `database` the text of
+    `/readyz`. `complete` and `lost` are those of the journal afterwards.
     """
 
     sent: int
     answered: list[str]
+    slowest: float
     waiting: int
     inside: int
     journal: list[str]
@@ -58,8 +82,12 @@ class Outage:
     database: str
 
 
-def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = False) -> Outage:
-    """Send requests to a server on PostgreSQL, the middle ones while the database is away."""
+def outage(
+    folder: Path, *, before: int, during: int, after: int, warm: bool = False, fast: bool = True
+) -> Outage:
+    """Send requests to a server on PostgreSQL, the middle ones while the database is away; without
+    `fast` Django's view answers all of them."""
+    waits: list[float] = []
     with (
         postgres_database() as address,
         run_server(
@@ -67,6 +95,7 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
             "--no-demo",
             warm=warm,
             MOCKLLM_ENV="dev",
+            MOCKLLM_FAST=str(int(fast)),
             DATABASE_URL=address,
             MOCKLLM_SCENARIOS=write_scenarios(folder, *SCENARIOS),
             MOCKLLM_ADMIN_PASSWORD="a password of a test",
@@ -74,21 +103,22 @@ def outage(folder: Path, *, before: int, during: int, after: int, warm: bool = F
         _drain_output(server.process),
         closing(http.client.HTTPConnection("127.0.0.1", server.port, ANSWER_SECONDS)) as client,
     ):
-        answered = _send_requests(client, before)
+        answered = _send_requests(client, before, waits)
         with _database_away(address) as beside:
-            answered += _send_requests(client, during)
+            answered += _send_requests(client, during, waits)
             waiting = _read_waiting_bytes(client)
             ready, page = _get(client, "/readyz")
             healthy, _ = _get(client, "/healthz")
             name = _database_name(address)
             (inside,) = beside.execute(COUNT_CONNECTIONS_SQL, [name]).fetchone() or (-1,)
-        answered += _send_requests(client, after)
+        answered += _send_requests(client, after, waits)
         pages = _read_journal(client)
     ids = [line["id"] for page in pages for line in page["requests"]]
     complete, lost = all(page["complete"] for page in pages), pages[-1]["lost"]
     return Outage(
         before + during + after,
         answered,
+        max(waits),
         waiting,
         inside,
         ids,
@@ -108,7 +138,8 @@ def report_lines(result: Outage) -> str:
         f"sent {result.sent:,}, answered {len(result.answered):,}, "
         f"in the journal {len(result.journal):,} ({order}), lost {missing:,}; "
         f"complete: {str(result.complete).lower()}, lost: {result.lost:,}, "
-        f"waited for the database: {result.waiting / 1e6:.1f} MB"
+        f"waited for the database: {result.waiting / 1e6:.1f} MB, "
+        f"slowest answer: {result.slowest:.2f} s"
     )
 
 
@@ -151,14 +182,18 @@ def _database_name(address: str) -> str:
     return address.rpartition("/")[2]
 
 
-def _send_requests(client: http.client.HTTPConnection, count: int) -> list[str]:
-    """Send requests at a fixed rate, or as fast as responses come; return their ids."""
+def _send_requests(client: http.client.HTTPConnection, count: int, waits: list[float]) -> list[str]:
+    """Send requests at a fixed rate, or as fast as responses come. Return the ids of those that got
+    what they must; add the seconds of each response to `waits`."""
     began, ids = time.monotonic(), []
-    for number in range(count):
+    for number, sent in zip(range(count), cycle(REQUESTS), strict=False):
         time.sleep(max(0.0, began + number / PER_SECOND - time.monotonic()))
-        client.request("POST", "/v1/chat/completions", BODY, HEADERS)
+        start = time.monotonic()
+        client.request("POST", sent.path, sent.body, sent.headers)
         answer = client.getresponse()
-        if b"A small answer." in answer.read() and answer.status == 200:
+        body = answer.read()
+        waits.append(time.monotonic() - start)
+        if sent.expected in body and answer.status == sent.status:
             ids.append(answer.headers["x-mockllm-request"])
     return ids
 

@@ -96,15 +96,16 @@ class SlotFinder:
         self._pattern = _pattern_with(part)
         self.fillers: list[Filler] = []
         self.counts_input = False
-        self._numbers: dict[object, int] = {}
+        self._numbers: dict[bytes, int | None] = {}
 
     def find(self, data: bytes) -> Slotted:
         """Return the bytes of a sample response with slots."""
         pieces: list[bytes] = []
         numbers: list[int] = []
-        begin = 0
+        begin, known = 0, self._numbers
         for match in self._pattern.finditer(data):
-            number = self._slot_number(match[0])
+            sample = match[0]
+            number = known[sample] if sample in known else self._add_filler(sample)
             if number is not None:
                 pieces.append(data[begin : match.start()])
                 numbers.append(number)
@@ -116,16 +117,15 @@ class SlotFinder:
         """Return a text with slots."""
         return self.find(text.encode("utf-8", "surrogatepass"))
 
-    def _slot_number(self, sample: bytes) -> int | None:
-        """Return the number of the slot for a match; None if it is the same in all answers."""
-        number = self._numbers.get(sample)
-        if number is not None:
-            return number
+    def _add_filler(self, sample: bytes) -> int | None:
+        """Return the number of the slots for a new match; None if it is the same in all answers."""
         filler = self._filler(sample)
-        if filler is None:
-            return None
-        self.fillers.append(filler)
-        return self._numbers.setdefault(sample, len(self.fillers) - 1)
+        number = None
+        if filler is not None:
+            number = len(self.fillers)
+            self.fillers.append(filler)
+        self._numbers[sample] = number
+        return number
 
     def _filler(self, sample: bytes) -> Filler | None:
         """Return the filler of a match: an id, the request's part, a count or a time."""

@@ -44,12 +44,16 @@ class _Transport(asyncio.Transport):
 
 class Connection:
     """A connection to the pipeline of a harness; `short` counts the answers from templates, and
-    `record` gets them in place of the pipeline's."""
+    `record` gets them in place of the pipeline's. Without `fast` Django's view answers."""
 
     def __init__(
-        self, harness: Harness, record: Callable[[PlainAnswer], None] | None = None
+        self,
+        harness: Harness,
+        record: Callable[[PlainAnswer], None] | None = None,
+        *,
+        fast: bool = True,
     ) -> None:
-        settings = make_settings(FastLayer(lambda: harness.pipeline, record))
+        settings = make_settings(FastLayer(lambda: harness.pipeline, record) if fast else None)
         config = Config(provider_app(harness), log_config=None, lifespan="off", access_log=False)
         config.load()
         state = ServerState()

@@ -1,17 +1,19 @@
 """The short path and the pipeline give the same bytes, session state and journal."""
 
+import http.client
 import json
+import pickle
 from random import Random
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from scenarios_app.engine.journal_entry import CleanEntry, clean_entry
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Harness, chat
+from tests.serving.processes.servers import run_asgi_server
 from tests.serving.short_path.connection import Connection
-from tests.serving.short_path.traffic import SESSIONS, calls, documents
+from tests.serving.short_path.results import OPTIONS, Results, results_of
+from tests.serving.short_path.traffic import calls, documents
 from tests.serving.test_replay import (
     cassette,
     chat_body,
@@ -24,7 +26,9 @@ from tests.serving.transports.protocol_server import without_varying_headers
 CALLS = 100
 # The share of random calls that the short path answers is at least this.
 MIN_SHORT_SHARE = 0.25
-OPTIONS = {"words_per_second": 0}
+PARTS = 10
+# Headers that differ by server or answer.
+ADDED_BY_SERVERS = {"date", "server", "transfer-encoding", "x-mockllm-request"}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -33,11 +37,15 @@ async def test_both_paths_give_the_same_bytes_state_and_journal(seed: int) -> No
 
 
 @pytest.mark.long
-async def test_twenty_thousand_requests_get_the_same_on_both_paths() -> None:
-    short = 0
-    for seed in range(100, 300):
-        short += await compare(seed)
-    assert short > 200 * CALLS * MIN_SHORT_SHARE
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_twenty_thousand_requests_get_the_same_three_ways(part: int) -> None:
+    """With the layer, without it and under daphne."""
+    short, seeds = 0, range(100 + 20 * part, 120 + 20 * part)
+    with run_asgi_server("daphne", "tests.serving.short_path.seeded_app:app") as port:
+        for seed in seeds:
+            short += await compare(seed)
+            await compare_views(seed, port)
+    assert short > len(seeds) * CALLS * MIN_SHORT_SHARE
 
 
 async def compare(seed: int) -> int:
@@ -50,17 +58,44 @@ async def compare(seed: int) -> int:
         sent_bytes = await connection.ask(call)
         expected = await play_answer(by_pipeline, call)
         assert parse_answer(sent_bytes) == expected, (seed, number)
-    both = by_connection, by_pipeline
-    states = [[await each.state.read(name) for name in SESSIONS] for each in both]
-    assert states[0] == states[1]
-    assert stored_responses(by_connection) == stored_responses(by_pipeline)
-    journals = [list(map(comparable_row, each.journal)) for each in both]
-    assert journals[0] == journals[1]
+    assert await results_of(by_connection) == await results_of(by_pipeline)
     return connection.short
 
 
-def stored_responses(harness: Harness) -> dict[str, dict[str, bytes]]:
-    return {name: state.responses for name, state in harness.state._states.items()}
+async def compare_views(seed: int, port: int) -> None:
+    """Compare the answers to random calls of the pipeline with those of Django's view, on a
+    connection of `serve` without the layer and under the server at a port."""
+    draw = Random(seed)
+    scenarios, sequence = documents(draw), calls(draw, CALLS)
+    by_pipeline, by_view = Harness(*scenarios, **OPTIONS), Harness(*scenarios, **OPTIONS)
+    connection = Connection(by_view, fast=False)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    fetch(client, replace(chat(), method="GET", path=f"/-/begin/{seed}"))
+    for number, call in enumerate(sequence):
+        expected = await play_answer(by_pipeline, call)
+        assert parse_answer(await connection.ask(call)) == expected, (seed, number)
+        status, headers, body = fetch(client, call)
+        own = [header for header in headers if header[0] not in ADDED_BY_SERVERS]
+        assert (status, sorted(own), body) == (expected[0], sorted(expected[1]), expected[2])
+    results = await results_of(by_pipeline)
+    assert await results_of(by_view) == results
+    _, _, data = fetch(client, replace(chat(), method="GET", path="/-/results"))
+    assert Results(*pickle.loads(data)) == results
+    client.close()
+
+
+def fetch(
+    client: http.client.HTTPConnection, call: Call
+) -> tuple[int, list[tuple[str, str]], bytes]:
+    """Return status, headers and body of the answer to a call as it is."""
+    path = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
+    client.putrequest(call.method, path, skip_accept_encoding=True)
+    for name, value in {"content-length": str(len(call.body)), **call.headers}.items():
+        client.putheader(name, value)
+    client.endheaders(call.body)
+    response = client.getresponse()
+    headers = [(name.lower(), value) for name, value in response.getheaders()]
+    return response.status, headers, response.read()
 
 
 async def play_answer(harness: Harness, call: Call) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -89,28 +124,6 @@ def split_chunks(data: bytes) -> list[bytes]:
         data_chunks.append(data[:length])
         data = data[length + 2 :]
     return data_chunks
-
-
-def comparable_row(entry: Any) -> CleanEntry:
-    """Return the journal's row without the fields that differ between servers."""
-    journal_row = clean_entry(entry, body_bytes=65_536)
-    response_headers = {
-        k: v for k, v in journal_row.response_headers.items() if k != "x-mockllm-request"
-    }
-    request_headers = {
-        k: v for k, v in journal_row.request_headers.items() if k not in ("host", "content-length")
-    }
-    return replace(
-        journal_row,
-        uid="",
-        siblings=0,
-        at=0,
-        duration_ms=0,
-        timings=dict.fromkeys(journal_row.timings, 0),
-        response_plain=False,
-        response_headers=response_headers,
-        request_headers=request_headers,
-    )
 
 
 async def test_edited_recording_is_matched_exactly_before_by_rules() -> None:
