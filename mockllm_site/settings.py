@@ -82,7 +82,7 @@ INSTALLED_APPS = [
 # All of it runs in the event loop, and only the first two for providers' requests. A site's own
 # middleware may stand anywhere, and sees these too.
 MIDDLEWARE = [
-    "mockllm_site.kit.lost_streams.close_lost_streams",
+    "mockllm_site.kit.streams.close_lost_streams",
     "mockllm_site.middleware.provider_requests.ProviderRequests",
     "mockllm_site.pages.errors.CompleteErrors",
     "mockllm_site.middleware.pages.TestMode",

@@ -15,8 +15,7 @@ from django.http.response import HttpResponseBase
 
 from chat_app.runs.metrics import STREAMS_OPEN
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.whole_stream import can_stream, read_to_end
-from mockllm_site.kit.lost_streams import close_if_lost, close_soon
+from mockllm_site.kit.streams import can_stream, close_if_lost, close_soon, read_to_end
 from traces_app.log import LoggedEvent
 
 HEARTBEAT: Final = b": still here\n\n"

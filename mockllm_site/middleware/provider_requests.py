@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.urls import re_path
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.serving.transports.asgi_scope import Scope, path_of
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, path_of
 from scenarios_app.serving.transports.django import ProviderResponse, provider, refusal, scope_of
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
@@ -80,6 +80,16 @@ def _with_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResp
 def is_provider_request(request: HttpRequest) -> bool:
     """Return True for a request to a provider or to an unknown URL of an API client."""
     return is_for_provider(scope_of(request))
+
+
+def split_requests(*, providers: App, pages: App) -> App:
+    """Return an application with one part for providers' requests and one for all others."""
+
+    async def split(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request by the part for it."""
+        await (providers if is_for_provider(scope) else pages)(scope, receive, send)
+
+    return split
 
 
 def is_for_provider(scope: Scope) -> bool:

@@ -6,7 +6,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from mockllm_site.kit.lost_streams import Closable, close_if_lost
+from mockllm_site.kit.streams import Closable, close_if_lost
 
 
 class StaticFiles(WhiteNoiseMiddleware):

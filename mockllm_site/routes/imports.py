@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from django.urls import URLResolver, get_resolver
 
 from mockllm_site.kit.imports import import_in_thread
-from mockllm_site.middleware.provider_requests import is_for_provider
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 # Imported before the module of any page.
@@ -24,7 +23,7 @@ def with_routes(app: App) -> App:
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         """Import the module that has the route of a page before Django looks for it."""
         path: str = scope["path"].removeprefix("/")
-        if not is_for_provider(scope) and not _has_view(path):
+        if not _has_view(path):
             resolvers = (each for each in _page_resolvers() if each.pattern.match(path))
             if (resolver := next(resolvers, None)) is not None:
                 for module in (_FIRST_MODULE, str(resolver.urlconf_name)):

@@ -1,6 +1,5 @@
 """Starts the services of a server process, and drains and stops them at its end."""
 
-import logging
 import signal
 import time
 from collections.abc import Callable
@@ -15,9 +14,7 @@ from mockllm_site.serve import chat, database_threads, lease
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.lease import LeaseRefused
 from scenarios_app.serving.services import services
-from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
-
-log = logging.getLogger(__name__)
+from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 
 Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
@@ -45,23 +42,6 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             await services().release_loop()
             await send({"type": "lifespan.shutdown.complete"})
             return
-
-
-def with_services(app: App) -> App:
-    """Return the application, which starts the services first if the server has no lifespan
-    events. Logs a failure; the next request tries again."""
-
-    async def started(scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a connection, with started services."""
-        if not services().started:
-            try:
-                await start()
-            except Exception:
-                # Requests then get an error in the envelope of their path.
-                log.exception("the services could not be started")
-        await app(scope, receive, send)
-
-    return started
 
 
 async def start() -> None:

@@ -31,7 +31,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     response_start,
 )
 from scenarios_app.serving.transports.body_memory import NoBodyMemory, body_memory
-from scenarios_app.serving.transports.request_body import NO_BODY_MEMORY, with_request_body
+from scenarios_app.serving.transports.request_body import NO_BODY_MEMORY
 
 log = logging.getLogger(__name__)
 
@@ -40,15 +40,11 @@ RESERVED_DESCRIPTORS = 256
 
 
 def with_body_limit(app: App) -> App:
-    """Return Django with 413 for large bodies, and 503 if there is no memory for them. Providers'
-    requests get both from their view, in their envelope."""
-    provider_app = with_request_body(app)
+    """Return the application for pages with 413 for large bodies, and 503 if there is no memory for
+    them."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, unless its body is too large or there is no memory for it."""
-        if is_for_provider(scope):
-            await provider_app(scope, receive, send)
-            return
         max_bytes: int = settings.MOCKLLM_MAX_BODY_BYTES
         announced = announced_length(scope, unknown=max_bytes)
         if announced > max_bytes:

@@ -12,7 +12,6 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connections
 
-from mockllm_site.middleware.provider_requests import is_for_provider
 from mockllm_site.serve.database_threads import request_executor
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
@@ -26,17 +25,27 @@ PROBE_PATHS: Final = frozenset({"/livez", "/healthz", "/readyz", "/metrics"})
 IDLE_SECONDS: Final = 10.0
 
 
-def with_request_threads(app: App) -> App:
-    """Return Django with an executor for the thread-sensitive work of each request, except for
-    PROBE_PATHS."""
+def with_page_threads(app: App) -> App:
+    """Return the application for pages with one database thread for the thread-sensitive work of
+    each request, except for PROBE_PATHS."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, with a page's work in one database thread."""
+        """Serve a request, with its work in one thread."""
         if scope["path"] in PROBE_PATHS:
             await app(scope, receive, send)
             return
-        executor = provider_executor() if is_for_provider(scope) else request_executor()
-        async with ThreadSensitiveContext(executor=executor):
+        async with ThreadSensitiveContext(executor=request_executor()):
+            await app(scope, receive, send)
+
+    return threaded
+
+
+def with_provider_threads(app: App) -> App:
+    """Return the application for providers' requests with the threads that are theirs."""
+
+    async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, with its work in these threads."""
+        async with ThreadSensitiveContext(executor=provider_executor()):
             await app(scope, receive, send)
 
     return threaded

@@ -20,13 +20,14 @@ from scenarios_app.control.matches import call_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.select import DecisionKind
+from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import is_key_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.play.player import FixedCatalog
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
-from scenarios_app.serving.explain import ExplainedStep, Explanation, StateSnapshot, explain
+from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
 from scenarios_app.serving.read import read_call
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
@@ -183,7 +184,7 @@ def explain_call(
     replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
     session = current.pipeline.new_exchange(call).session
-    state = StateSnapshot(
+    state = MemoryState.of_session(
         async_to_sync(current.state.read)(session),
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),

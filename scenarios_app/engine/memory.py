@@ -64,6 +64,31 @@ class MemoryState:
         self._scenarios: dict[str, _SessionScenarios] = {}
         self._revision = 0
 
+    @classmethod
+    def of_session(
+        cls,
+        state: SessionState,
+        own: tuple[int, Mapping[str, Json]],
+        responses: Mapping[str, bytes | None],
+    ) -> "MemoryState":
+        """Return a store with a copy of one session's state, of its own scenarios with their
+        revision, and of its responses."""
+        store = cls()
+        store._states[state.session] = _State(
+            ordinal=state.ordinal,
+            consumed={(step.scenario, step.key): step for step in state.consumed},
+            attempts={
+                (attempt.step.scenario, attempt.step.key, attempt.provider): (attempt, count)
+                for attempt, count in state.attempts
+            },
+            counters=dict(state.counters),
+            responses={name: data for name, data in responses.items() if data is not None},
+        )
+        if any(own):
+            copy = _SessionScenarios(state.session, *own, {state.session})
+            store._scenarios[alias(state.session)] = copy
+        return store
+
     @property
     def session_count(self) -> int:
         """Number of sessions in memory."""

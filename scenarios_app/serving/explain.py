@@ -1,22 +1,20 @@
 """Explains which step would answer a call and why: runs the pipeline without changing state, and
 lists each step with the conditions that failed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
 from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
 from scenarios_app.engine.matching.select import Decision, requested_scenario, scenario_header_of
+from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import Arrival, AttemptRef, SessionState, StepRef
-from scenarios_app.serving.choose import attempts_of
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -57,79 +55,20 @@ class Explanation(msgspec.Struct, frozen=True):
     streamed: Reply | None
 
 
-@dataclass(frozen=True, slots=True)
-class StateSnapshot:
-    """A read-only copy of a session's state, its own scenarios with their revision, and its stored
-    responses. Methods that would write return what they would return, and change nothing."""
-
-    state: SessionState
-    own: tuple[int, Mapping[str, Json]]
-    responses: Mapping[str, bytes | None]
-
-    @property
-    def consumed(self) -> Set[tuple[str, str]]:
-        return {(ref.scenario, ref.key) for ref in self.state.consumed}
-
-    async def arrive(self, session: str) -> Arrival:
-        """Return the state that the session's next request finds, without counting it."""
-        return Arrival(self.state.ordinal + 1, self.consumed, *self.own)
-
-    async def consume(self, session: str, step: StepRef) -> bool:
-        """Return True if the step is not consumed yet; it stays so."""
-        return (step.scenario, step.key) not in self.consumed
-
-    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        """Return the index of the first step that is not consumed yet, or None."""
-        consumed = self.consumed
-        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
-        return next(free, None)
-
-    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
-        """Return True if fewer than `times` failures are counted; none is added."""
-        return attempts_of(self.state, attempt) < times
-
-    async def increment(self, session: str, counter: str) -> int:
-        """Return the counter plus one, without storing it."""
-        return self.state.counters.get(counter, 0) + 1
-
-    async def add_violation(self, session: str, violation: str) -> None:
-        """Record nothing."""
-
-    async def read(self, session: str) -> SessionState:
-        return self.state
-
-    async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """Store nothing."""
-
-    async def recall_response(self, session: str, name: str) -> bytes | None:
-        return self.responses.get(name)
-
-    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        return {
-            name: data
-            for name, data in self.responses.items()
-            if data is not None and name.startswith(prefix)
-        }
-
-    async def forget_response(self, session: str, name: str) -> None:
-        """Forget nothing."""
-
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        return self.own
-
-
 async def explain(
-    call: Call, *, catalog: Catalog, state: StateSnapshot, options: Options, max_steps: int = STEPS
+    call: Call, *, catalog: Catalog, state: MemoryState, options: Options, max_steps: int = STEPS
 ) -> Explanation:
-    """Return the reply that a call would get now, and the conditions of up to `max_steps` steps."""
+    """Return the reply that a call would get now, and the conditions of up to `max_steps` steps.
+    `state` is a copy of the session's, which the call changes."""
     pipeline = Pipeline(catalog=catalog, state=state, options=options)
     exchange = pipeline.new_exchange(call)
+    before = state.peek(exchange.session)
+    consumed = frozenset(before.consumed)
     reply = await pipeline.reply_to(exchange)
     request = exchange.request
     steps: tuple[ExplainedStep, ...] = ()
     if request is not None:
-        version, documents = state.own
-        index, consumed = catalog.index_for(documents, version), state.consumed
+        index = catalog.index_for(before.documents, before.revision)
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), max_steps)
         misses = near_misses(index, request, limit=max_steps, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}

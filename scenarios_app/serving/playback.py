@@ -227,11 +227,6 @@ class Answer:
         self._end(gone=True)
 
     @property
-    def may_close_connection(self) -> bool:
-        """Return whether the reply may turn out to close the connection."""
-        return self.reply.cut
-
-    @property
     def is_immediate(self) -> bool:
         """Return whether everything is due now."""
         return self.reply.is_immediate

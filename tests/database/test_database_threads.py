@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from mockllm_site.serve import database_threads
 from mockllm_site.serve.database_threads import DatabaseThread, RequestExecutor
-from mockllm_site.serve.request_threads import with_request_threads
+from mockllm_site.serve.request_threads import with_page_threads
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 from tests.chat.chat_helpers import scenario
 from tests.chat.scripts import ENDLESS
@@ -104,7 +104,7 @@ async def send_request(app: App, path: str = "/control/scenarios") -> None:
 
     async with asyncio.timeout(30):
         scope = {"type": "http", "method": "GET", "path": path, "headers": []}
-        await with_request_threads(app)(scope, receive, send)
+        await with_page_threads(app)(scope, receive, send)
 
 
 def thread_name() -> str:

@@ -5,8 +5,13 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
+from mockllm_site.middleware.provider_requests import split_requests
 from mockllm_site.serve import request_threads
-from mockllm_site.serve.request_threads import SpareThreadExecutor, with_request_threads
+from mockllm_site.serve.request_threads import (
+    SpareThreadExecutor,
+    with_page_threads,
+    with_provider_threads,
+)
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 
 SECONDS = 30.0
@@ -74,7 +79,8 @@ async def test_only_pages_take_a_database_thread() -> None:
 
     for path in ("/control/state", "/v1/models", "/chat/completions"):
         scope = {"type": "http", "method": "POST", "path": path, "headers": []}
-        await with_request_threads(app)(scope, pass_message, pass_message)
+        parts = {"providers": with_provider_threads(app), "pages": with_page_threads(app)}
+        await split_requests(**parts)(scope, pass_message, pass_message)
     assert names == {
         "/control/state": "mockllm-database",
         "/v1/models": "mockllm-provider",

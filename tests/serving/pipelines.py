@@ -11,7 +11,7 @@ from scenarios_app.engine.journal_entry import RawEntry
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.serving.exchange import RequestHead, head_of
-from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
+from scenarios_app.serving.explain import Explanation, explain
 from scenarios_app.serving.fast.direct import FastLayer
 from scenarios_app.serving.fast.short_path import PlainAnswer, ShortPath, is_plain_head
 from scenarios_app.serving.options import Options
@@ -96,7 +96,7 @@ class Harness:
     async def explain(self, call: Call, **options: int) -> Explanation:
         """Explain a call in the current state of its session."""
         state, session = self.state, self.pipeline.new_exchange(call).session
-        snapshot = StateSnapshot(
+        snapshot = MemoryState.of_session(
             await state.read(session),
             await state.scenarios_of(session),
             await state.recall_responses(session, ""),

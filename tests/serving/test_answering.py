@@ -211,7 +211,7 @@ async def test_only_the_first_end_of_an_answer_is_journalled(
 
 async def test_cut_without_connection_access_becomes_an_error() -> None:
     answer = await Harness(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
-    assert answer.reply.cut and answer.may_close_connection
+    assert answer.reply.cut
     answer.replace_cut_with_error()
     assert not answer.reply.cut and answer.reply.status == 500
     assert dict(answer.reply.headers)["x-mockllm-fault"] == "unsupported"

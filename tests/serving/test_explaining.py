@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import key_session, put_scenario
-from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
+from scenarios_app.serving.explain import Explanation, explain
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import KEY, DocumentCatalog, Harness, chat, scenario, text_step
 
@@ -231,7 +232,7 @@ async def test_counted_failures_remain_after_the_step_is_renamed() -> None:
     harness = Harness(scenario("s", text_step("x", name="one", failures=failures)))
     assert (await harness.ask(chat()))[0] == 429
     renamed_catalog = DocumentCatalog(scenario("s", text_step("x", name="two", failures=failures)))
-    state = StateSnapshot(await harness.state.read(key_session(KEY)), (0, {}), {})
+    state = MemoryState.of_session(await harness.state.read(key_session(KEY)), (0, {}), {})
     explanation = await explain(
         chat(), catalog=renamed_catalog, state=state, options=harness.options
     )

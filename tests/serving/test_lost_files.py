@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from mockllm_site.kit.lost_streams import close_if_lost, close_lost_streams
+from mockllm_site.kit.streams import close_if_lost, close_lost_streams
 
 
 @pytest.mark.parametrize("is_file", [True, False])

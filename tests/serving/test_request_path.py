@@ -25,10 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Modules around the pipeline that this test bypasses.
 BYPASSED_FILES = {
     "mockllm_site/asgi",
-    "mockllm_site/serve/lifespan",
-    "mockllm_site/serve/limits",
     "mockllm_site/serve/request_threads",
-    "mockllm_site/routes/imports",
     "scenarios_app/catalog/__init__",
     "scenarios_app/journal/__init__",
     "scenarios_app/serving/metrics",

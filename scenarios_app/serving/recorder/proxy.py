@@ -126,11 +126,6 @@ class ProxiedResponse(Answer):
         """False: the upstream's bytes are not there yet."""
         return False
 
-    @property
-    def may_close_connection(self) -> bool:
-        """True: the upstream may cut its response."""
-        return True
-
     def replace_cut_with_error(self) -> None:
         """Do nothing: whether the upstream cuts the response is not known yet."""
 

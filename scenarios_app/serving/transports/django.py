@@ -10,8 +10,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from mockllm_site.kit.api.whole_stream import WholeStream, can_stream, read_to_end
-from mockllm_site.kit.lost_streams import close_if_lost, close_soon
+from mockllm_site.kit.streams import WholeStream, can_stream, close_if_lost, close_soon, read_to_end
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply

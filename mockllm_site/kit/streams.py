@@ -1,17 +1,20 @@
-"""Closes streams and files of disconnected clients without waiting for the garbage collector.
+"""Streams in Django's responses: closes those of disconnected clients without waiting for the
+garbage collector, and reads them to their end where no piece can be sent.
 
 Django does not close the asynchronous generator in a response, and calls `close` from a thread.
+WSGI servers and Django's synchronous test client give a view an event loop that ends with it.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
@@ -89,3 +92,24 @@ async def _close(stream: AsyncGenerator[Any, None]) -> None:
     """Close a generator unless it is running at the moment."""
     with contextlib.suppress(RuntimeError):
         await stream.aclose()
+
+
+class WholeStream(HttpResponse):
+    """A stream that was read to its end. Its body is in `content`, as that of every response, and
+    in `streaming_content`, as that of a stream."""
+
+    @property
+    def streaming_content(self) -> Iterator[bytes]:
+        return iter(self)
+
+
+def can_stream(request: HttpRequest) -> bool:
+    """Return True for a request of an ASGI server or of `AsyncClient`, which read a stream piece by
+    piece."""
+    return hasattr(request, "scope")
+
+
+async def read_to_end(pieces: AsyncGenerator[bytes, None]) -> WholeStream:
+    """Return the response with all pieces of a stream."""
+    async with aclosing(pieces):
+        return WholeStream(b"".join([piece async for piece in pieces]))
