@@ -62,13 +62,14 @@ async def explain(
     `state` is a copy of the session's, which the call changes."""
     pipeline = Pipeline(catalog=catalog, state=state, options=options)
     exchange = pipeline.new_exchange(call)
-    before = state.peek(exchange.session)
-    consumed = frozenset(before.consumed)
+    before = await state.read(exchange.session)
+    consumed = {(step.scenario, step.key) for step in before.consumed}
     reply = await pipeline.reply_to(exchange)
     request = exchange.request
     steps: tuple[ExplainedStep, ...] = ()
     if request is not None:
-        index = catalog.index_for(before.documents, before.revision)
+        version, documents = await state.scenarios_of(exchange.session)
+        index = catalog.index_for(documents, version)
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), max_steps)
         misses = near_misses(index, request, limit=max_steps, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}

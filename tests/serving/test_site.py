@@ -11,6 +11,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.db import connections
 
+from mockllm_site import asgi
 from mockllm_site.asgi import application
 from mockllm_site.serve import lifespan as lifespan_module
 from mockllm_site.serve.limits import with_body_limit
@@ -172,7 +173,8 @@ class Server:
 @pytest.fixture
 def process_services(monkeypatch: pytest.MonkeyPatch) -> Services:
     process_services = Services()
-    monkeypatch.setattr(lifespan_module, "services", lambda: process_services)
+    for module in (asgi, lifespan_module):
+        monkeypatch.setattr(module, "services", lambda: process_services)
     monkeypatch.setattr(lifespan_module, "_drain_end", None)
     return process_services
 

@@ -1,13 +1,12 @@
 """Reads plain chat requests of OpenAI's API, texts without tools, from typed values: faster than
 `read_chat`, which reads all others."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalRequest, Message, Role, ToolChoice
+from scenarios_app.engine.canonical import CanonicalRequest, Message, ToolChoice
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits
@@ -18,7 +17,6 @@ from scenarios_app.wire.openai.dialects.rows import OPENAI
 # Nesting of the types below.
 _LEVELS = 4
 _ANY_CHOICE = ToolChoice()
-_ROLES: Mapping[str, Role] = {"developer": "system"}
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,9 +78,7 @@ def read_plain_chat(
         path=call.path,
         route=endpoint.canonical,
         model=model,
-        messages=tuple(
-            [Message(_ROLES.get(m.role, m.role), (TextPart(m.content),)) for m in body.messages]
-        ),
+        messages=tuple([_to_message(message) for message in body.messages]),
         choice=_ANY_CHOICE,
         stream=body.stream or False,
         temperature=body.temperature,
@@ -95,6 +91,11 @@ def read_plain_chat(
             dialect, options.include_usage or False, options.include_obfuscation is not False
         ),
     )
+
+
+def _to_message(message: _Message) -> Message:
+    role = "system" if message.role == "developer" else message.role
+    return Message(role, (TextPart(message.content),))
 
 
 @cache
