@@ -71,8 +71,8 @@ class MemoryState:
         own: tuple[int, Mapping[str, Json]],
         responses: Mapping[str, bytes | None],
     ) -> "MemoryState":
-        """Return a store with a copy of one session's state, of its own scenarios with their
-        revision, and of its responses."""
+        """Return a store with copies of one session's state, scenarios (after their revision) and
+        responses."""
         store = cls()
         store._states[state.session] = _State(
             ordinal=state.ordinal,

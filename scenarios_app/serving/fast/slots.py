@@ -102,10 +102,13 @@ class SlotFinder:
         """Return the bytes of a sample response with slots."""
         pieces: list[bytes] = []
         numbers: list[int] = []
-        begin, known = 0, self._numbers
+        begin, numbers_by_sample = 0, self._numbers
         for match in self._pattern.finditer(data):
             sample = match[0]
-            number = known[sample] if sample in known else self._add_filler(sample)
+            if sample in numbers_by_sample:
+                number = numbers_by_sample[sample]
+            else:
+                number = self._add_filler(sample)
             if number is not None:
                 pieces.append(data[begin : match.start()])
                 numbers.append(number)
