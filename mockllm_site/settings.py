@@ -9,10 +9,12 @@ import sys
 from functools import partial
 from typing import Any
 
+import msgspec
 from django.utils.functional import SimpleLazyObject
 
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
+from mockllm_site.kit.setting_kinds import parse_database
 from mockllm_site.secret_key import NEW_KEY_BYTES, key_file, load_or_store_key
 
 # Test mode is the module `settings_test`; this module in test mode means dev.
@@ -21,23 +23,23 @@ PROD = env.read_mode(env.variables()) == "prod"
 # Every setting of the table becomes a variable of this module, except the database's address, which
 # may contain a password.
 _VALUES = env.read_settings(prod=PROD)
-globals().update({name: value for name, value in _VALUES.items() if name != "DATABASE_URL"})
+globals().update(msgspec.structs.asdict(_VALUES))
+del globals()["DATABASE_URL"]
+_DATABASE = _VALUES.DATABASE_URL or parse_database("")
 MOCKLLM_ENV = "prod" if PROD else "dev"
 
-if not _VALUES["MOCKLLM_LIGHT"]:
+if not _VALUES.MOCKLLM_LIGHT:
     env.require_server()
 if PROD:
     env.check_secret_key("SECRET_KEY")
 # Resolved at its first use: commands that sign nothing leave no file.
-SECRET_KEY: Any = _VALUES["SECRET_KEY"] or SimpleLazyObject(
-    partial(
-        load_or_store_key, key_file(_VALUES["DATABASE_URL"]), secrets.token_urlsafe(NEW_KEY_BYTES)
-    )
+SECRET_KEY: Any = _VALUES.SECRET_KEY or SimpleLazyObject(
+    partial(load_or_store_key, key_file(_DATABASE), secrets.token_urlsafe(NEW_KEY_BYTES))
 )
-DEBUG = _VALUES["DEBUG"] and not PROD
-_ADMIN_HOST = [_VALUES["MOCKLLM_ADMIN_HOST"]] if _VALUES["MOCKLLM_ADMIN_HOST"] else []
-ALLOWED_HOSTS = [*_VALUES["ALLOWED_HOSTS"], *(re.sub(r":\d+$", "", host) for host in _ADMIN_HOST)]
-DATABASES = {"default": _VALUES["DATABASE_URL"]}
+DEBUG = _VALUES.DEBUG and not PROD
+_ADMIN_HOST = [_VALUES.MOCKLLM_ADMIN_HOST] if _VALUES.MOCKLLM_ADMIN_HOST else []
+ALLOWED_HOSTS = [*_VALUES.ALLOWED_HOSTS, *(re.sub(r":\d+$", "", host) for host in _ADMIN_HOST)]
+DATABASES = {"default": _DATABASE}
 MOCKLLM_PORT = 8000
 MOCKLLM_CLOCK: str | None = None
 # In-process transports for clients, as dotted paths, so that the chat does not import the mock.
@@ -46,14 +48,14 @@ MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport
 
 # Django's limits are just above ours, so that our errors are shown. The admin page of a scenario
 # with 300 steps posts thousands of fields.
-DATA_UPLOAD_MAX_MEMORY_SIZE = _VALUES["MOCKLLM_MAX_BODY_BYTES"] + 1
+DATA_UPLOAD_MAX_MEMORY_SIZE = _VALUES.MOCKLLM_MAX_BODY_BYTES + 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 
 # ── Django ──
 def _unless_light(*names: str) -> tuple[str, ...]:
     """Return the names, or none in a light server."""
-    return () if _VALUES["MOCKLLM_LIGHT"] else names
+    return () if _VALUES.MOCKLLM_LIGHT else names
 
 
 INSTALLED_APPS = [
@@ -102,7 +104,7 @@ MIDDLEWARE = [
     ),
 ]
 
-ROOT_URLCONF = "mockllm_site.routes.light" if _VALUES["MOCKLLM_LIGHT"] else "mockllm_site.urls"
+ROOT_URLCONF = "mockllm_site.routes.light" if _VALUES.MOCKLLM_LIGHT else "mockllm_site.urls"
 ASGI_APPLICATION = "mockllm_site.asgi.application"
 TEMPLATES = [
     {
@@ -120,7 +122,7 @@ TEMPLATES = [
         },
     }
 ]
-if _VALUES["MOCKLLM_LIGHT"]:
+if _VALUES.MOCKLLM_LIGHT:
     TEMPLATES = []
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Django refuses an app's own fixture folder here.
@@ -130,7 +132,7 @@ FORMAT_MODULE_PATH = "mockllm_site.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-if not _VALUES["MOCKLLM_LIGHT"]:
+if not _VALUES.MOCKLLM_LIGHT:
     from mockllm_site.pages.theme import UNFOLD as UNFOLD
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
@@ -160,12 +162,12 @@ STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 
-if _VALUES["REDIS_URL"]:
+if _VALUES.REDIS_URL:
     CHANNEL_LAYERS = {
         "default": {
             "BACKEND": "channels_redis.core.RedisChannelLayer",
             # Longer than the 5 s for which a listener waits for each message.
-            "CONFIG": {"hosts": [{"address": _VALUES["REDIS_URL"], "socket_timeout": 30}]},
+            "CONFIG": {"hosts": [{"address": _VALUES.REDIS_URL, "socket_timeout": 30}]},
         }
     }
 else:
@@ -198,7 +200,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PROD
 SILENCED_SYSTEM_CHECKS = [f"security.W00{number}" for number in (1, 2, 3, 4, 8)]
 CSRF_TRUSTED_ORIGINS = [
     f"https://{'*' if host.startswith('.') else ''}{host}"
-    for host in _ADMIN_HOST or _VALUES["ALLOWED_HOSTS"]
+    for host in _ADMIN_HOST or _VALUES.ALLOWED_HOSTS
     if PROD and host != "*"
 ]
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from mockllm_site.kit.settings_table import default_of
+from mockllm_site.kit.settings_table import DEFAULTS
 
 _cache: Final[dict[str, Any]] = {}
 
@@ -16,7 +16,7 @@ def setting(name: str) -> Any:
         return _cache[name]
     except KeyError:
         # The clock is set by test mode alone, not by the environment.
-        default = None if name == "MOCKLLM_CLOCK" else default_of(name)
+        default = None if name == "MOCKLLM_CLOCK" else getattr(DEFAULTS, name)
         return _cache.setdefault(name, getattr(settings, name, default))
 
 

@@ -21,7 +21,7 @@ def client_address(request: HttpRequest) -> str:
     MOCKLLM_TRUSTED_PROXIES the last entry of `X-Forwarded-For` that is no trusted proxy (clients
     can forge the entries before it)."""
     peer = str(request.META.get("REMOTE_ADDR") or "")
-    trusted: list[IPv4Network | IPv6Network] = settings.MOCKLLM_TRUSTED_PROXIES
+    trusted: tuple[IPv4Network | IPv6Network, ...] = settings.MOCKLLM_TRUSTED_PROXIES
     if not _is_in(peer, trusted):
         return peer
     forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))

@@ -11,13 +11,12 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import environ
 
-from mockllm_site.kit import setting_kinds
-from mockllm_site.kit.setting_kinds import SettingError, parse_token
-from mockllm_site.kit.settings_table import SETTINGS
+from mockllm_site.kit.setting_kinds import SettingError
+from mockllm_site.kit.settings_table import SETTINGS, ProdSettings, Settings
 
 MODULES = {
     "dev": "mockllm_site.settings",
@@ -43,13 +42,12 @@ OTHER_VARIABLES = {
 }
 # How much a misspelt name is like the right one, from 0 to 1, with our prefix and without it.
 MIN_LIKENESS, MIN_LIKENESS_OF_OTHERS = 0.55, 0.8
-# Prod refuses shorter tokens.
-MIN_PROD_TOKEN_CHARS = 16
 
 
 def read_mode(variables: Mapping[str, str]) -> str:
     """Return the mode: `dev` (the default), `test` or `prod`; raise SettingError for any other."""
-    return setting_kinds.parse_mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
+    name = "MOCKLLM_ENV"
+    return str(SETTINGS[name].kind.read(name, variables.get(name, "").strip() or "dev"))
 
 
 def settings_module(variables: Mapping[str, str]) -> str:
@@ -77,7 +75,7 @@ def configure(*, light: bool = False) -> None:
 def is_light_site() -> bool:
     """Return True if the variables ask for a light server; raise SystemExit for a wrong value."""
     try:
-        return setting_kinds.parse_flag(LIGHT, _variable_text(LIGHT) or "false")
+        return bool(SETTINGS[LIGHT].kind.read(LIGHT, _variable_text(LIGHT) or "false"))
     except SettingError as error:
         raise SystemExit(f"mockllm: {error}") from None
 
@@ -149,18 +147,14 @@ def variables() -> ChainMap[str, str]:
     return ChainMap({}, os.environ, EnvWithOwnDict.ENVIRON)
 
 
-def read_settings(*, prod: bool) -> dict[str, Any]:
-    """Return the value of every setting by its name; raise SettingError for the first wrong one."""
-    values: dict[str, Any] = {}
-    for setting in SETTINGS.values():
-        value = _variable_text(setting.name)
-        if prod and setting.parse is parse_token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
-            raise SettingError(
-                f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod "
-                "requires"
-            )
-        values[setting.name] = setting.parse(setting.name, value or setting.default_in(prod=prod))
-    return values
+def read_settings(*, prod: bool) -> Settings:
+    """Return the settings of the environment; raise SettingError for the first wrong one."""
+    values = {
+        name: setting.kind.read(name, text, prod=prod)
+        for name, setting in SETTINGS.items()
+        if (text := _variable_text(name))
+    }
+    return (ProdSettings if prod else Settings)(**values)
 
 
 def _variable_text(name: str) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mockllm_site.kit.settings_table import default_of
+from mockllm_site.kit.settings_table import DEFAULTS
 from scenarios_app.wire.body import Limits
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the pipeline. `clock` freezes the time in responses, in Unix seconds; with `None`
-    it runs.
+    """Options of the pipeline; most are settings of the same names, with MOCKLLM_ before. `clock`
+    freezes the time in responses, in Unix seconds; with `None` it runs.
 
     `inband` allows instruction blocks. Their answers and generated ones stream `words_per_second`
     (0: unpaced) and break off after `cancel_after_chunks`, if given.
@@ -23,21 +23,21 @@ class Options:
 
     require_auth: bool = True
     inband: bool = True
-    words_per_second: float = default_of("MOCKLLM_WORDS_PER_SECOND")
+    words_per_second: float = DEFAULTS.MOCKLLM_WORDS_PER_SECOND
     cancel_after_chunks: int | None = None
     clock: int | None = None
     models: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    cors_origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    max_body_bytes: int = default_of("MOCKLLM_MAX_BODY_BYTES")
-    max_header_bytes: int = default_of("MOCKLLM_MAX_HEADER_BYTES")
-    max_text_bytes: int = default_of("MOCKLLM_MAX_TEXT_BYTES")
-    max_streams: int = default_of("MOCKLLM_MAX_STREAMS")
-    max_stream_seconds: float = default_of("MOCKLLM_MAX_STREAM_SECONDS")
-    journal_body_bytes: int = default_of("MOCKLLM_JOURNAL_BODY_BYTES")
+    max_body_bytes: int = DEFAULTS.MOCKLLM_MAX_BODY_BYTES
+    max_header_bytes: int = DEFAULTS.MOCKLLM_MAX_HEADER_BYTES
+    max_text_bytes: int = DEFAULTS.MOCKLLM_MAX_TEXT_BYTES
+    max_streams: int = DEFAULTS.MOCKLLM_MAX_STREAMS
+    max_stream_seconds: float = DEFAULTS.MOCKLLM_MAX_STREAM_SECONDS
+    journal_body_bytes: int = DEFAULTS.MOCKLLM_JOURNAL_BODY_BYTES
     upstreams: Mapping[str, str] = field(default_factory=dict)
     upstream_paths: tuple[str, ...] = ()
-    upstream_seconds: float = default_of("MOCKLLM_UPSTREAM_SECONDS")
+    upstream_seconds: float = DEFAULTS.MOCKLLM_UPSTREAM_SECONDS
     admin_cookies: frozenset[str] = frozenset({"sessionid", "csrftoken"})
     admin_host: str = ""
-    record_bytes: int = default_of("MOCKLLM_RECORD_BYTES")
+    record_bytes: int = DEFAULTS.MOCKLLM_RECORD_BYTES

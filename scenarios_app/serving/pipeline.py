@@ -108,7 +108,7 @@ class Pipeline:
         """Return the answer to a call; a transport may pass its cached `head`. The answer records
         itself in the journal when the transport has sent it."""
         if call.method == "OPTIONS":
-            allowed = preflight_headers(call, self.options.origins)
+            allowed = preflight_headers(call, self.options.cors_origins)
             if allowed is not None:
                 return Answer(Reply(204, (*allowed, *POLICY)), None, self)
         if len(call.body) > self.options.max_body_bytes:
@@ -431,7 +431,7 @@ class Pipeline:
         reply = replace(reply, headers=exchange.response_headers(reply.headers, exchange.uid))
         call = exchange.call
         if "origin" in call.headers:
-            shared = shared_headers(call, self.options.origins, reply.headers)
+            shared = shared_headers(call, self.options.cors_origins, reply.headers)
             reply = with_headers(reply, shared)
         return replace(reply, frames=()) if call.method == "HEAD" else reply
 

@@ -8,10 +8,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
+from mockllm_site.kit.settings_table import SETTINGS
 from mockllm_site.kit.testcase import running_connection
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import can_be_shared
@@ -219,34 +221,24 @@ async def running_pipeline() -> Pipeline:
 
 
 def options() -> Options:
-    """Return the pipeline's options from the settings."""
+    """Return the pipeline's options from the settings of the same names, with MOCKLLM_ before."""
+    names = {field.name: f"MOCKLLM_{field.name.upper()}" for field in fields(Options)}
+    values = {field: setting(name) for field, name in names.items() if name in SETTINGS}
     clock = setting("MOCKLLM_CLOCK")
     return Options(
-        require_auth=setting("MOCKLLM_REQUIRE_AUTH"),
-        inband=setting("MOCKLLM_INBAND"),
-        words_per_second=setting("MOCKLLM_WORDS_PER_SECOND"),
-        cancel_after_chunks=setting("MOCKLLM_CANCEL_AFTER_CHUNKS"),
-        clock=None if clock is None else int(datetime.fromisoformat(clock).timestamp()),
-        models=tuple(setting("MOCKLLM_MODELS")),
-        origins=tuple(setting("MOCKLLM_CORS_ORIGINS")),
-        limits=Limits(
-            depth=setting("MOCKLLM_MAX_JSON_DEPTH"),
-            nodes=setting("MOCKLLM_MAX_JSON_NODES"),
-            messages=setting("MOCKLLM_MAX_MESSAGES"),
-        ),
-        max_body_bytes=setting("MOCKLLM_MAX_BODY_BYTES"),
-        max_header_bytes=setting("MOCKLLM_MAX_HEADER_BYTES"),
-        max_text_bytes=setting("MOCKLLM_MAX_TEXT_BYTES"),
-        max_streams=setting("MOCKLLM_MAX_STREAMS"),
-        max_stream_seconds=setting("MOCKLLM_MAX_STREAM_SECONDS"),
-        journal_body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"),
-        upstreams=read_upstreams(setting("MOCKLLM_UPSTREAMS")),
-        upstream_paths=tuple(setting("MOCKLLM_UPSTREAM_PATHS")),
-        upstream_seconds=setting("MOCKLLM_UPSTREAM_SECONDS"),
-        admin_cookies=admin_cookies(),
-        admin_host=setting("MOCKLLM_ADMIN_HOST"),
-        # Larger bodies could not be loaded again.
-        record_bytes=min(setting("MOCKLLM_RECORD_BYTES"), MAX_BODY_BYTES),
+        **values
+        | {
+            "clock": None if clock is None else int(datetime.fromisoformat(clock).timestamp()),
+            "limits": Limits(
+                depth=setting("MOCKLLM_MAX_JSON_DEPTH"),
+                nodes=setting("MOCKLLM_MAX_JSON_NODES"),
+                messages=setting("MOCKLLM_MAX_MESSAGES"),
+            ),
+            "upstreams": read_upstreams(values["upstreams"]),
+            "admin_cookies": admin_cookies(),
+            # Larger bodies could not be loaded again.
+            "record_bytes": min(values["record_bytes"], MAX_BODY_BYTES),
+        }
     )
 
 

@@ -8,30 +8,13 @@ from textwrap import wrap
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 from mockllm_site.command_line import PACKAGES
-from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, Setting
+from mockllm_site.kit.settings_table import SETTINGS, ProdSettings, Settings
 from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultEffect, FaultKind
 from scenarios_app.wire.base import Endpoint
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
 from tests.docs.document_tables import table, with_default
 
-TYPE_NAMES: Mapping[str, str] = {
-    "database": "address of a database",
-    "flag": "true or false",
-    "mode": "`dev`, `test` or `prod`",
-    "names": "names, separated by commas",
-    "networks": "IP addresses and ranges, separated by commas",
-    "number": "number from 0",
-    "optional_whole": "whole number from 1",
-    "host": "host, with :port or without",
-    "origins": "origins, separated by commas",
-    "pairs": "pairs `VARIABLE@HOST`, separated by commas",
-    "paths": "paths, separated as in `PATH`",
-    "redis": "address of a Redis",
-    "text": "text",
-    "token": "text",
-    "whole": "whole number from 1",
-}
 STRIKES: Mapping[FaultEffect, str] = {
     "error": "an HTTP error",
     "silence": "no byte; the connection is closed",
@@ -45,13 +28,6 @@ STRIKES: Mapping[FaultEffect, str] = {
 EXAMPLE_HEAD = """\
 # Every setting with its default; `make docs` writes this file. Copy it to `.env` in the working
 # directory, or export the variables; the environment wins over the file. Empty: the default."""
-LIST_HINTS: Mapping[str, str] = {
-    "names": "Separated by commas",
-    "networks": "IP addresses and ranges, separated by commas",
-    "origins": "Separated by commas",
-    "pairs": "Separated by commas",
-    "paths": "Separated as in PATH",
-}
 # With fewer, it is easier to read them twice than to look them up.
 MIN_SHARED_ARGUMENTS = 5
 WRAP_OPTIONS: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": False}
@@ -59,37 +35,37 @@ WRAP_OPTIONS: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens
 
 def settings_table() -> str:
     """Return the table of every setting with its type, default and meaning."""
-    rows = [
-        (
-            f"`{setting.name}`",
-            with_default(
-                TYPE_NAMES[setting.parse.__name__.removeprefix("parse_")], _default(setting)
-            ),
-            setting.meaning,
-        )
-        for setting in SETTINGS.values()
-    ]
+    rows = []
+    for name, setting in SETTINGS.items():
+        default = f"`{text}`" if (text := _default(name)) else ""
+        # An error says "a whole number from 1 up".
+        values = setting.kind.expected.removeprefix("a ").removesuffix(" up")
+        rows.append((f"`{name}`", with_default(values, default), setting.meaning))
     return table(("setting", "holds", "meaning"), rows)
 
 
-def _default(setting: Setting) -> str:
-    text = setting.default_text()
-    return f"`{text}`" if text else ""
+def _default(name: str) -> str:
+    """Return the default as text; empty if there is none or prod has another."""
+    value = getattr(Settings(), name)
+    if value is None or value != getattr(ProdSettings(), name):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def example_file() -> str:
     """Return the text of `.env.example`: every setting below its meaning."""
     blocks = [EXAMPLE_HEAD]
-    for section in SECTIONS:
-        lines = []
-        for setting in section:
-            kind = setting.parse.__name__.removeprefix("parse_")
-            choice = "dev, test or prod. " if kind == "mode" else ""
-            list_hint = "" if kind not in LIST_HINTS else f" {LIST_HINTS[kind]}."
-            meaning = f"{choice}{setting.meaning}{list_hint}"
-            lines += wrap(meaning, 98, initial_indent="# ", subsequent_indent="# ", **WRAP_OPTIONS)
-            lines.append(f"{setting.name}={setting.default_text()}")
-        blocks.append("\n".join(lines))
+    for name, setting in SETTINGS.items():
+        lines = wrap(
+            f"{setting.meaning} Holds {setting.kind.expected}.",
+            98,
+            initial_indent="# ",
+            subsequent_indent="# ",
+            **WRAP_OPTIONS,
+        )
+        blocks.append("\n".join([*lines, f"{name}={_default(name)}"]))
     return "\n\n".join(blocks) + "\n"
 
 

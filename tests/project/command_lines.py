@@ -115,7 +115,7 @@ def _connect_to(database_url: str) -> None:
 
     if settings.MOCKLLM_ENV != "test":
         env.variables()["DATABASE_URL"] = database_url
-        database_settings = parse_database("DATABASE_URL", database_url)
+        database_settings = parse_database(database_url)
         connections.settings["default"].update(
             {"HOST": "", "PORT": "", "OPTIONS": {}, **database_settings}
         )

@@ -12,36 +12,39 @@ from mockllm_site.kit import env
 from mockllm_site.kit.settings_table import SETTINGS
 
 SETTINGS_FILE = Path(mockllm_site.__file__).with_name("settings.py")
-# Wrong values by kind of setting.
+# Wrong values by what a kind of setting expects.
 WRONG = {
-    "mode": ["prodd"],
-    "flag": ["maybe", "2"],
-    "whole": ["abc", "0", "-1", "1.5"],
-    "optional_whole": ["abc", "0", "-1"],
-    "number": ["abc", "-1", "nan", "inf"],
-    "database": ["nonsense", "mysql://u:p@h/n", "sqlite://:memory:", "postgres://u:p@h:x/n"],
-    "redis": ["nonsense", "http://127.0.0.1"],
-    "host": ["http://a.example", "a.example/", ".a.example", "*", "a.example, b.example"],
-    "origins": ["nonsense", "https://a.example/path"],
-    "networks": ["proxy", "10.0.0.0/33", "10.0.0.1, nonsense"],
-    "pairs": ["nonsense", "lower@host", "NAME@", "NAME@https://host", "NAME@host/path"],
+    "dev, test or prod": ["prodd"],
+    "true or false": ["maybe", "2"],
+    "a whole number from 1 up": ["abc", "0", "-1", "1.5"],
+    "a number from 0 up": ["abc", "-1", "nan", "inf"],
+    "sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME": [
+        *("nonsense", "mysql://u:p@h/n", "sqlite://:memory:", "postgres://u:p@h:x/n"),
+    ],
+    "redis://HOST:PORT/DB": ["nonsense", "http://127.0.0.1"],
+    "one host name, with :port or without": [
+        *("http://a.example", "a.example/", ".a.example", "*", "a.example, b.example"),
+    ],
+    "* or scheme://host[:port], separated by commas": ["nonsense", "https://a.example/path"],
+    "IP addresses and ranges, separated by commas": [
+        *("proxy", "10.0.0.0/33", "10.0.0.1, nonsense"),
+    ],
+    "VARIABLE@HOST[:PORT], separated by commas": [
+        *("nonsense", "lower@host", "NAME@", "NAME@https://host", "NAME@host/path"),
+    ],
 }
 # Kinds that accept any text; other tests check tokens in prod.
-NEVER_WRONG = {"text", "names", "paths", "token"}
+NEVER_WRONG = {"text", "names, separated by commas", "paths, separated as in PATH"}
 
 
 def wrong_values() -> Iterator[tuple[str, str]]:
-    for setting in SETTINGS.values():
-        yield from (
-            (setting.name, value)
-            for value in WRONG.get(setting.parse.__name__.removeprefix("parse_"), ())
-        )
+    for name, setting in SETTINGS.items():
+        yield from ((name, value) for value in WRONG.get(setting.kind.expected, ()))
 
 
 def test_every_kind_of_setting_has_wrong_values() -> None:
-    assert {setting.parse.__name__.removeprefix("parse_") for setting in SETTINGS.values()} == set(
-        WRONG
-    ) | NEVER_WRONG
+    kinds = {setting.kind.expected for setting in SETTINGS.values()}
+    assert kinds == set(WRONG) | NEVER_WRONG
 
 
 @pytest.mark.parametrize(("name", "value"), list(wrong_values()))

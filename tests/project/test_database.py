@@ -102,7 +102,7 @@ def test_in_memory_tables_equal_migrated_tables(tmp_path: Path) -> None:
 
 
 def wrapper_of(file: Path) -> DatabaseWrapper:
-    settings = connections.settings["default"] | parse_database("X", f"sqlite:///{file}")
+    settings = connections.settings["default"] | parse_database(f"sqlite:///{file}")
     return DatabaseWrapper(settings)
 
 

@@ -14,7 +14,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from mockllm_site.kit.setting_kinds import SettingError, parse_networks
+from mockllm_site.kit.setting_kinds import SettingError
+from mockllm_site.kit.settings_table import SETTINGS
 
 pytestmark = pytest.mark.django_db
 
@@ -128,8 +129,8 @@ def test_name_behind_an_unlisted_proxy_is_locked_for_a_minute_only(qa: User) -> 
 
 
 def test_trusted_proxies_that_are_no_addresses_are_a_settings_error() -> None:
-    with pytest.raises(SettingError, match=r"MOCKLLM_TRUSTED_PROXIES: .*'proxy'"):
-        parse_networks("MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
+    with pytest.raises(SettingError, match=r"MOCKLLM_TRUSTED_PROXIES: .*proxy'"):
+        SETTINGS["MOCKLLM_TRUSTED_PROXIES"].kind.read("MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
 
 
 def jump_clock(monkeypatch: pytest.MonkeyPatch, jump: timedelta) -> None:

@@ -1,8 +1,11 @@
 """Another Django project with `scenarios_app` but without its settings has the defaults."""
 
+import json
 from pathlib import Path
 
-from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, default_of
+import msgspec
+
+from mockllm_site.kit.settings_table import DEFAULTS, SETTINGS
 from scenarios_app.engine.document.checks import DocumentLimits
 from scenarios_app.engine.document.recorded import MAX_BODY_BYTES
 from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES
@@ -82,30 +85,27 @@ def test_other_project_has_the_defaults_of_prod(tmp_path: Path) -> None:
     variables = {"MOCKLLM_ENV": "prod", "SECRET_KEY": "0123456789abcdef" * 4}
     chosen = processes.settings(cwd=tmp_path, variables=variables)
     names = {name for name in SETTINGS if name.startswith("MOCKLLM_")} - {"MOCKLLM_ENV"}
-    assert {name: chosen[name] for name in names} == {name: default_of(name) for name in names}
-    assert chosen["MOCKLLM_CLOCK"] is None and chosen["REDIS_URL"] == default_of("REDIS_URL")
+    defaults = json.loads(json.dumps(msgspec.structs.asdict(DEFAULTS)))
+    assert {name: chosen[name] for name in names} == {name: defaults[name] for name in names}
+    assert chosen["MOCKLLM_CLOCK"] is None and chosen["REDIS_URL"] == DEFAULTS.REDIS_URL
 
 
 def test_json_limits_of_the_wire_equal_the_settings() -> None:
     limits = Limits()
-    assert limits.depth == default_of("MOCKLLM_MAX_JSON_DEPTH")
-    assert limits.nodes == default_of("MOCKLLM_MAX_JSON_NODES")
-    assert limits.messages == default_of("MOCKLLM_MAX_MESSAGES")
+    assert limits.depth == DEFAULTS.MOCKLLM_MAX_JSON_DEPTH
+    assert limits.nodes == DEFAULTS.MOCKLLM_MAX_JSON_NODES
+    assert limits.messages == DEFAULTS.MOCKLLM_MAX_MESSAGES
 
 
 def test_limits_of_the_engine_equal_the_settings() -> None:
     limits = DocumentLimits()
-    assert limits.text_bytes == MAX_TEXT_BYTES == default_of("MOCKLLM_MAX_TEXT_BYTES")
-    assert limits.latency_ms == default_of("MOCKLLM_MAX_LATENCY_MS")
-    assert default_of("MOCKLLM_RECORD_BYTES") == MAX_BODY_BYTES
+    assert limits.text_bytes == MAX_TEXT_BYTES == DEFAULTS.MOCKLLM_MAX_TEXT_BYTES
+    assert limits.latency_ms == DEFAULTS.MOCKLLM_MAX_LATENCY_MS
+    assert DEFAULTS.MOCKLLM_RECORD_BYTES == MAX_BODY_BYTES
 
 
 def test_options_without_settings_have_the_limits_of_serve() -> None:
     options = Options()
     assert (options.max_body_bytes, options.max_text_bytes) == (10_485_760, 2_097_152)
-    assert options.require_auth == default_of("MOCKLLM_REQUIRE_AUTH")
-    assert options.inband == default_of("MOCKLLM_INBAND")
-
-
-def test_each_setting_is_declared_once() -> None:
-    assert len(SETTINGS) == sum(map(len, SECTIONS))
+    assert options.require_auth == DEFAULTS.MOCKLLM_REQUIRE_AUTH
+    assert options.inband == DEFAULTS.MOCKLLM_INBAND

@@ -54,7 +54,7 @@ class Case:
 def case_harness() -> Harness:
     """Return a pipeline that answers all cases."""
     return Harness(
-        *documents(), max_body_bytes=MAX_BODY, max_header_bytes=MAX_HEADERS, origins=("*",)
+        *documents(), max_body_bytes=MAX_BODY, max_header_bytes=MAX_HEADERS, cors_origins=("*",)
     )
 
 

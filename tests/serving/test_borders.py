@@ -173,14 +173,14 @@ def test_a_page_may_read_every_header_of_its_answer() -> None:
 
 
 async def test_preflight_is_not_journalled() -> None:
-    harness = Harness(origins=("*",))
+    harness = Harness(cors_origins=("*",))
     status, _, body = await harness.ask(preflight(origin="https://a.example", **PREFLIGHT_HEADERS))
     assert (status, body, harness.journal) == (204, b"", [])
 
 
 async def test_error_answer_has_the_cors_headers_too() -> None:
     call = chat_with_headers(origin="https://a.example")
-    _, headers, _ = await Harness(origins=("*",)).ask(call)
+    _, headers, _ = await Harness(cors_origins=("*",)).ask(call)
     assert headers["access-control-allow-origin"] == "*"
     assert "x-mockllm-request" in headers["access-control-expose-headers"]
     _, headers, _ = await Harness().ask(call)

@@ -97,7 +97,7 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
         return ErrorAnswer(426, message, headers=(("sec-websocket-version", "13"),))
     if _KEY.fullmatch(call.headers.get(SOCKET_KEY, "")) is None:
         return ErrorAnswer(400, "The header Sec-WebSocket-Key has to be 16 bytes in base64.")
-    if is_foreign_page(call, pipeline.options.origins):
+    if is_foreign_page(call, pipeline.options.cors_origins):
         message = "Pages of this origin may not connect; MOCKLLM_CORS_ORIGINS allows them."
         return ErrorAnswer(403, message)
     try:

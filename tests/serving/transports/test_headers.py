@@ -102,7 +102,7 @@ async def test_replayed_answer_has_the_recorded_status_type_and_bytes() -> None:
 async def test_preflight_has_the_policy() -> None:
     headers = {"origin": "https://a.example", "access-control-request-method": "POST"}
     call = Call("OPTIONS", "/v1/chat/completions", {}, headers, b"")
-    _, answered, _ = await Harness(origins=("*",)).ask(call)
+    _, answered, _ = await Harness(cors_origins=("*",)).ask(call)
     assert dict(POLICY).items() <= answered.items()
 
 

@@ -303,7 +303,7 @@ async def test_handshake_is_refused_as_a_request_over_http(
 async def test_allowed_origin_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     origin = "https://app.example"
     async with (
-        socket_server(monkeypatch, DOCUMENT, origins=(origin,)) as (port, _),
+        socket_server(monkeypatch, DOCUMENT, cors_origins=(origin,)) as (port, _),
         connected(port, origin=origin) as client,
     ):
         assert text_of(await client.ask()) == "Hi there."
