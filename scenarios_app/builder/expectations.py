@@ -1,41 +1,12 @@
-"""The builder's methods that set conditions and expectations."""
+"""The builder's methods that name a step, and set its providers, expectations and failures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
+from typing import Self, TypedDict, Unpack
 
-from mockllm_site.kit.keywords import raise_unknown_attribute, suggest_names, with_suggestions
-from scenarios_app.builder.draft import Draft, Object, without_none
-from scenarios_app.engine.canonical import Role
-from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.match import CONDITION_KINDS
-from scenarios_app.engine.conditions.subjects import Which
+from mockllm_site.kit.keywords import suggest_names, with_suggestions
+from scenarios_app.builder.conditions import Conditions
 from scenarios_app.engine.scenario import Reasoning
-
-
-class ConditionKeys(TypedDict, total=False):
-    """A condition on a text; all given keys must hold."""
-
-    equals: str
-    contains: str
-    startswith: str
-    regex: str
-    ignore_case: bool
-
-
-class MessageKeys(ConditionKeys, total=False):
-    """A condition on the text of a message, and which message."""
-
-    role: Role
-    which: Which
-
-
-class ResultKeys(ConditionKeys, total=False):
-    """A condition on the text of a tool result, and which result."""
-
-    tool_call_id: str
-    is_error: bool
 
 
 class ExpectKeys(TypedDict, total=False):
@@ -117,8 +88,8 @@ def any_provider(*, path: str | None = None) -> Provider:
 
 
 @suggest_names
-class Expectations(Draft):
-    """Methods that set conditions, expectations and failures of a step."""
+class Expectations(Conditions):
+    """Methods that set expectations and failures of a step, beside those of its conditions."""
 
     __slots__ = ()
 
@@ -149,73 +120,8 @@ class Expectations(Draft):
         named = [p.name for p in providers if p.name is not None]
         paths = [p.path for p in providers if p.path is not None]
         keys = {"provider": named, "path": paths}
-        return self._match({key: values for key, values in keys.items() if values})
-
-    def with_model(self, *names: str, **condition: Unpack[ConditionKeys]) -> Self:
-        """Match a model by name or by a condition; several are alternatives."""
-        return self._match({"model": [*names, condition] if condition else list(names)})
-
-    def with_stream(self, stream: bool = True) -> Self:
-        """Match requests for a stream, or without one."""
-        return self._match({"stream": stream})
-
-    def with_messages(self, text: str | None = None, /, **condition: Unpack[MessageKeys]) -> Self:
-        """Match a message by its whole text or a condition; by default the last one."""
-        return self._match_item("messages", _text_condition(text, condition))
-
-    def with_system(self, text: str | None = None, /, **condition: Unpack[ConditionKeys]) -> Self:
-        """Match any of the system messages by its whole text or a condition."""
-        anywhere = {"role": "system", "which": "any"}
-        return self._match_item("messages", anywhere | _text_condition(text, condition))
-
-    def with_tools(self, *names: str) -> Self:
-        """Match requests that offer all these tools."""
-        return self._match({"tools": list(names)})
-
-    def with_tool_count(self, *, min: int | None = None, max: int | None = None) -> Self:
-        """Match requests whose number of tools is in this range."""
-        return self._match({"tool_count": without_none(min=min, max=max)})
-
-    def with_max_tokens(self, *, min: int | None = None, max: int | None = None) -> Self:
-        """Match requests with a token limit in this range."""
-        return self._match({"max_tokens": without_none(min=min, max=max)})
-
-    def with_response_format(
-        self, kind: Literal["text", "json", "schema"] | None = None, *, schema: str | None = None
-    ) -> Self:
-        """Match requests for text, for any JSON, or for JSON of a schema, which may be named."""
-        return self._match({"response_format": kind if schema is None else {"schema": schema}})
-
-    def with_tool_call(self, name: str, input: str | None = None, /, **arguments: object) -> Self:
-        """Match an earlier call of this tool with at least these arguments, or with this input."""
-        call = without_none(name=name, arguments=arguments or None, input=input)
-        return self._match_item("tool_calls", call)
-
-    def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
-        """Match a tool's result by the tool's name and a condition."""
-        result: Object = {**condition} if name is None else {"name": name, **condition}
-        return self._match_item("tool_results", result)
-
-    def with_header(
-        self, name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
-    ) -> Self:
-        """Match a request header by its value or by a condition."""
-        return self._match_entry("headers", name, _text_condition(value, condition))
-
-    def with_metadata(
-        self, key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
-    ) -> Self:
-        """Match an entry of the request's metadata by its value or by a condition."""
-        return self._match_entry("metadata", key, _text_condition(value, condition))
-
-    def with_recorded(
-        self, body: object, /, *, method: str = "POST", exact: Sequence[str] = ()
-    ) -> Self:
-        """Match a recorded request by its body: the same conversation. `exact` names rules to
-        switch off."""
-        other_method = None if method == "POST" else method
-        options = without_none(method=other_method, exact=list(exact) or None)
-        return self._match({"recorded": {"body": body, **options}})
+        keys = {key: values for key, values in keys.items() if values}
+        return self._to_match()._with_section("match", keys)
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
         """Require this of a matched request; one that differs is a violation."""
@@ -228,50 +134,7 @@ class Expectations(Draft):
         failures = {"times": times, "fault": {"kind": kind, **keys}}
         return self._to_expect()._with_section("failures", failures)
 
-    if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
-
-        def __getattr__(self, name: str) -> Callable[..., Self]:
-            """Return the method of a condition's keyword; raise AttributeError for other names."""
-            for kind in CONDITION_KINDS:
-                if kind.keyword == name:
-                    return partial(self._add_condition, kind)
-            raise_unknown_attribute(self, name)
-
-    def _add_condition(
-        self, kind: type[Condition], /, *values: object, **condition: object
-    ) -> Self:
-        """Add a condition in document form: one value, items of a list, or a name with a value.
-        Raises ValueError for another number of values."""
-        values_and_condition = [*values, condition] if condition else list(values)
-        if kind.empty is None:
-            (value,) = values_and_condition
-            return self._match({kind.key: value})
-        if kind.empty is dict:
-            name, value = values_and_condition
-            return self._match_entry(kind.key, str(name), value)
-        draft = self
-        for item in values_and_condition:
-            draft = draft._match_item(kind.key, item)
-        return draft
-
     def _set_step_key(self, key: str, value: object) -> Self:
         """Return a copy with this key of the step for an expectation, such as its name."""
         draft = self._to_expect()
         return draft._set_step(replace(draft._last, keys={**draft._last.keys, key: value}))
-
-    def _match(self, keys: Object) -> Self:
-        """Return a copy with these keys of `match` in the step for a condition."""
-        return self._to_match()._with_section("match", keys)
-
-    def _match_item(self, key: str, item: object) -> Self:
-        """Return a copy with one more item in the list at `key` of `match`."""
-        return self._to_match()._with_more("match", key, [item])
-
-    def _match_entry(self, key: str, name: str, condition: object) -> Self:
-        """Return a copy with one more condition, by name, in the object at `key` of `match`."""
-        return self._to_match()._with_more("match", key, {name: condition})
-
-
-def _text_condition(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:
-    """Return the keys of a condition, with `equals` if there is a text."""
-    return {**keys} if text is None else {"equals": text, **keys}

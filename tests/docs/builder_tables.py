@@ -8,8 +8,10 @@ from typing import Any, get_args, get_type_hints
 from scenarios_app import builder
 from scenarios_app.builder import ScenarioBuilder
 from scenarios_app.builder.answers import Answers
+from scenarios_app.builder.conditions import Conditions
 from scenarios_app.builder.draft import Draft
-from scenarios_app.builder.expectations import ConditionKeys, Expectations, FaultKeys
+from scenarios_app.builder.expectations import Expectations, FaultKeys
+from scenarios_app.engine.conditions.text_shapes import ConditionKeys
 from tests.docs.document_tables import table
 
 CLASSES = (ScenarioBuilder, Expectations, Answers, Draft)
@@ -28,10 +30,12 @@ def functions_table() -> str:
 
 
 def methods(owner: type) -> Iterator[Callable[..., Any]]:
-    """Yield the public methods of a class in source order."""
-    for name, member in vars(owner).items():
-        if inspect.isfunction(member) and not name.startswith("_"):
-            yield member
+    """Yield the public methods of a class in source order, and those of conditions with the other
+    expectations."""
+    for definer in (owner, Conditions) if owner is Expectations else (owner,):
+        for name, member in vars(definer).items():
+            if inspect.isfunction(member) and not name.startswith("_"):
+                yield member
 
 
 def _table(functions: Any) -> str:

@@ -6,7 +6,7 @@ A table is written between `<!-- table: NAME ARGUMENTS -->` and `<!-- /table -->
 import re
 from collections.abc import Callable, Mapping
 
-from tests.docs import clients_file, schema_file
+from tests.docs import builder_stub, clients_file, schema_file
 from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
 from tests.docs.control_tables import (
@@ -65,6 +65,7 @@ def update_tables(text: str) -> str:
 def main() -> None:
     schema_file.write_schema()
     clients_file.write_clients()
+    builder_stub.write_stub()
     (ROOT / ".env.example").write_text(example_file(), encoding="utf-8")
     for page in pages():
         path = ROOT / page

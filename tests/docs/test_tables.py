@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.docs import clients_file
+from tests.docs import builder_stub, clients_file
 from tests.docs.blocks import ROOT, pages
 from tests.docs.reference_tables import example_file
 from tests.docs.schema_file import FILE, schema_text
@@ -28,6 +28,11 @@ def test_example_file_is_fresh() -> None:
 
 def test_schema_file_is_fresh() -> None:
     assert FILE.read_text(encoding="utf-8") == schema_text(), "make docs writes it anew"
+
+
+def test_stub_file_of_the_builder_is_fresh() -> None:
+    text = builder_stub.FILE.read_text(encoding="utf-8")
+    assert text == builder_stub.stub_text(), "make docs writes it anew"
 
 
 def test_clients_of_the_npm_package_are_those_of_the_wires() -> None:

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject, text_distance
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 
+F = TypeVar("F", bound=Callable[..., object])
 _SECRET_TAIL_CHARS = 4
 _MAX_LISTED_TEXTS = 3
 MAX_COMPARED_TEXTS = 20
@@ -28,6 +29,20 @@ SuspicionKind: TypeAlias = Literal[
 ]
 
 
+def builder_value(function: F) -> F:
+    """Make a static function of a condition's class a method of the builder. It returns the value
+    at the condition's key, in place of an earlier one."""
+    vars(function)["adds"] = False
+    return function
+
+
+def builder_item(function: F) -> F:
+    """Make a static function of a condition's class a method of the builder whose calls add up. It
+    returns an item of the list, or the entries of the object, at the condition's key."""
+    vars(function)["adds"] = True
+    return function
+
+
 class Need(NamedTuple):
     """A necessary condition, by which the index files steps: a text at `subject` meets one of
     `conditions`."""
@@ -42,7 +57,7 @@ class Condition(ABC):
     its value and its description. `field` is its path in the step: `match.messages[0]`.
 
     A class in `CONDITION_KINDS` is available to documents, step sentences, lint, near misses,
-    explanations and the builder.
+    explanations and, by its functions with `@builder_value` or `@builder_item`, the builder.
     """
 
     field: str
@@ -55,8 +70,6 @@ class Condition(ABC):
     """Factory of the value that sets no condition, if that is not null."""
     meaning: ClassVar[str]
     """Description of the key for the reference and the editor."""
-    keyword: ClassVar[str] = ""
-    """Name of the builder's method for it."""
     needs_body: ClassVar[bool] = True
     """True if it can be tested only with the request's body."""
     is_particular: ClassVar[bool] = True

@@ -2,18 +2,27 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, Unpack
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
-from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, SuspicionKind
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Role
+from scenarios_app.engine.conditions.base import (
+    Condition,
+    SubjectTextCondition,
+    SuspicionKind,
+    builder_item,
+)
 from scenarios_app.engine.conditions.phrases import (
     as_list,
     get_member,
     get_short_text,
     phrase_text_condition,
 )
-from scenarios_app.engine.conditions.subjects import Subject
-from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
+from scenarios_app.engine.conditions.subjects import Subject, Which
+from scenarios_app.engine.conditions.text_shapes import (
+    ConditionKeys,
+    TextConditionDocument,
+    condition_of,
+)
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.shapes import (
     Document,
@@ -57,6 +66,13 @@ MessageShape: TypeAlias = Annotated[
 ]
 
 
+class MessageKeys(ConditionKeys, total=False):
+    """The keys of a MessageConditionDocument."""
+
+    role: Role
+    which: Which
+
+
 @dataclass(frozen=True, slots=True)
 class MessageCondition(SubjectTextCondition):
     """A condition on the text of a message."""
@@ -65,7 +81,18 @@ class MessageCondition(SubjectTextCondition):
     shape = list[MessageShape]
     empty = list
     meaning = "Conditions on messages; all must hold."
-    keyword = "with_messages"
+
+    @builder_item
+    @staticmethod
+    def with_messages(text: str | None = None, /, **condition: Unpack[MessageKeys]) -> object:
+        """Match a message by its whole text or a condition; by default the last one."""
+        return condition_of(text, condition)
+
+    @builder_item
+    @staticmethod
+    def with_system(text: str | None = None, /, **condition: Unpack[ConditionKeys]) -> object:
+        """Match any of the system messages by its whole text or a condition."""
+        return {"role": "system", "which": "any", **condition_of(text, condition)}
 
     @classmethod
     def compile(cls, value: list[MessageConditionDocument], field: str) -> Iterator[Condition]:

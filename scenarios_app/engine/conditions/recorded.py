@@ -1,13 +1,13 @@
 """The condition of a recorded step: the request is the same conversation as the recorded one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, builder_value
 from scenarios_app.engine.conditions.phrases import as_list, get_member, shorten_line
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, quote
@@ -52,9 +52,18 @@ class RecordedCondition(SubjectTextCondition):
     key = "recorded"
     shape = RecordedRequestDocument | None
     meaning = "The recorded request. The request must be the same conversation."
-    keyword = "with_recorded"
     can_fail_next_turn = True
     may_be_masked = True
+
+    @builder_value
+    @staticmethod
+    def with_recorded(
+        body: object, /, *, method: str = "POST", exact: Sequence[str] = ()
+    ) -> object:
+        """Match a recorded request by its body: the same conversation. `exact` names rules to
+        switch off."""
+        other_method = {} if method == "POST" else {"method": method}
+        return {"body": body, **other_method, **({"exact": list(exact)} if exact else {})}
 
     @classmethod
     def compile(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:

@@ -2,16 +2,24 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Unpack
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, SuspicionKind
+from scenarios_app.engine.conditions.base import (
+    Condition,
+    SubjectTextCondition,
+    SuspicionKind,
+    builder_item,
+    builder_value,
+)
 from scenarios_app.engine.conditions.phrases import list_first_names, phrase_alternatives
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.text_shapes import (
+    ConditionKeys,
     TextAlternatives,
     TextConditionDocument,
     TextShape,
+    condition_of,
 )
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.secrets import is_secret
@@ -45,7 +53,6 @@ class ProviderCondition(AnyTextCondition):
 
     key = "provider"
     meaning = "`openai`, `anthropic`, ...; a list holds alternatives."
-    keyword = "expect"
     is_particular = False
 
     @staticmethod
@@ -69,7 +76,6 @@ class PathCondition(AnyTextCondition):
     meaning = (
         "The path without its query, as sent or as usual (`/v1/chat/completions` for Azure too)."
     )
-    keyword = "expect"
     is_particular = False
 
     @staticmethod
@@ -83,8 +89,13 @@ class ModelCondition(AnyTextCondition):
 
     key = "model"
     meaning = "The requested model; a list holds alternatives."
-    keyword = "with_model"
     phrase_prefix = "model "
+
+    @builder_value
+    @staticmethod
+    def with_model(*names: str, **condition: Unpack[ConditionKeys]) -> object:
+        """Match a model by name or by a condition; several are alternatives."""
+        return [*names, condition] if condition else list(names)
 
     @staticmethod
     def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
@@ -98,9 +109,14 @@ class StreamCondition(SubjectTextCondition):
     key = "stream"
     shape = fields.Flag | None
     meaning = "Whether the request asks for a stream."
-    keyword = "with_stream"
     plain = True
     is_topical = False
+
+    @builder_value
+    @staticmethod
+    def with_stream(stream: bool = True) -> object:
+        """Match requests for a stream, or without one."""
+        return stream
 
     @classmethod
     def compile(cls, value: bool | None, field: str) -> Iterator[Condition]:
@@ -195,10 +211,17 @@ class HeaderCondition(NamedTextCondition):
     key = "headers"
     shape = Annotated[dict[str, TextShape], fields.header_names]
     meaning = "Request headers by name, in any case."
-    keyword = "with_header"
     needs_body = False
     phrase_noun = "header"
     ignores_case = True
+
+    @builder_item
+    @staticmethod
+    def with_header(
+        name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
+    ) -> object:
+        """Match a request header by its value or by a condition."""
+        return {name: condition_of(value, condition)}
 
     @staticmethod
     def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
@@ -218,8 +241,15 @@ class MetadataCondition(NamedTextCondition):
     key = "metadata"
     shape = dict[str, TextShape]
     meaning = "Entries of the request's metadata."
-    keyword = "with_metadata"
     phrase_noun = "metadata"
+
+    @builder_item
+    @staticmethod
+    def with_metadata(
+        key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
+    ) -> object:
+        """Match an entry of the request's metadata by its value or by a condition."""
+        return {key: condition_of(value, condition)}
 
     @staticmethod
     def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, builder_value
 from scenarios_app.engine.conditions.phrases import get_short_text
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import quote
@@ -38,8 +38,15 @@ class ResponseFormatCondition(SubjectTextCondition):
         "`text`, `json` (JSON without a schema), `schema` (JSON of any schema), or "
         '`{"schema": NAME}`: JSON of the schema with this name or title.'
     )
-    keyword = "with_response_format"
     plain = True
+
+    @builder_value
+    @staticmethod
+    def with_response_format(
+        kind: Literal["text", "json", "schema"] | None = None, *, schema: str | None = None
+    ) -> object:
+        """Match requests for text, for any JSON, or for JSON of a schema, which may be named."""
+        return kind if schema is None else {"schema": schema}
 
     @classmethod
     def compile(cls, value: str | NamedSchemaDocument | None, field: str) -> Iterator[Condition]:
@@ -144,8 +151,13 @@ class ToolCountCondition(RangeCondition):
 
     key = "tool_count"
     meaning = "The number of offered tools, hosted ones included, from `min` to `max`."
-    keyword = "with_tool_count"
     phrase = "offers {} tools"
+
+    @builder_value
+    @staticmethod
+    def with_tool_count(*, min: int | None = None, max: int | None = None) -> object:
+        """Match requests whose number of tools is in this range."""
+        return _range_of(min, max)
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
@@ -159,13 +171,24 @@ class MaxTokensCondition(RangeCondition):
 
     key = "max_tokens"
     meaning = "The request's token limit, from `min` to `max`; without a limit it does not match."
-    keyword = "with_max_tokens"
     phrase = "limit of {} tokens"
+
+    @builder_value
+    @staticmethod
+    def with_max_tokens(*, min: int | None = None, max: int | None = None) -> object:
+        """Match requests with a token limit in this range."""
+        return _range_of(min, max)
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
         """Return the requested token limit, or None."""
         return request.max_tokens
+
+
+def _range_of(low: int | None, high: int | None) -> dict[str, int]:
+    """Return the keys of a RangeDocument."""
+    bounds = {"min": low, "max": high}
+    return {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 def _describe_range(low: Json, high: Json) -> str:

@@ -1,7 +1,7 @@
 """Pydantic models of text conditions in documents."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from pydantic import (
     AfterValidator,
@@ -66,6 +66,21 @@ class TextConditionDocument(Document):
         """Return the condition in the form that tests texts."""
         keys = TextConditionDocument.model_fields
         return TextCondition(**{key: getattr(self, key) for key in keys})
+
+
+class ConditionKeys(TypedDict, total=False):
+    """The keys of a TextConditionDocument; all given ones must hold."""
+
+    equals: str
+    contains: str
+    startswith: str
+    regex: str
+    ignore_case: bool
+
+
+def condition_of(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of a text condition, with `equals` if there is a text."""
+    return {**keys} if text is None else {"equals": text, **keys}
 
 
 def _unwrap_single(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:

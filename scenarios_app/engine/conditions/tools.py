@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, Unpack
 
 from pydantic import JsonValue
 
@@ -13,6 +13,8 @@ from scenarios_app.engine.conditions.base import (
     Condition,
     Need,
     SubjectTextCondition,
+    builder_item,
+    builder_value,
     case_hint,
     quote_last,
 )
@@ -29,7 +31,11 @@ from scenarios_app.engine.conditions.subjects import (
     sanitise_tool_name,
     text_distance,
 )
-from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
+from scenarios_app.engine.conditions.text_shapes import (
+    ConditionKeys,
+    TextConditionDocument,
+    TextShape,
+)
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
 from scenarios_app.engine.shapes import (
@@ -49,9 +55,14 @@ class OfferedToolCondition(SubjectTextCondition):
     shape = list[fields.SomeText]
     empty = list
     meaning = "Names of tools that must all be offered."
-    keyword = "with_tools"
 
     name: str
+
+    @builder_value
+    @staticmethod
+    def with_tools(*names: str) -> object:
+        """Match requests that offer all these tools."""
+        return list(names)
 
     @classmethod
     def compile(cls, value: list[str], field: str) -> Iterator[Condition]:
@@ -100,7 +111,14 @@ class ToolCallCondition(Condition):
     shape = list[ToolCallConditionDocument]
     empty = list
     meaning = "Tool calls in earlier answers; all must be present."
-    keyword = "with_tool_call"
+
+    @builder_item
+    @staticmethod
+    def with_tool_call(name: str, input: str | None = None, /, **arguments: object) -> object:
+        """Match an earlier call of this tool with at least these arguments, or with this input."""
+        keys = {"arguments": arguments or None, "input": input}
+        return {"name": name, **{key: value for key, value in keys.items() if value is not None}}
+
     requires_tool_result = True
     may_be_masked = True
 
@@ -222,6 +240,13 @@ ToolResultShape: TypeAlias = Annotated[
 ]
 
 
+class ResultKeys(ConditionKeys, total=False):
+    """The keys of a ToolResultConditionDocument other than the tool's name."""
+
+    tool_call_id: str
+    is_error: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResultCondition(Condition):
     """The conversation holds one tool result that meets all of these fields."""
@@ -230,7 +255,13 @@ class ToolResultCondition(Condition):
     shape = list[ToolResultShape]
     empty = list
     meaning = "Tool results in the request; all must be present."
-    keyword = "with_tool_result"
+
+    @builder_item
+    @staticmethod
+    def with_tool_result(name: str | None = None, /, **condition: Unpack[ResultKeys]) -> object:
+        """Match a tool's result by the tool's name and a condition."""
+        return condition if name is None else {"name": name, **condition}
+
     requires_tool_result = True
 
     text: TextCondition

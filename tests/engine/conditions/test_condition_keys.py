@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from scenarios_app.builder import openai, scenario
+from scenarios_app.builder.conditions import Conditions, methods_of
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.base import Condition
+from scenarios_app.engine.conditions.base import Condition, builder_value
 from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import (
@@ -63,7 +64,8 @@ class MetadataIsCondition(Condition):
 
 
 def fake_kind(key: str) -> type[Condition]:
-    names = {"key": key, "keyword": f"with_the_{key}", "__slots__": ()}
+    method = builder_value(staticmethod(lambda value: value))
+    names = {"key": key, f"with_the_{key}": method, "__slots__": ()}
     return type(f"Fake{key.title()}Condition", (MetadataIsCondition,), names)
 
 
@@ -114,6 +116,8 @@ def test_json_schema_lists_keys_with_pydantic_names() -> None:
     assert properties["json"]["description"] == "The text of the entry."
 
 
-def test_builder_sets_a_key_with_a_pydantic_name_by_its_keyword() -> None:
+def test_builder_sets_a_key_with_a_pydantic_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, method in methods_of(fake_kind("json")):
+        monkeypatch.setattr(Conditions, name, method, raising=False)
     draft = scenario("a").expect(openai()).with_the_json("x").then().respond_with_text("hi")
     assert draft.build()["steps"][0]["match"]["json"] == "x"
