@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import FinishReason
 
 
 class PacingKeys(TypedDict, total=False):
-    """How the chunks of a stream are sent, by `words_per_second` or by `chunk_ms`."""
+    """The pace of a stream's chunks, by `words_per_second` or by `chunk_ms`."""
 
     words_per_chunk: int
     words_per_second: float

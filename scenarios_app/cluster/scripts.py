@@ -254,7 +254,7 @@ else
   redis.call('SADD', P .. 'n:' .. A, S)
   redis.call('SADD', P .. 'own', A)
 end
-redis.call('PUBLISH', ARGV[6], 'own ' .. A)
+redis.call('PUBLISH', ARGV[6], 'session_scenarios ' .. A)
 return 1
 """
 

@@ -35,7 +35,7 @@ class ConsumedBody(StepBody):
 
 
 class AttemptBody(ConsumedBody):
-    """How often a step with `failures` has failed."""
+    """The number of failures of a step with `failures`."""
 
     provider = Text(help_text="The provider whose API was called.")
     count = Whole(help_text="The number of failures.")

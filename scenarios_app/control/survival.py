@@ -38,7 +38,7 @@ class ScenarioSurvivalBody(Shape):
 
 
 class SurvivalBody(Shape):
-    """Which kinds of faults programs survived at which steps."""
+    """The kinds of faults that programs survived, by step."""
 
     percent = serializers.FloatField(help_text="The percentage of survived faults.")
     faults = Whole(help_text="The number of faults: kinds at steps.")
@@ -82,7 +82,7 @@ class SkippedScenarioBody(Shape):
 
 
 class StoredResultsBody(Shape):
-    """How many results of `torture` were stored, and of which scenarios none were."""
+    """The number of results of `torture` that were stored, and the scenarios without any."""
 
     stored = Whole(help_text="The number of stored results.")
     skipped = SkippedScenarioBody(many=True, help_text="Scenarios whose results were not stored.")

@@ -43,7 +43,7 @@ class ScriptFormField(forms.CharField):
 
 
 class Select(TextChoices):
-    """How a scenario is selected: by its steps' conditions, or by its name in a message."""
+    """The way a scenario is selected: by its steps' conditions, or by its name in a message."""
 
     MATCH = "match", "request content"
     FIRST_USER_MESSAGE = "first_user_message", "scenario name in the first user message"

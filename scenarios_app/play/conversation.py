@@ -178,7 +178,7 @@ class PlayDocument(VersionedDocument):
     title: Text = ""
     """The title in lists of examples."""
     description: Text = ""
-    """What the file shows."""
+    """The purpose of the example."""
     scenarios: list[AnyScenario] = Field(default_factory=list)
     """Scenarios that answer; without any, the stored ones."""
     conversations: list[ConversationDocument] = Field(min_length=1)

@@ -35,16 +35,16 @@ class Cluster:
             "served": lambda session: sorted(steps().served_in(session)),
             "forget": lambda sessions: _for_each(steps().forget_session, sessions),
             "begin": lambda _: steps().restart_run(),
-            "seen": lambda _: steps().to_message(),
-            "figures": lambda _: self.metrics_text(),
-            "whole": lambda sessions: _for_each(journal.dropped_rows.forget, sessions),
+            "run_counts": lambda _: steps().to_message(),
+            "metrics": lambda _: self.metrics_text(),
+            "forget_losses": lambda sessions: _for_each(journal.dropped_rows.forget, sessions),
         }
         if shared := redis_connections():
             # Imported late, like the Redis client.
             from scenarios_app.cluster.bus import Bus
 
             messages: dict[str, Callable[[str], Any]] = {
-                "own": drop_cached_scenarios,
+                "session_scenarios": drop_cached_scenarios,
                 "catalog": lambda _: catalog.reload(),
                 "missed": lambda _: drop_cached_scenarios(None),
             }
@@ -79,7 +79,7 @@ class Cluster:
     def run_counts(self, also: Collection[StepKey] = ()) -> RunCounts:
         """Return how often steps answered and conditions held in all processes since `restart_run`;
         steps in `also` count at least one answer."""
-        return merge_counts(self._query_all("seen"), also)
+        return merge_counts(self._query_all("run_counts"), also)
 
     def restart_run(self) -> None:
         """Set the counts of the run to zero in all processes."""
@@ -88,7 +88,7 @@ class Cluster:
     def all_metrics(self) -> list[str]:
         """Return the metrics of each process, or only of this one if another does not answer."""
         try:
-            return [text for text in self._query_all("figures") if text]
+            return [text for text in self._query_all("metrics") if text]
         except StateUnavailable:
             return [self.metrics_text()]
 
@@ -98,7 +98,7 @@ class Cluster:
 
     def forget_losses(self, sessions: Sequence[str] | None) -> None:
         """Reset the counts of lost journal rows of these sessions, or of all."""
-        self._query_all("whole", sessions)
+        self._query_all("forget_losses", sessions)
 
     def _query_all(self, word: str, about: Any = None) -> list[Any]:
         """Return the answers of all processes to a query, this one's included, in any order; `word`

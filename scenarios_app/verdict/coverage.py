@@ -33,9 +33,9 @@ class FaultCoverage:
 
 @dataclass(frozen=True, slots=True)
 class StepCoverage:
-    """How often a step (its name or number) answered. `never_true` lists the unmet conditions of a
-    step that never answered. It is empty if each of them held at some time, but never all for one
-    request."""
+    """The number of answers of a step (its name or number). `never_true` lists the unmet conditions
+    of a step that never answered. It is empty if each of them held at some time, but never all for
+    one request."""
 
     step: str
     served: int

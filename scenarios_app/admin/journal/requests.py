@@ -302,7 +302,7 @@ VIEW_PERMISSION = "scenarios_app.view_servedrequest"
 
 @dataclass(frozen=True, slots=True)
 class AnswerCount:
-    """How often a scenario answered, and when last; None if never."""
+    """The number of answers of a scenario, and the time of the last; None if never."""
 
     count: int = 0
     last: datetime | None = None

@@ -56,7 +56,7 @@ class FinalReportDocument(Document):
     with these keys as its arguments, in this order, except those that are not given."""
 
     status: fields.Text = "success"
-    """How the run ended: success, failure or another word."""
+    """The result of the run: success, failure or another word."""
     report_format: fields.Text | None = None
     """The format of the report, such as markdown."""
     report_content: fields.Text

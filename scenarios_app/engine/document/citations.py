@@ -25,7 +25,7 @@ class CitationDocument(Document):
     title: fields.Text | None = None
     """The title. That of a document is its name by default."""
     quote: fields.Text = ""
-    """What the source says, word for word."""
+    """The quoted text of the source, word for word."""
     start: fields.Whole | None = None
     """The first character of the text that the source supports. By default the quote's place in the
     text, or the whole text."""

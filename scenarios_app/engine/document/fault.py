@@ -116,4 +116,4 @@ class FailuresDocument(Document):
     times: fields.Positive
     """Number of attempts that fail, per session and provider."""
     fault: FaultDocument = Field(default_factory=lambda: FaultDocument(kind="model_error"))
-    """How they fail."""
+    """The fault of these attempts."""

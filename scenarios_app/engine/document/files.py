@@ -37,7 +37,7 @@ class ForeignFormats(Protocol):
     suffixes: Collection[str]
     """Suffixes of such files in a directory."""
     notes: list[Problem]
-    """What could not be converted."""
+    """The parts that could not be converted."""
 
     def find_converter(self, file: Path, data: bytes) -> Converter | None:
         """Return the converter of a file, or None for another format. Raises DocumentError."""

@@ -30,7 +30,7 @@ class HostedToolDocument(Document):
     out."""
 
     tool: Annotated[HostedTool, fields.one_of(HostedTool)]
-    """Which tool."""
+    """The hosted tool."""
     server: fields.SomeText | None = None
     """The label of the MCP server, for `mcp` and `mcp_list_tools`."""
     name: fields.SomeText | None = None
@@ -38,9 +38,9 @@ class HostedToolDocument(Document):
     id: fields.SomeText | None = None
     """The id of the use. By default generated."""
     input: dict[str, JsonValue] = Field(default_factory=dict)
-    """What the tool gets, such as `query`, `code` or `prompt`; the arguments of an MCP tool."""
+    """The input, such as `query`, `code` or `prompt`; the arguments of an MCP tool."""
     result: JsonValue = None
-    """What it returns. Without result and error the use is sent alone."""
+    """The result. Without result and error the use is sent alone."""
     error: fields.SomeText | None = None
     """Instead of a result: the code or text of the failure."""
 

@@ -39,7 +39,7 @@ class SegmentDocument(CamelDocument):
     type: fields.Text | None = None
     """Read and ignored."""
     text: fields.Text
-    """What is thought."""
+    """The text of the block."""
     provider_metadata: OpenObject | None = None
     """`anthropic.signature` or `anthropic.redactedData` is given to the client, to send back."""
 
@@ -58,7 +58,7 @@ class CallDocument(CamelDocument):
     call_id: fields.SomeText | None = None
     """Without it `call-1`, `call-2` and so on."""
     assistant_text: fields.Text | None = None
-    """What is said before the call."""
+    """The text of the answer before the call."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON; a string too is sent JSON-encoded."""
 
@@ -73,9 +73,9 @@ class TokenUsageDocument(CamelDocument):
     total_tokens: fields.Whole | None = None
     """The total, where it is not the sum of the two."""
     reasoning_tokens: fields.Whole | None = None
-    """Those of the output tokens that were thinking."""
+    """Output tokens spent on thinking, part of `outputTokens`."""
     cached_tokens: fields.Whole | None = None
-    """Those of the input tokens that came from a cache."""
+    """Input tokens read from a cache, part of `inputTokens`."""
     cached_input_tokens: fields.Whole | None = None
     """The same under another name."""
     cache_read_tokens: fields.Whole | None = Field(default=None, alias="cacheReadInputTokens")
@@ -88,25 +88,25 @@ class ResponseDocument(CamelDocument):
     """The answer of a turn: tool calls, a final report or a text, after its thinking."""
 
     kind: fields.ResponseKind
-    """What is answered: tool-call, final-report or text."""
+    """The kind of answer: tool-call, final-report or text."""
     assistant_text: fields.Text | None = None
-    """What is said, before any calls."""
+    """The text of the answer, before any calls."""
     tool_calls: list[CallDocument] | None = None
     """The tools that kind tool-call calls."""
     report_content: fields.Text | None = None
     """The report of kind final-report."""
     report_format: fields.Text | None = None
-    """What the report is written in, such as markdown."""
+    """The format of the report, such as markdown."""
     status: fields.Text | None = None
-    """How the run ended, in the report: success, failure or another word."""
+    """The result of the run in the report: success, failure or another word."""
     content_json: JsonValue = Field(default=None, alias="reportContentJson")
     """The report as data, for formats that have such a thing."""
     messages: JsonValue = Field(default=None, alias="reportMessages")
     """The report as a chat's messages, for formats that have such a thing."""
     reasoning: list[SegmentDocument] | None = None
-    """What is thought first."""
+    """The blocks of thinking before the answer."""
     reasoning_content: Segments | None = None
-    """More thinking, in any form that it comes in."""
+    """More thinking: a text, a block or a list of blocks."""
     finish_reason: fields.Text | None = None
     """tool-calls, content-filter, max_tokens, length or stop; anything else means what fits
     the content."""
@@ -171,9 +171,9 @@ class TurnDocument(CamelDocument):
     """One turn: expectations of the request, failures of the first attempts, and the answer."""
 
     turn: fields.Positive
-    """Which answer of the conversation this is: assistant messages so far, plus one."""
+    """The number of the answer in the conversation: assistant messages so far, plus one."""
     response: ResponseDocument
-    """What is answered."""
+    """The answer."""
     expected_tools: list[fields.SomeText] | None = None
     """Names of tools that should all be offered."""
     allow_missing_tools: fields.Flag | None = None
@@ -185,7 +185,7 @@ class TurnDocument(CamelDocument):
     expected_reasoning: Thinking | None = None
     """Whether the request should switch thinking on."""
     failures_before_success: fields.Whole | None = None
-    """How many attempts fail, per session and provider."""
+    """Number of attempts that fail, per session and provider."""
     failure_throws: fields.Flag | None = None
     """Whether a failing attempt throws `failureError` instead of giving `failureStatus`."""
     failure_status: fields.Text | None = None
@@ -197,7 +197,7 @@ class TurnDocument(CamelDocument):
     failure_retry_after_ms: fields.Whole | None = None
     """When the client may come again, in milliseconds."""
     failure_error: ThrownDocument | None = None
-    """What a failing attempt throws."""
+    """The error that a failing attempt throws."""
 
 
 class TurnsDocument(CamelDocument):
@@ -208,8 +208,8 @@ class TurnsDocument(CamelDocument):
     id: fields.Name
     """The scenario's name."""
     description: fields.Text = ""
-    """What it is for, for people."""
+    """A note for people."""
     system_prompt_must_include: list[fields.Text] | None = None
     """Texts that the first system message must contain; a missing one is a violation."""
     turns: list[TurnDocument]
-    """What is answered, one turn after another."""
+    """The turns in order."""

@@ -79,7 +79,7 @@ class UserTurnDocument(Document):
     """One message of the user."""
 
     say: fields.SomeText
-    """What the user says."""
+    """The text of the user's message."""
     when: AgentDocument | None = None
     """Say it only after such an answer. Without it the turn always fits."""
     must: list[AgentDocument] = Field(default_factory=list)

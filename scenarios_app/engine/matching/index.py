@@ -28,7 +28,7 @@ MAX_COMPARED_STEPS = 100
 
 
 class Particularity(IntEnum):
-    """How particular a step's `match` is, most particular first: a real condition, only `provider`
+    """The specificity of a step's `match`, most specific first: a real condition, only `provider`
     and `path` (a default for these), or nothing."""
 
     CONDITION = 0
@@ -82,7 +82,7 @@ class Layer:
         for position, entry in enumerate(self._entries):
             of = self._match_positions if position < len(matching) else self._by_id_positions
             of.setdefault(entry.scenario.name, []).append(position)
-        # By scenario, the default steps that come before a more particular one.
+        # By scenario, the default steps that come before a more specific one.
         self._defaults: dict[str, list[Entry]] = {}
         for name, positions in self._match_positions.items():
             steps = sorted((matching[at] for at in positions), key=lambda entry: entry.rank.place)
@@ -122,7 +122,7 @@ class Layer:
 
     @property
     def has_blocking_defaults(self) -> bool:
-        """True if a step comes before a more particular one of its scenario and holds it back."""
+        """True if a step comes before a more specific one of its scenario and holds it back."""
         return bool(self._defaults)
 
     def possible_entries(
@@ -183,7 +183,7 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
 
 
 def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:
-    """Return the steps of one scenario that come before a more particular one."""
+    """Return the steps of one scenario that come before a more specific one."""
     blocking, lowest = [], Particularity.EMPTY
     for entry in reversed(steps):
         if entry.rank.particularity > lowest:

@@ -112,8 +112,8 @@ OrderingRule: TypeAlias = Literal["priority", "order", "particularity", "name"]
 RULE_TEXTS: dict[OrderingRule, str] = {
     "priority": "the higher priority goes first, which nothing overrides",
     "order": "a scenario offers its first step, in step order, that matches and is not consumed",
-    "particularity": "among the offers of one priority the more particular wins",
-    "name": "among offers that are as particular as one another the scenario's name decides",
+    "particularity": "among the offers of one priority the more specific match wins",
+    "name": "among equally specific offers the scenario's name decides",
 }
 _PARTICULARITY_NAMES = {
     Particularity.CONDITION: "a real condition",
@@ -146,7 +146,7 @@ def explain_loss(entry: Entry, winner: Entry, *, offered: Entry) -> ConditionRes
             )
             return _failed_rule(
                 "particularity",
-                f"no offer more particular than {particularity}: {RULE_TEXTS['particularity']}",
+                f"no offer more specific than {particularity}: {RULE_TEXTS['particularity']}",
                 f"{winner_name}, which holds {winner_particularity}",
             )
         case _:
@@ -163,7 +163,7 @@ def find_shadowing_rule(above: Entry, entry: Entry, *, least: Particularity) -> 
         return "order" if above.rank.place < entry.rank.place else None
     if above.rank.negated_priority != entry.rank.negated_priority:
         return "priority" if above.rank.negated_priority < entry.rank.negated_priority else None
-    # A step that matches everything another one does is never more particular than it.
+    # A step that matches everything another one does is never more specific than it.
     alike = least == entry.rank.particularity
     return "name" if alike and above.scenario.name < entry.scenario.name else None
 

@@ -68,8 +68,8 @@ def test_the_more_particular_offer_wins(
     loss = explain_loss(entry, winner, offered=entry)
     assert loss.field == "particularity"
     assert loss.expected == (
-        f"no offer more particular than {loser_degree}: "
-        "among the offers of one priority the more particular wins"
+        f"no offer more specific than {loser_degree}: "
+        "among the offers of one priority the more specific match wins"
     )
     assert loss.actual == f"step “winner 1” of “winner”, which holds {winner_degree}"
 
@@ -78,9 +78,7 @@ def test_name_decides_between_equally_particular_offers() -> None:
     (entry,), (winner,) = build_entries(OPENAI), build_entries(OPENAI, name="a")
     loss = explain_loss(entry, winner, offered=entry)
     assert (loss.field, loss.actual) == ("name", "step “a 1” of “a”: its name comes first")
-    assert loss.expected == (
-        "among offers that are as particular as one another the scenario's name decides"
-    )
+    assert loss.expected == ("among equally specific offers the scenario's name decides")
 
 
 @settings(max_examples=300)
