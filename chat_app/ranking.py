@@ -134,7 +134,7 @@ def _bootstrap_scores(
     """Return each name's scores in RESAMPLES bootstrap samples of the votes, by a fixed seed. Each
     outcome of two profiles has a small prior weight, or a single vote would seem certain."""
     pairs = [(vote.winner, vote.loser) for vote in counts]
-    outcomes = {Vote(*pair) for one in pairs for pair in (one, one[::-1])}
+    outcomes = {Vote(*pair) for result in pairs for pair in (result, result[::-1])}
     kinds = sorted({*counts, *outcomes})
     weights = [counts.get(kind, 0) + (kind in outcomes) * _PRIOR for kind in kinds]
     chance = random.Random(_SEED)

@@ -124,7 +124,7 @@ class PromptInputs:
 
     def is_worth_summary(self, *positions: range) -> bool:
         """True if these messages have more tokens than a summary may use."""
-        turns = turns_of(self.messages[position] for one in positions for position in one)
+        turns = turns_of(self.messages[position] for group in positions for position in group)
         return estimate_tokens(prompt_texts("", (), turns)) > self.tokens_of_limit(SUMMARY_PERCENT)
 
     def _cut_to_tokens(self, text: str, tokens: int) -> str:

@@ -78,7 +78,7 @@ class AnswerGenerator:
             parts, called = call.round.parts, call.round.calls
             report = find_final_report(called)
             if report is not None:
-                called = tuple(one for one in called if one.name != REPORT_TOOL)
+                called = tuple(call for call in called if call.name != REPORT_TOOL)
             elif not rounds_left:
                 # No model call follows that could read the results of the last round's tools.
                 called = ()

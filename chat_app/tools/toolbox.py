@@ -220,7 +220,9 @@ class McpToolbox:
 
     def _log_missing(self, error: PackageMissing) -> None:
         """Log once that the SDK is missing, unless all servers are the optional bundled one."""
-        if not self._missing_is_logged and any(one != BUNDLED for one in self._servers().values()):
+        if not self._missing_is_logged and any(
+            server != BUNDLED for server in self._servers().values()
+        ):
             log.info("no tools: %s", error)
             self._missing_is_logged = True
 

@@ -21,10 +21,14 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that raises TypeError with a suggestion for an unknown keyword; a function
     that takes any keyword is returned unchanged."""
     parameters = signature(function).parameters.values()
-    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
         return function
     positional = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
-    names = [one.name for one in parameters if one.kind not in positional and one.name != "self"]
+    names = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in positional and parameter.name != "self"
+    ]
 
     @wraps(function)
     def checked(*args: P.args, **keywords: P.kwargs) -> R:
@@ -56,7 +60,7 @@ def raise_unknown_attribute(instance: object, name: str) -> NoReturn:
     message = f"{type(instance).__name__} has no attribute {name!r}"
     # `dir` itself looks for private ones.
     if not name.startswith("_"):
-        public = [one for one in dir(instance) if not one.startswith("_")]
+        public = [attribute for attribute in dir(instance) if not attribute.startswith("_")]
         hint = did_you_mean(name, public) or f"it has {', '.join(public)}"
         message = f"{message}, {hint}"
     raise AttributeError(message)

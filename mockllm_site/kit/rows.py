@@ -35,7 +35,9 @@ def insert(
     into = f"{name(model._meta.db_table)} ({', '.join(map(name, names))}) VALUES ({places})"
     if unique:
         keys, _ = _columns(model, unique)
-        changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
+        changed = (
+            f"{name(column)} = EXCLUDED.{name(column)}" for column in names if column not in keys
+        )
         into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
     db = _connection()
     adapted = [_adapt_row(row, adapters, db) for row in rows]
@@ -93,7 +95,7 @@ def add(row: Model) -> None:
 def _equalities(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     """Return `column = %s` conditions and their adapted values."""
     names, adapters = _columns(model, tuple(values))
-    columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
+    columns = [f"{connection.ops.quote_name(name)} = %s" for name in names]
     return columns, _adapt_row(tuple(values.values()), adapters, _connection())
 
 

@@ -140,8 +140,8 @@ def render_page(name: str) -> DocsPage:
         elif token.type == "inline":
             _rewrite_links(token, _project_path(file))
     html = markdown.renderer.render(tokens, markdown.options, {})
-    title = next((one.text for tag, one in headings if tag == "h1"), name)
-    contents = tuple(one for tag, one in headings if tag == "h2")
+    title = next((heading.text for tag, heading in headings if tag == "h1"), name)
+    contents = tuple(heading for tag, heading in headings if tag == "h2")
     return DocsPage(title, mark_safe(html), contents)
 
 

@@ -92,7 +92,9 @@ def search(query: str) -> list[SearchResult]:
     matching = [section for section, score in scored.items() if score]
     # A page that has the words in many sections is about them.
     pages = Counter(section.page for section in matching)
-    best = sorted(matching, key=lambda one: -scored[one] - pages[one.page])[:MAX_RESULTS]
+    best = sorted(matching, key=lambda section: -scored[section] - pages[section.page])[
+        :MAX_RESULTS
+    ]
     return [
         SearchResult(
             section.url,

@@ -152,7 +152,7 @@ class Workers:
             worker.ready = True
             if self._up:
                 log.warning("worker %d is ready", worker.pid)
-            elif all(one.ready for one in self._workers.values()) and not self._ending:
+            elif all(worker.ready for worker in self._workers.values()) and not self._ending:
                 self._up = True
                 self._ready()
             return

@@ -26,7 +26,7 @@ def reports_effects(view: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(view)
     def reporting_view(*args: P.args, **kwargs: P.kwargs) -> R:
-        request = next(one for one in args if isinstance(one, HttpRequest))
+        request = next(arg for arg in args if isinstance(arg, HttpRequest))
         before = catalog.snapshot() if request.method == "POST" else None
         response = view(*args, **kwargs)
         if before and (after := catalog.snapshot()) is not before:

@@ -44,7 +44,9 @@ class FileWatcher:
         forget: Callable[[str], None],
     ) -> None:
         self._files = files
-        self._documents: Mapping[str, ScenarioDocument] = {one.name: one for one in documents}
+        self._documents: Mapping[str, ScenarioDocument] = {
+            document.name: document for document in documents
+        }
         self._forget = forget
         self._shared = TemporaryFile(buffering=0)  # noqa: SIM115
         self._problems: list[Problem] = []
@@ -74,8 +76,10 @@ class FileWatcher:
         """Read the files, load what changed, and report the problems."""
         documents, problems = self._read_settled()
         # Compared as text: 1 is not true.
-        before = {name: repr(one) for name, one in self._documents.items()}
-        changed = [one for name, one in documents.items() if before.get(name) != repr(one)]
+        before = {name: repr(document) for name, document in self._documents.items()}
+        changed = [
+            document for name, document in documents.items() if before.get(name) != repr(document)
+        ]
         gone = self._documents.keys() - documents.keys()
         with transaction.atomic():
             loaded = load(changed, reason=LOADED) if changed else None

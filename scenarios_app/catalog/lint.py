@@ -37,15 +37,19 @@ def shadowed_steps(snapshot: Snapshot) -> dict[tuple[str, int], tuple[str, int]]
     """Return scenario and number of the steps that are never reached, with those of the step that
     answers instead."""
     suspicions = _suspicions_of_snapshot(snapshot, frozenset(offered_tools()))
-    hidden = (one for one in suspicions if one.kind == "shadowed" and one.by)
-    return {(one.scenario, one.step): one.by for one in hidden if one.by}
+    hidden = (
+        suspicion for suspicion in suspicions if suspicion.kind == "shadowed" and suspicion.by
+    )
+    return {
+        (suspicion.scenario, suspicion.step): suspicion.by for suspicion in hidden if suspicion.by
+    }
 
 
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
     """Return the suspicions about a scenario as if it replaced the stored one of the given name."""
-    others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)
+    others = (scenario for name, scenario in catalog.snapshot().index.by_name.items() if name != of)
     suspicions = _lint([*others, scenario], offered_tools())
-    return [one for one in suspicions if one.scenario == scenario.name]
+    return [suspicion for suspicion in suspicions if suspicion.scenario == scenario.name]
 
 
 def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspicion]:
@@ -58,8 +62,12 @@ def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspic
     served = [scenario for enabled, scenario in compiled if enabled]
     disabled = [[scenario] for enabled, scenario in compiled if not enabled]
     offered = offered_tools()
-    suspicions = (one for group in ([*others, *served], *disabled) for one in _lint(group, offered))
-    return [one for one in suspicions if one.scenario in names]
+    suspicions = (
+        suspicion
+        for group in ([*others, *served], *disabled)
+        for suspicion in _lint(group, offered)
+    )
+    return [suspicion for suspicion in suspicions if suspicion.scenario in names]
 
 
 @lru_cache(maxsize=2)

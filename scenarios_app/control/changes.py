@@ -127,7 +127,7 @@ class AnswerChangesView(ControlView):
         """Change single answers of a session, or of every session, in place of the changes that it
         had, and number its answers from 1"""
         fields = self.read_body(ChangesBody)
-        changes = [_to_change(number, one) for number, one in enumerate(fields["changes"])]
+        changes = [_to_change(number, change) for number, change in enumerate(fields["changes"])]
         if not services().cluster.is_single_process:
             raise ControlError(409, SHARED_STATE_ERROR)
         session = find_scenario_session(fields["session"])
@@ -146,9 +146,9 @@ class AnswerChangesView(ControlView):
 def _to_change(number: int, fields: Mapping[str, Any]) -> Change:
     """Return the change of a ChangeBody at this index; raises ControlError or DocumentError."""
     place = f"changes[{number}]"
-    for one, other in (("answer", "step"), ("fault", "alteration")):
-        if (one in fields) == (other in fields):
-            raise ControlError(400, f"{place}: expected either {one} or {other}", field=place)
+    for key, other in (("answer", "step"), ("fault", "alteration")):
+        if (key in fields) == (other in fields):
+            raise ControlError(400, f"{place}: expected either {key} or {other}", field=place)
     if "step" in fields and "fault" in fields:
         message = f"{place}: a step can be altered only; script its fault in `produce.fault`"
         raise ControlError(400, message, field=place)
@@ -161,7 +161,7 @@ def _to_change(number: int, fields: Mapping[str, Any]) -> Change:
 def _state_body(session: str | None) -> dict[str, Any]:
     """Return the changes and numbered answers of a session, or of all sessions."""
     changes = services().pipeline.changes
-    answers = (one for one in changes.answers if session is None or one.session == session)
+    answers = (answer for answer in changes.answers if session is None or answer.session == session)
     return {
         "active": bool(changes.by_session),
         "session": session,
@@ -186,6 +186,6 @@ def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
         {"text": result.content[:MAX_RESULT_CHARS], "is_error": result.is_error}
         for result in answer.results
     ]
-    variants = [msgspec.structs.asdict(one) for one in answer.variants]
+    variants = [msgspec.structs.asdict(variant) for variant in answer.variants]
     changed = {"change": answer.change_name or None, "results": results, "variants": variants}
     return {name: getattr(answer, name) for name in NumberedAnswerBody._declared_fields} | changed

@@ -73,7 +73,9 @@ def start_recording(recording: Recording) -> None:
         if not (recording.upstreams or pipeline.options.upstreams):
             message = "No upstream is set; add one to MOCKLLM_UPSTREAMS."
             raise ControlError(409, message)
-        others = [one for one in pipeline.recordings.values() if one.session != recording.session]
+        others = [
+            other for other in pipeline.recordings.values() if other.session != recording.session
+        ]
         # Both would write the same scenario.
         if any(other.records and other.name == recording.name for other in others):
             message = f"“{recording.name}” is being recorded by another session."

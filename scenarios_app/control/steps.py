@@ -95,7 +95,9 @@ def add_step_for(
     step: dict[str, Json] = {"consume": False, "match": match, "produce": produce}
     check_step(step)
     stored = store.list_all()
-    names = {one.name for one in stored.documents} | {one.scenario for one in stored.problems}
+    names = {document.name for document in stored.documents} | {
+        problem.scenario for problem in stored.problems
+    }
     if scenario in names:
         return store.push(scenario, step)
     name = scenario or free_name(name_for(request), names=names)

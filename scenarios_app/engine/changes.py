@@ -147,7 +147,9 @@ class AnswerChanges:
         """Delete the changes and numbered answers of a session, or of all sessions (None)."""
         stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._pending, self._used]
         with self._lock:
-            self.answers = [one for one in self.answers if session not in (None, one.session)]
+            self.answers = [
+                answer for answer in self.answers if session not in (None, answer.session)
+            ]
             for store in stores:
                 if session is None:
                     store.clear()
@@ -178,7 +180,9 @@ class AnswerChanges:
         and return None. With `consume`, `pop_unconsumed_step` returns the step later."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
-            change = next((one for one in self._changes(session) if one.answer == number), None)
+            change = next(
+                (change for change in self._changes(session) if change.answer == number), None
+            )
             if change is None:
                 return None
             if consume:
@@ -193,7 +197,7 @@ class AnswerChanges:
         with self._lock:
             numbered = self._add_answer(session, step, request)
             numbered.change = next(
-                (one for one in self._changes(session) if one.step == name), None
+                (change for change in self._changes(session) if change.step == name), None
             )
             return numbered
 

@@ -70,7 +70,9 @@ class Simulation:
     @property
     def passed(self) -> bool:
         """True if all checkpoints hold, those of turns and those of the whole conversation."""
-        return all(turn.passed for turn in self.turns) and all(one.ok for one in self.checkpoints)
+        return all(turn.passed for turn in self.turns) and all(
+            checkpoint.ok for checkpoint in self.checkpoints
+        )
 
     def next_message(self) -> str | None:
         """Add the user's next message to `turns` and return it. Without one, or after `max_turns`,
@@ -95,7 +97,9 @@ class Simulation:
         latest = self.turns[-1]
         latest.answer, latest.calls = text, tuple(calls)
         turn = self._script.turns[latest.number - 1]
-        latest.checkpoints += self._run_checks(check for one in turn.must for check in one.checks())
+        latest.checkpoints += self._run_checks(
+            check for checkpoint in turn.must for check in checkpoint.checks()
+        )
         if turn.end:
             self._end()
 
@@ -111,7 +115,7 @@ class Simulation:
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):
             is_free = turn.repeat or number not in sent_numbers
-            if is_free and all(one.holds(reader) for one in turn.needed_checks):
+            if is_free and all(check.holds(reader) for check in turn.needed_checks):
                 return number
         return None
 
@@ -121,7 +125,7 @@ class Simulation:
         self._ended = True
         if failure := failure or self._unfinished():
             self.checkpoints.append(failure)
-        checks = (check for one in self._script.must for check in one.checks("any"))
+        checks = (check for checkpoint in self._script.must for check in checkpoint.checks("any"))
         self.checkpoints += self._run_checks(checks)
 
     def _unfinished(self) -> Checkpoint | None:
@@ -140,8 +144,10 @@ class Simulation:
         """Return a checkpoint for each check, judged on the conversation so far."""
         reader = self._reader()
         return [
-            Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
-            for one in checks
+            Checkpoint(
+                check.name, check.expected, check.condition.actual(reader), check.holds(reader)
+            )
+            for check in checks
         ]
 
     def _reader(self) -> RequestReader:

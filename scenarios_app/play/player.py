@@ -198,7 +198,7 @@ class Player:
         last_parts = self._history[-1].parts if self._history else ()
         open_calls = [part for part in last_parts if isinstance(part, ToolCallPart)]
         for number, result in enumerate(results, 1):
-            call = next((one for one in open_calls if one.name == result.name), None)
+            call = next((call for call in open_calls if call.name == result.name), None)
             if call is not None:
                 open_calls.remove(call)
             call_id = call.id if call is not None else f"call_{number}"
@@ -331,7 +331,9 @@ def _describe_request(turn: PlayedTurnDocument) -> str:
     if turn.retry:
         return "retry"
     if turn.tool_results is not None:
-        return ", ".join(f"{one.name} gives {shorten(one.content)}" for one in turn.tool_results)
+        return ", ".join(
+            f"{result.name} gives {shorten(result.content)}" for result in turn.tool_results
+        )
     if turn.request is not None:
         return f"POST {turn.request.path}"
     return turn.user or ""

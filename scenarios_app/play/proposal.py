@@ -162,7 +162,9 @@ def _message_text(step: Step, role: str) -> str:
 def _first_provider(step: Step) -> str:
     """Return the first provider that the step matches by name, or "" if it names none."""
     named = step.match.alternatives("provider")
-    return next((name for name in wires_by_name() if any(one.test(name) for one in named)), "")
+    return next(
+        (name for name in wires_by_name() if any(condition.test(name) for condition in named)), ""
+    )
 
 
 def _wants_stream(step: Step) -> bool:

@@ -29,23 +29,23 @@ OUTCOMES = {
     "unused": "the step did not answer",
 }
 KINDS: tuple[Kind, ...] = tuple(
-    Kind(one.name, one.words, {"alteration": one.name}, signs=(), needs="any")
-    for one in ALTERATIONS.values()
-    if not one.broken
+    Kind(alteration.name, alteration.words, {"alteration": alteration.name}, signs=(), needs="any")
+    for alteration in ALTERATIONS.values()
+    if not alteration.broken
 )
 
 
 def cells_of(answer: Answer, place: Place, _: str, kinds: Sequence[Kind]) -> Iterator[Cell]:
     """Yield a cell for each of the answer's `variants` that is of these kinds."""
     for kind in kinds:
-        for one in answer["variants"]:
-            if one["alteration"] != kind.name:
+        for variant in answer["variants"]:
+            if variant["alteration"] != kind.name:
                 continue
-            nth = one["nth"]
+            nth = variant["nth"]
             name = f"{kind.name}.{nth}@{place.step}" if nth > 1 else f"{kind.name}@{place.step}"
             change = {"step": place.step, "nth": nth, **kind.change}
             reason = answer["equivalent_changes"].get(kind.name, "")
-            yield Cell(name, kind, place, change, one["before"], one["after"], reason)
+            yield Cell(name, kind, place, change, variant["before"], variant["after"], reason)
 
 
 def judge(cell: Cell, clean: Observation, run: Observation) -> Judgement:
@@ -196,11 +196,11 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
     """Return a page with the score and the mutants, survivors first; `fail_on` is not used."""
     mutants = sorted(mutants_of(sweep), key=lambda mutant: mutant.outcome != "survived")
     rows = "".join(
-        f"<tr><td>{escape(one['step'])}</td><td>{escape(one['change'])}</td>"
-        f"<td>{escape(one['before'])}</td><td>{escape(one['after'])}</td>"
-        f'<td class="{one["outcome"]}">{one["outcome"]}</td>'
-        f"<td>{'<br>'.join(map(escape, one['tests']))}</td><td>{escape(one['repeat'])}</td></tr>"
-        for one in (_mutant_body(mutant, repeat_command) for mutant in mutants)
+        f"<tr><td>{escape(row['step'])}</td><td>{escape(row['change'])}</td>"
+        f"<td>{escape(row['before'])}</td><td>{escape(row['after'])}</td>"
+        f'<td class="{row["outcome"]}">{row["outcome"]}</td>'
+        f"<td>{'<br>'.join(map(escape, row['tests']))}</td><td>{escape(row['repeat'])}</td></tr>"
+        for row in (_mutant_body(mutant, repeat_command) for mutant in mutants)
     )
     heads = "".join(
         f"<th>{head}</th>"

@@ -103,7 +103,9 @@ def _result_of_broken_call(cell: Cell, run: Observation) -> str:
     """Return the result that the program sent for a call that cannot be run, if it names no error;
     else an empty string."""
     place = cell.place
-    of_session = {one["number"]: one for one in run.answers if one["session"] == place.session}
+    of_session = {
+        answer["number"]: answer for answer in run.answers if answer["session"] == place.session
+    }
     struck, following = of_session.get(place.number), of_session.get(place.number + 1)
     if not cell.kind.breaks_call or struck is None or following is None:
         return ""

@@ -54,7 +54,7 @@ def all_cells(
     several = len({answer["session"] for answer in answers}) > 1
     cells: dict[str, Cell] = {}
     steps_seen = set()
-    for answer in sorted(answers, key=lambda one: (one["session"], one["number"])):
+    for answer in sorted(answers, key=lambda answer: (answer["session"], answer["number"])):
         step = f"{answer['scenario']}/{answer['step']}"
         steps_seen |= {step, answer["scenario"]}
         if steps and not {step, answer["scenario"]} & set(steps):

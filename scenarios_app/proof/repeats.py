@@ -78,13 +78,21 @@ class TestRun:
         """Return the run for the judgement; the exit code is 0 if nothing but the verdict
         failed."""
         last = self.reports[-1]
-        own = [one for one in self.reports if not one.longreprtext.startswith(VERDICT_FAILED)]
-        output = "\n".join((*(one.longreprtext for one in own), last.capstdout, last.capstderr))
-        code = int(any(one.failed for one in own))
-        verdicts = (vars(one)[FIXTURE] for one in self.reports if FIXTURE in vars(one))
+        own = [
+            report for report in self.reports if not report.longreprtext.startswith(VERDICT_FAILED)
+        ]
+        output = "\n".join(
+            (*(report.longreprtext for report in own), last.capstdout, last.capstderr)
+        )
+        code = int(any(report.failed for report in own))
+        verdicts = (vars(report)[FIXTURE] for report in self.reports if FIXTURE in vars(report))
         answers = [
-            {**one, "session": session, "owner": session if one["scenario"] in self.stubs else ""}
-            for one in self.answers
+            {
+                **answer,
+                "session": session,
+                "owner": session if answer["scenario"] in self.stubs else "",
+            }
+            for answer in self.answers
         ]
         return Observation(
             ProgramRun(code, output, self.seconds, self.hung),
@@ -150,7 +158,7 @@ class TestSweeps:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         clean = self._repeat(item, TestRun(()))
         body: dict[str, Any] = {
-            "used": [f"{one['scenario']}/{one['step']}" for one in clean.answers],
+            "used": [f"{answer['scenario']}/{answer['step']}" for answer in clean.answers],
             "unused": clean.unused,
         }
         if clean.passed and clean.answers:
@@ -204,9 +212,11 @@ class TestSweeps:
                 run.stubs = session.stub_names()
                 if run.limit is None:
                     versions = versions_on(control).items()
-                    run.versions = {one: v for one, v in versions if one not in run.stubs}
+                    run.versions = {name: v for name, v in versions if name not in run.stubs}
                     steps = unused_steps(session.verdict(scenarios="*"))
-                    run.unused = [one for one in steps if one.rpartition("/")[0] not in run.stubs]
+                    run.unused = [
+                        step for step in steps if step.rpartition("/")[0] not in run.stubs
+                    ]
                 run.transcript = control.journal(session.session, bodies=True)
 
     def _sweep(self, item: pytest.Item, clean: TestRun) -> dict[str, Any]:
@@ -261,7 +271,7 @@ class TestSweeps:
             self._notes[report.nodeid] = body["note"]
         if "cells" not in body:
             return
-        cells = {one["name"]: self._cell_from(report.nodeid, one) for one in body["cells"]}
+        cells = {cell["name"]: self._cell_from(report.nodeid, cell) for cell in body["cells"]}
         sweep = Sweep(list(cells.values()), self.options.seed, body["clean"])
         sweep.versions, self._sweeps[report.nodeid] = body["versions"], sweep
         results = body["results"]

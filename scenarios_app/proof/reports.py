@@ -133,10 +133,10 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCom
     """Return a JUnit case for each cell that was run; those in `fail_on` fail. `repeat_command` is
     not used."""
     cases = []
-    for one in _in_matrix_order(sweep):
-        reason = f"{one.judgement.outcome}: {one.judgement.reason}"
-        reasons = (reason,) if one.judgement.outcome in fail_on else ()
-        cases.append(Case(one.cell.place.step, one.cell.name, reasons))
+    for run in _in_matrix_order(sweep):
+        reason = f"{run.judgement.outcome}: {run.judgement.reason}"
+        reasons = (reason,) if run.judgement.outcome in fail_on else ()
+        cases.append(Case(run.cell.place.step, run.cell.name, reasons))
     return junit("mockllm torture", cases)
 
 
@@ -158,7 +158,7 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
         for kind in KINDS
         if any(cell.kind is kind for cell in sweep.cells)
     )
-    details = "".join(_html_details(one, repeat_command) for one in _in_matrix_order(sweep))
+    details = "".join(_html_details(run, repeat_command) for run in _in_matrix_order(sweep))
     meanings = "".join(f"<li><b>{name}</b>: {text}</li>" for name, text in OUTCOMES.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm torture</title>'

@@ -151,7 +151,7 @@ def cells_to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
 
 def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
     """Return the steps of a verdict from which no answer came, as SCENARIO/STEP."""
-    return [f"{one['scenario']}/{one['step']}" for one in verdict["unserved"]]
+    return [f"{step['scenario']}/{step['step']}" for step in verdict["unserved"]]
 
 
 def run_clean(bench: Bench, options: SweepOptions) -> Observation:

@@ -20,7 +20,10 @@ def find_collisions(
 
     `sources` are the files of each scenario by its name. Recordings of one file do not collide.
     """
-    recordings = sorted((one for one in documents if TAG in one.tags), key=lambda one: one.name)
+    recordings = sorted(
+        (document for document in documents if TAG in document.tags),
+        key=lambda document: document.name,
+    )
     notes = [*_merge_notes(recordings, sources), *_request_notes(recordings, sources)]
     if len(notes) > MAX_NOTES:
         more = f"and {len(notes) - MAX_NOTES} more recordings that collide"

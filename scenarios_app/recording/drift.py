@@ -177,7 +177,7 @@ def describe_drift(drift: Drift) -> Iterator[str]:
             yield f"removed: {drift.request} (step {drift.step}) is no longer requested"
         case _:
             yield f"changed: {drift.request} (step {drift.step}){often}"
-            yield from (f"  {describe_difference(one)}" for one in drift.differences)
+            yield from (f"  {describe_difference(difference)}" for difference in drift.differences)
 
 
 def response_shape(status: int, media_type: str, body: bytes) -> Shape:

@@ -69,7 +69,7 @@ class SecretMask:
                 break
             if len(secret) >= MIN_SECRET_CHARS and not _PLACEHOLDER.fullmatch(secret):
                 whole = (secret, *_random_pieces(secret))
-                patterns.update(dict.fromkeys(one.encode("utf-8", "replace") for one in whole))
+                patterns.update(dict.fromkeys(text.encode("utf-8", "replace") for text in whole))
         self._patterns = patterns
         self._finder = (
             BytesAhoCorasick([*patterns], matchkind=MatchKind.LeftmostLongest) if patterns else None

@@ -79,11 +79,11 @@ class RecordedTools:
                     result = call.result.model_copy(update={"text": text})
                     name, arguments = call.name, filling.fill_json(_arguments_text(call))
                     self._add_result(filling.fill_text(name), arguments, result=result)
-            for one in _answered_calls(request) if request else ():
-                part, answer = one
+            for pair in _answered_calls(request) if request else ():
+                part, answer = pair
                 # Later requests repeat what earlier ones said.
-                if one not in seen and (part.id, part.name) not in scripted:
-                    seen.add(one)
+                if pair not in seen and (part.id, part.name) not in scripted:
+                    seen.add(pair)
                     custom = compact_json({INPUT: part.arguments})
                     arguments = custom if part.custom else part.arguments
                     result = ToolResultDocument(text=answer.content, is_error=answer.is_error)

@@ -303,8 +303,8 @@ def _is_same_step(one: StepRef, other: StepRef) -> bool:
 
 def attempts_of(state: SessionState, attempt: AttemptRef) -> int:
     """Return the failures that a session has counted of an attempt, under any label of its step."""
-    for one, count in state.attempts:
-        if one.provider == attempt.provider and _is_same_step(one.step, attempt.step):
+    for other, count in state.attempts:
+        if other.provider == attempt.provider and _is_same_step(other.step, attempt.step):
             return count
     return 0
 

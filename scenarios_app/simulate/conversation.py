@@ -74,7 +74,7 @@ class SimulatedConversation:
 
 def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserDocument]:
     """Return the scripted users by the name of their scenario; others are left out."""
-    return {one.name: one.user for one in documents if one.user is not None}
+    return {document.name: document.user for document in documents if document.user is not None}
 
 
 def simulate(

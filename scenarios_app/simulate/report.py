@@ -11,33 +11,35 @@ from scenarios_app.verdict.reports import Case, line
 def failed_reasons(checkpoints: Iterable[Checkpoint]) -> list[str]:
     """Return the reason of each failed checkpoint."""
     return [
-        f"no answer: {one.actual}"
-        if one.name == "answer"
-        else f"{one.label}: {one.expected}; got {one.actual}"
-        for one in checkpoints
-        if not one.ok
+        f"no answer: {checkpoint.actual}"
+        if checkpoint.name == "answer"
+        else f"{checkpoint.label}: {checkpoint.expected}; got {checkpoint.actual}"
+        for checkpoint in checkpoints
+        if not checkpoint.ok
     ]
 
 
 def text_report(conversations: Sequence[SimulatedConversation]) -> str:
     """Return the transcripts with the failed checkpoints."""
     lines: list[str] = []
-    for one in conversations:
-        lines.append(f"{'ok' if one.passed else 'FAILED'}  {line(one.name)}")
-        for number, turn in enumerate(one.simulation.turns, 1):
+    for conversation in conversations:
+        lines.append(f"{'ok' if conversation.passed else 'FAILED'}  {line(conversation.name)}")
+        for number, turn in enumerate(conversation.simulation.turns, 1):
             lines.append(f"  {number}. user   {line(turn.say)}")
             for call in turn.calls:
                 lines.append(f"     call   {line(f'{call.full_name} {call.arguments}')}")
             if turn.answer is not None:
                 lines.append(f"     agent  {line(turn.answer)}")
             lines += _failed_lines(turn.checkpoints)
-        lines += _failed_lines(one.simulation.checkpoints)
-        if one.model is not None:
-            lines.append(f"  requests of the agent: {len(one.model.requests)}")
-            if not one.model.verdict["passed"]:
-                lines += [f"    {reason}" for reason in one.model.verdict["text"].splitlines()]
-        lines.append(f"  receipt {one.receipt}")
-    passed = sum(one.passed for one in conversations)
+        lines += _failed_lines(conversation.simulation.checkpoints)
+        if conversation.model is not None:
+            lines.append(f"  requests of the agent: {len(conversation.model.requests)}")
+            if not conversation.model.verdict["passed"]:
+                lines += [
+                    f"    {reason}" for reason in conversation.model.verdict["text"].splitlines()
+                ]
+        lines.append(f"  receipt {conversation.receipt}")
+    passed = sum(conversation.passed for conversation in conversations)
     failed = len(conversations) - passed
     lines.append(f"conversations: {len(conversations)}, passed: {passed}, failed: {failed}")
     return "\n".join(lines)
@@ -54,8 +56,8 @@ def _failed_lines(checkpoints: Iterable[Checkpoint]) -> Iterator[str]:
 def json_report(conversations: Sequence[SimulatedConversation]) -> dict[str, Any]:
     """Return the conversations as JSON. Equal ones have equal JSON: it has no times and no ids."""
     return {
-        "passed": all(one.passed for one in conversations),
-        "conversations": [_conversation_json(one) for one in conversations],
+        "passed": all(conversation.passed for conversation in conversations),
+        "conversations": [_conversation_json(conversation) for conversation in conversations],
     }
 
 
@@ -91,9 +93,9 @@ def _model_json(model: ModelSide) -> dict[str, Any]:
     keys = ("provider", "path", "scenario", "step", "status", "outcome")
     return {
         "passed": verdict["passed"],
-        "unmatched": [one["path"] for one in verdict["unmatched"]],
-        "violations": [one["text"] for one in verdict["violations"]],
-        "findings": [one["rule"] for one in verdict["findings"]],
+        "unmatched": [request["path"] for request in verdict["unmatched"]],
+        "violations": [violation["text"] for violation in verdict["violations"]],
+        "findings": [finding["rule"] for finding in verdict["findings"]],
         "requests": [{key: entry[key] for key in keys} for entry in model.requests],
         "receipt": verdict["receipt"],
     }
@@ -101,8 +103,12 @@ def _model_json(model: ModelSide) -> dict[str, Any]:
 
 def junit_cases(conversations: Iterable[SimulatedConversation]) -> Iterator[Case]:
     """Yield a JUnit case for each turn, and one for the whole conversation."""
-    for one in conversations:
-        for number, turn in enumerate(one.simulation.turns, 1):
+    for conversation in conversations:
+        for number, turn in enumerate(conversation.simulation.turns, 1):
             reasons = tuple(failed_reasons(turn.checkpoints))
-            yield Case(one.name, f"{number}. {line(turn.say)}", reasons)
-        yield Case(one.name, "conversation", tuple(failed_reasons(one.simulation.checkpoints)))
+            yield Case(conversation.name, f"{number}. {line(turn.say)}", reasons)
+        yield Case(
+            conversation.name,
+            "conversation",
+            tuple(failed_reasons(conversation.simulation.checkpoints)),
+        )

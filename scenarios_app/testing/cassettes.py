@@ -155,7 +155,7 @@ class TestCassette:
     @property
     def drift_lines(self) -> list[str]:
         """Return lines that describe the requests that differ from the recorded ones."""
-        lines = [line for one in self._recording["drift"] for line in one["text"].splitlines()]
+        lines = [line for drift in self._recording["drift"] for line in drift["text"].splitlines()]
         if not lines:
             return []
         renew = "--mockllm-record=all records it again, new adds to it"

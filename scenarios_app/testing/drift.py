@@ -109,7 +109,7 @@ def _drifts_of_command(
         if ended.status_code == 404:
             # Tests have ended this replay and loaded their own cassettes.
             reports = control.send("GET", "drift")["recordings"]
-            of_tests = (one for one in reports if one["session"])
+            of_tests = (report for report in reports if report["session"])
             drifts_by_file, notes = _drifts_of_tests(of_tests, files)
         else:
             body = control.read_json(ended)
@@ -140,11 +140,11 @@ def _drifts_of_tests(
     """Return the drifts that tests found in these files, and notes."""
     drifts_by_file: DriftsByFile = {}
     notes: list[str] = []
-    for one in reports:
-        for label in one["cassettes"]:
+    for report in reports:
+        for label in report["cassettes"]:
             if (file := _find_file(label, files)) is not None:
-                drifts_by_file.setdefault(file, []).extend(one["drift"])
-                notes += _unreached_notes(one, file)
+                drifts_by_file.setdefault(file, []).extend(report["drift"])
+                notes += _unreached_notes(report, file)
     notes += [f"{file}: no test used it" for file in files if file not in drifts_by_file]
     return {file: drifts_by_file.get(file, []) for file in files}, notes
 
@@ -174,8 +174,8 @@ def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
 def _group_by_file(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> DriftsByFile:
     """Return the drifts by their cassette; each file has a list, which may be empty."""
     drifts_by_file: DriftsByFile = {file: [] for file in files}
-    for one in drifts:
-        drifts_by_file.setdefault(one["cassette"], []).append(one)
+    for drift in drifts:
+        drifts_by_file.setdefault(drift["cassette"], []).append(drift)
     return drifts_by_file
 
 
@@ -214,9 +214,12 @@ def _report_text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
     lines = [f"{count} cassette{'' if count == 1 else 's'}, {drifted or 'none'} drifted"]
     for file, drifts in drifts_by_file.items():
         if drifts:
-            lines += [file, *(f"  {line}" for one in drifts for line in one["text"].splitlines())]
+            lines += [
+                file,
+                *(f"  {line}" for drift in drifts for line in drift["text"].splitlines()),
+            ]
     return "\n".join((*lines, *notes))
 
 
 def _junit_case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
-    return Case("drift", file, tuple(one["text"] for one in drifts))
+    return Case("drift", file, tuple(drift["text"] for drift in drifts))

@@ -357,8 +357,8 @@ class TestJudge:
             head, *reasons = verdict["text"].splitlines()
             lines += [*reasons, head]
         stopped = self.guard.stopped_requests if self.guard else []
-        reported = [one for one in stopped if has_passed or not one.is_shown]
-        texts = [one.text for one in reported if lines or not one.is_of_daemon]
+        reported = [request for request in stopped if has_passed or not request.is_shown]
+        texts = [request.text for request in reported if lines or not request.is_of_daemon]
         if not verdict["passed"] and not verdict["requests"] and not stopped:
             from scenarios_app.testing.guard.clients import stray_client_lines
 
@@ -418,15 +418,15 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
     """Load the scenarios of a test's markers; return the names of those shared on the server. A
     name that is neither a file nor shared fails the test."""
     shared_names = []
-    for one in scenarios:
-        if not isinstance(one, str | os.PathLike):
-            session.scenario(one)
+    for scenario in scenarios:
+        if not isinstance(scenario, str | os.PathLike):
+            session.scenario(scenario)
             continue
-        places = (item.path.parent / one, item.config.rootpath / one)
+        places = (item.path.parent / scenario, item.config.rootpath / scenario)
         if path := next((place for place in places if place.exists()), None):
             session.scenario(path)
         else:
-            shared_names.append(os.fspath(one))
+            shared_names.append(os.fspath(scenario))
     names = session.shared_scenario_names() if shared_names else []
     for name in shared_names:
         if name not in names:

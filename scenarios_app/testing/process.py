@@ -106,8 +106,8 @@ class StandbyServer:
     def fits(self, options: ServerOptions) -> bool:
         """Return True if a server with these options would begin in the same way now."""
         ours, theirs = (
-            {name: value for name, value in one.items() if not name.startswith("PYTEST_")}
-            for one in (self._environment, _server_environment(options))
+            {name: value for name, value in variables.items() if not name.startswith("PYTEST_")}
+            for variables in (self._environment, _server_environment(options))
         )
         alike = (self._light, self._paths) == (options.light, options.paths)
         return alike and ours == theirs
@@ -151,7 +151,7 @@ class StandbyServer:
     def _send_options(self, options: ServerOptions) -> None:
         """Write the options of `serve` to the process, and close its input."""
         sent = {
-            "fixture": [_fixture_argument(one) for one in options.fixtures],
+            "fixture": [_fixture_argument(fixture) for fixture in options.fixtures],
             "no_catch_all": not options.catch_all,
             "watch": bool(options.paths) or None,
         }

@@ -133,7 +133,7 @@ def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
         control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
         code = run_command(command, control.base_url)
         recording = control.send("DELETE", "recording")
-        print_messages(line for one in recording["drift"] for line in one["text"].splitlines())
+        print_messages(line for drift in recording["drift"] for line in drift["text"].splitlines())
         passed = print_verdict(control)
     return code or (0 if passed and not recording["drifted"] else VERDICT_FAILED)
 

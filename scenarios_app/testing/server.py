@@ -33,10 +33,10 @@ class RunningServer:
     def push(self, step: Document, *, scenario: str | None = None) -> None:
         """Append steps to the named scenario, the only one, or `pushed`. Raises ServerFailed."""
         name = scenario or (self._names[0] if len(self._names) == 1 else DEFAULT_SCENARIO)
-        for one in to_steps(step):
-            pushed = self._control.send_request("POST", scenario_path(name, "steps"), one)
+        for new_step in to_steps(step):
+            pushed = self._control.send_request("POST", scenario_path(name, "steps"), new_step)
             if pushed.status_code == 404:
-                path, document = scenario_path(name), {"name": name, "steps": [one]}
+                path, document = scenario_path(name), {"name": name, "steps": [new_step]}
                 self._control.send("PUT", path, document)
             else:
                 self._control.read_json(pushed)

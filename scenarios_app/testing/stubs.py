@@ -141,7 +141,7 @@ class Mockllm:
     def scenario(self, *documents: Mapping[str, Any] | Any) -> None:
         """Load scenarios for this test only: documents, builders, or paths of files."""
         __tracebackhide__ = True
-        if not all(isinstance(one, Mapping) and "steps" in one for one in documents):
+        if not all(isinstance(document, Mapping) and "steps" in document for document in documents):
             # Imported here because it imports the whole engine.
             from scenarios_app.testing.documents import to_documents
 
@@ -257,9 +257,9 @@ class Mockllm:
         """Raise ValueError if one of two equal stubs answers every time, and the other is later."""
         __tracebackhide__ = True
         conditions = (stub._match, stub._turn)
-        equal = [one for one in self._stubs if (one._match, one._turn) == conditions]
-        equal = [one for one in equal if not one.is_empty]
-        first = next((one for one in equal if one._answer and not one._once), None)
+        equal = [stub for stub in self._stubs if (stub._match, stub._turn) == conditions]
+        equal = [stub for stub in equal if not stub.is_empty]
+        first = next((stub for stub in equal if stub._answer and not stub._once), None)
         if first is not None and equal[-1] is not first:
             raise ValueError(
                 f"{equal[-1].name} never answers: {first.name} has the same conditions and answers "
@@ -313,7 +313,7 @@ def _mismatch_lines(
     yield f"{call}: expected {adverb} {number} {noun}, got {verified['count']}"
     for near in verified["nearest"]:
         place = f"  nearest: {near['path']}"
-        for one in near["mismatches"]:
-            yield f"{place}: {one['field']}: expected {one['expected']}, got {one['actual']}"
-    for one in verified["unjudged"]:
-        yield f"  {one['id']}: cannot be judged: {one['reason']}"
+        for miss in near["mismatches"]:
+            yield f"{place}: {miss['field']}: expected {miss['expected']}, got {miss['actual']}"
+    for request in verified["unjudged"]:
+        yield f"  {request['id']}: cannot be judged: {request['reason']}"

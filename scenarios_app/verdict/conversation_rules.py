@@ -29,8 +29,8 @@ def _find_unpaired_calls(session: JudgedSession, *, missing: bool) -> Iterator[S
     """Yield sightings of calls without a result (`missing`) or results without a call, each
     once."""
     reported: set[Hashable] = set()
-    for one in session.exchanges:
-        messages = one.request.messages if one.request else ()
+    for exchange in session.exchanges:
+        messages = exchange.request.messages if exchange.request else ()
         for index, part in _unanswered_calls(messages) if missing else _orphan_results(messages):
             # Every later turn of the conversation contains it too.
             key = (messages[: index + 1], part)
@@ -42,7 +42,7 @@ def _find_unpaired_calls(session: JudgedSession, *, missing: bool) -> Iterator[S
             else:
                 call = f"id {part.tool_call_id!r}" if part.tool_call_id else "a result without id"
                 message = f"a tool's result for {call}, which no call before it has"
-            yield Sighting(message, one)
+            yield Sighting(message, exchange)
 
 
 def _unanswered_calls(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCallPart]]:
@@ -77,14 +77,14 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
     """Yield sightings of calls, in a request or scripted without templates, whose arguments break
     the schema of the offered tool."""
     checked: dict[str, tuple[Tool, set[str]]] = {}
-    for one in session.exchanges:
-        if one.request is None:
+    for exchange in session.exchanges:
+        if exchange.request is None:
             continue
-        tools = _functions_by_name(one.request.tools)
-        client_calls = (("the client", call) for call in one.request.tool_calls)
+        tools = _functions_by_name(exchange.request.tools)
+        client_calls = (("the client", call) for call in exchange.request.tool_calls)
         scripted_calls = (
             ("the script", call)
-            for call in _scripted_calls(session, one)
+            for call in _scripted_calls(session, exchange)
             if "{{" not in call.arguments
         )
         for caller, call in (*client_calls, *scripted_calls):
@@ -98,7 +98,7 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
                 continue
             checked_arguments.add(call.arguments)
             if error := find_schema_error(tool.schema, call.arguments):
-                yield Sighting(f"{caller} calls {call.name} with arguments where {error}", one)
+                yield Sighting(f"{caller} calls {call.name} with arguments where {error}", exchange)
 
 
 def _functions_by_name(tools: Iterable[Tool]) -> dict[tuple[str, str], Tool]:
@@ -129,23 +129,31 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
     """Yield sightings of calls of tools that the request does not offer, once per step and
     tools."""
     reported: set[Hashable] = set()
-    for one in session.exchanges:
-        step = session.step_of(one)
-        if one.request is None or step is None or step.produce.unoffered or step.produce.recorded:
+    for exchange in session.exchanges:
+        step = session.step_of(exchange)
+        if (
+            exchange.request is None
+            or step is None
+            or step.produce.unoffered
+            or step.produce.recorded
+        ):
             continue
-        offered = sorted({tool.name for tool in one.request.tools})
+        offered = sorted({tool.name for tool in exchange.request.tools})
         if not _OPEN_TOOLSETS.isdisjoint(offered):
             continue
-        for call in _scripted_calls(session, one):
-            key = (one.scenario, one.step_key, call.name, *offered)
+        for call in _scripted_calls(session, exchange):
+            key = (exchange.scenario, exchange.step_key, call.name, *offered)
             # Some APIs have no tool calls, and a final report is a call that no client offers.
-            is_sent = f'"name":{json.dumps(call.name, ensure_ascii=False)}' in one.response_body
+            is_sent = (
+                f'"name":{json.dumps(call.name, ensure_ascii=False)}' in exchange.response_body
+            )
             if call.name in (*offered, REPORT_TOOL) or key in reported or not is_sent:
                 continue
             reported.add(key)
             offer = f"offers {', '.join(offered)}" if offered else "offers no tools"
             yield Sighting(
-                f"{one.scenario}, step {one.step} calls {call.name}; the request {offer}", one
+                f"{exchange.scenario}, step {exchange.step} calls {call.name}; the request {offer}",
+                exchange,
             )
 
 
@@ -154,15 +162,15 @@ def _find_changed_prompt_prefixes(session: JudgedSession) -> Iterator[Sighting]:
     earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
         lambda: deque(maxlen=_MAX_CANDIDATES)
     )
-    for one in session.exchanges:
-        request = one.request
+    for exchange in session.exchanges:
+        request = exchange.request
         if request is None or not request.messages:
             continue
         previous = _previous_turn(earlier, request)
         change = _describe_change(previous.request, request) if previous else ""
         if previous and change:
-            yield Sighting(f"{change} since the turn before", one, (previous,))
-        earlier[_turn_key(request, len(request.messages))].append(one)
+            yield Sighting(f"{change} since the turn before", exchange, (previous,))
+        earlier[_turn_key(request, len(request.messages))].append(exchange)
 
 
 def _turn_key(request: CanonicalRequest, count: int) -> _TurnKey:
@@ -179,9 +187,13 @@ def _previous_turn(
         if request.messages[count].role != "assistant":
             continue
         candidates = earlier.get(_turn_key(request, count), ())
-        matches = [one for one in candidates if _is_response(request.messages[count], one)]
+        matches = [
+            candidate
+            for candidate in candidates
+            if _is_response(request.messages[count], candidate)
+        ]
         if matches:
-            unchanged = (one for one in matches if not _describe_change(one.request, request))
+            unchanged = (match for match in matches if not _describe_change(match.request, request))
             return next(unchanged, matches[-1])
     return None
 

@@ -87,9 +87,12 @@ def measure_coverage(scenarios: Iterable[Scenario], data: RunCounts) -> Coverage
     """Return the coverage of these scenarios without catch-alls."""
     return Coverage(
         tuple(
-            ScenarioCoverage(one.name, tuple(_step_coverage(one, step, data) for step in one.steps))
-            for one in sorted(scenarios, key=lambda scenario: scenario.name)
-            if not one.catch_all
+            ScenarioCoverage(
+                scenario.name,
+                tuple(_step_coverage(scenario, step, data) for step in scenario.steps),
+            )
+            for scenario in sorted(scenarios, key=lambda scenario: scenario.name)
+            if not scenario.catch_all
         )
     )
 

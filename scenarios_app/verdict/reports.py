@@ -41,7 +41,7 @@ MAX_REASONS = 50
 def verdict_text(verdict: Verdict, *, notes: tuple[str, ...] = ()) -> str:
     """Return a headline and a line for each reason with the id of its request; notes come last."""
     return "\n".join(
-        [headline(verdict), *_trouble_lines(verdict), *(f"note: {one}" for one in notes)]
+        [headline(verdict), *_trouble_lines(verdict), *(f"note: {note}" for note in notes)]
     )
 
 
@@ -74,9 +74,10 @@ def near_miss_text(miss: Any) -> str:
 
 def _trouble_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the lines of a text report, a limited number of each kind."""
-    steps = (line(f"{one.scenario}, step {one.step}") for one in verdict.unserved)
+    steps = (line(f"{step.scenario}, step {step.step}") for step in verdict.unserved)
     findings = (
-        f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]" for one in verdict.findings
+        f"{finding.level}: {finding.rule}: {line(finding.message)} [{finding.request}]"
+        for finding in verdict.findings
     )
     yield from first_lines(map(_unmatched_lines, verdict.unmatched), MAX_REASONS)
     yield from first_lines(map(_violation_line, verdict.violations), MAX_REASONS)
@@ -117,7 +118,7 @@ def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
     if not verdict.requests and (verdict.unserved or verdict.session is None):
         yield f"never asked: any provider. No request came; {_CLIENTS_HINT}"
         return
-    for name in dict.fromkeys(one.never_asked for one in verdict.unserved if one.never_asked):
+    for name in dict.fromkeys(step.never_asked for step in verdict.unserved if step.never_asked):
         yield f"never asked: {line(name)}. No request came; {_CLIENTS_HINT}"
 
 
@@ -127,7 +128,7 @@ def _items_with_nouns(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], st
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"
     for level, noun in (("error", "finding"), ("warning", "warning"), ("note", "note")):
-        yield tuple(one for one in verdict.findings if one.level == level), noun
+        yield tuple(finding for finding in verdict.findings if finding.level == level), noun
 
 
 def _format_count(number: int, noun: str) -> str:
@@ -158,8 +159,10 @@ def verdict_cases(verdict: Mapping[str, Any]) -> Iterator[Case]:
     for name, reason_of, items in parts:
         yield Case(group, name, tuple(map(reason_of, items)))
     for rule in RULES:
-        findings = [one for one in verdict["findings"] if one["rule"] == rule.name]
-        reasons = tuple(f"{line(one['message'])} [{one['request']}]" for one in findings)
+        findings = [finding for finding in verdict["findings"] if finding["rule"] == rule.name]
+        reasons = tuple(
+            f"{line(finding['message'])} [{finding['request']}]" for finding in findings
+        )
         fails = is_failing(rule.level, strict=verdict["strict"])
         yield Case(group, rule.name, reasons if fails else (), () if fails else reasons)
 

@@ -47,11 +47,11 @@ class _Turns:
 def _read_turns(session: JudgedSession) -> _Turns:
     """Return the turns of a session's WebSocket connections; none if it has no connection."""
     turns = _Turns()
-    has_sockets = any(_KEY in one.request_headers for one in session.exchanges)
-    for one in session.exchanges if has_sockets else ():
-        if content := read_turn(one.request_body, one.response_body):
-            key = one.request_headers.get(_KEY, "")
-            turn = _Turn(one, key, content, is_lost=bool(key) and one.outcome in _LOST)
+    has_sockets = any(_KEY in exchange.request_headers for exchange in session.exchanges)
+    for exchange in session.exchanges if has_sockets else ():
+        if content := read_turn(exchange.request_body, exchange.response_body):
+            key = exchange.request_headers.get(_KEY, "")
+            turn = _Turn(exchange, key, content, is_lost=bool(key) and exchange.outcome in _LOST)
             turns.all.append(turn)
             if content.response:
                 turns.by_response[content.response] = turn
@@ -69,7 +69,7 @@ def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
         if lost is None or lost.connection in ("", turn.connection):
             continue
         needed = turns.conversation_inputs(turn)
-        later = (one.content for one in turns.all if one.exchange.at >= turn.exchange.at)
+        later = (other.content for other in turns.all if other.exchange.at >= turn.exchange.at)
         if not any(needed <= content.inputs and not content.previous_response for content in later):
             message = f"continued {turn.content.previous_response}, which only another connection "
             message += "had, and did not send the whole input again"
@@ -84,7 +84,11 @@ def _find_lost_tool_outputs(session: JudgedSession) -> Iterator[Sighting]:
             # A client that left has not read the response.
             calls = {} if turn.exchange.outcome == "client_gone" else turn.content.calls
             for call, name in calls.items():
-                sent = [one for one in connection[number:] if output_of(call) in one.content.inputs]
+                sent = [
+                    later_turn
+                    for later_turn in connection[number:]
+                    if output_of(call) in later_turn.content.inputs
+                ]
                 first = _first_without(turns, turn, sent, call)
                 if first is not None:
                     message = f"went on without the output of {name} ({call}) after a reconnect"
@@ -95,17 +99,17 @@ def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str)
     """Return the first request on another connection that continues after a call without its
     output. None if there is none or the output arrived; `sent` are requests with the output on the
     call's own connection."""
-    later = [one for one in turns.all if one.exchange.at >= turn.exchange.ended_at]
-    later = [one for one in later if one.connection != turn.connection]
-    is_delivered = any(output_of(call) in one.content.inputs for one in later)
-    if is_delivered or not all(one.is_lost for one in sent):
+    later = [other for other in turns.all if other.exchange.at >= turn.exchange.ended_at]
+    later = [other for other in later if other.connection != turn.connection]
+    is_delivered = any(output_of(call) in other.content.inputs for other in later)
+    if is_delivered or not all(sent_turn.is_lost for sent_turn in sent):
         return None
     began = turns.conversation_inputs(turn)
-    for one in later:
+    for other in later:
         # The same input alone is a retry, unless the client has had the output already.
-        is_longer = began < one.content.inputs or (bool(sent) and began == one.content.inputs)
-        if is_longer or turns.previous(one) is turn:
-            return one
+        is_longer = began < other.content.inputs or (bool(sent) and began == other.content.inputs)
+        if is_longer or turns.previous(other) is turn:
+            return other
     return None
 
 
@@ -119,9 +123,9 @@ def _find_too_many_reconnects(session: JudgedSession) -> Iterator[Sighting]:
             rows.remove(lost)
         if len(lost) == MAX_RECONNECTS + 1:
             message = f"connected again {len(lost)} times without a whole answer in between"
-            yield Sighting(message, connection[0].exchange, tuple(one.exchange for one in lost))
+            yield Sighting(message, connection[0].exchange, tuple(turn.exchange for turn in lost))
         if connection[-1].is_lost:
-            in_vain = all(one.is_lost for one in connection)
+            in_vain = all(turn.is_lost for turn in connection)
             rows.append((*(lost if in_vain else ()), connection[-1]))
 
 

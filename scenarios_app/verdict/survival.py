@@ -48,7 +48,7 @@ class StepSurvival:
         """The kinds that were not survived or not tried, by outcome in words."""
         kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES[1:], None):
-            if of_outcome := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
+            if of_outcome := [kind for kind in KINDS if self.faults.get(kind.name, "") == outcome]:
                 kinds[_outcome_words(outcome)] = of_outcome
         return kinds
 
@@ -168,7 +168,11 @@ def _step_survival(step: Step, results: Results) -> StepSurvival:
     outcomes = {kind.name: results.get((step.label, kind.name)) for kind in KINDS}
     return StepSurvival(
         step.label,
-        {kind: one for kind, one in outcomes.items() if one is not None or kind in applicable},
+        {
+            kind: outcome
+            for kind, outcome in outcomes.items()
+            if outcome is not None or kind in applicable
+        },
     )
 
 

@@ -83,7 +83,7 @@ def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
             rule
             for rule, find_sightings in _RETRY_RULES.items()
             # Retries within numbered calls are certain, and judged as such.
-            if any(not is_numbered_retry(one.exchange) for one in find_sightings(retries))
+            if any(not is_numbered_retry(sighting.exchange) for sighting in find_sightings(retries))
         ]
         if broken:
             came = "came" if not requests[-1].failed else "failed"
@@ -111,23 +111,28 @@ _RETRY_RULES = {
 
 def _closed_streams(session: JudgedSession) -> Iterator[JudgedExchange]:
     """Yield faultless streams that the client closed."""
-    for one in session.exchanges:
-        if one.outcome == "client_gone" and one.streamed and not one.fault and one.status < 400:
-            yield one
+    for exchange in session.exchanges:
+        if (
+            exchange.outcome == "client_gone"
+            and exchange.streamed
+            and not exchange.fault
+            and exchange.status < 400
+        ):
+            yield exchange
 
 
 def _find_closed_streams(session: JudgedSession) -> Iterator[Sighting]:
     """Yield streams that the client closed before their end."""
-    for one in _closed_streams(session):
-        message = f"closed after {one.response_bytes:,} bytes, before the end of the stream"
-        yield Sighting(message, one)
+    for exchange in _closed_streams(session):
+        message = f"closed after {exchange.response_bytes:,} bytes, before the end of the stream"
+        yield Sighting(message, exchange)
 
 
 def _find_unread_usage(session: JudgedSession) -> Iterator[Sighting]:
     """Yield closed streams whose request asked for usage."""
-    for one in _closed_streams(session):
-        if _asks_for_usage(one.request_body):
-            yield Sighting("asked for usage, and closed the stream before it came", one)
+    for exchange in _closed_streams(session):
+        if _asks_for_usage(exchange.request_body):
+            yield Sighting("asked for usage, and closed the stream before it came", exchange)
 
 
 def _asks_for_usage(body: str) -> bool:
@@ -150,11 +155,11 @@ def _find_truncated_answers_in_history(session: JudgedSession) -> Iterator[Sight
     """Yield requests whose history holds an incomplete answer as if it were whole."""
     truncated: dict[tuple[Message, ...], JudgedExchange] = {}
     complete: defaultdict[tuple[Message, ...], list[JudgedExchange]] = defaultdict(list)
-    for one in session.exchanges:
-        messages = one.request.messages if one.request else ()
+    for exchange in session.exchanges:
+        messages = exchange.request.messages if exchange.request else ()
         for index, message in enumerate(messages if truncated else ()):
             cut = truncated.get(messages[:index]) if message.role == "assistant" else None
-            if cut is None or cut.ended_at > one.at:
+            if cut is None or cut.ended_at > exchange.at:
                 continue
             if any(_truncated_content(message, whole) for whole in complete[messages[:index]]):
                 # A parallel client got the same text as a whole answer.
@@ -163,13 +168,15 @@ def _find_truncated_answers_in_history(session: JudgedSession) -> Iterator[Sight
                 del truncated[messages[:index]]
                 if any(_SAYS_CUT.search(after.text) for after in messages[index + 1 : index + 2]):
                     continue
-                yield Sighting(f"goes on with {content} of an answer that broke off", one, (cut,))
-        if one.broken and messages:
-            truncated[messages] = one
-        elif not one.failed:
+                yield Sighting(
+                    f"goes on with {content} of an answer that broke off", exchange, (cut,)
+                )
+        if exchange.broken and messages:
+            truncated[messages] = exchange
+        elif not exchange.failed:
             # The next turn may continue from this complete response instead.
             truncated.pop(messages, None)
-            complete[messages].append(one)
+            complete[messages].append(exchange)
 
 
 def _truncated_content(message: Message, cut: JudgedExchange) -> str:

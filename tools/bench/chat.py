@@ -64,7 +64,9 @@ def measure(server: Running) -> tuple[float, float, float]:
     times = asyncio.run(run_all(server.port))
     time.sleep(0.5)
     cpu = (spent(server.pid) - before).process / CONCURRENT_RUNS * 1e3
-    first, words = (statistics.quantiles(one, n=20)[-1] for one in zip(*times, strict=True))
+    first, words = (
+        statistics.quantiles(round_times, n=20)[-1] for round_times in zip(*times, strict=True)
+    )
     return first, words, cpu
 
 

@@ -51,15 +51,15 @@ def patterns(size: int) -> Iterator[Scenario]:
 
 def with_defaults(size: int) -> Iterator[Scenario]:
     """Yield the scenarios of `topics`; the last step of each is a default for the provider."""
-    for one in topics(size):
-        yield scenario(one.name, *one.steps[:-1], step(OPENAI, "default"))
+    for topic in topics(size):
+        yield scenario(topic.name, *topic.steps[:-1], step(OPENAI, "default"))
 
 
 def behind_defaults(size: int) -> Iterator[Scenario]:
     """Yield the scenarios of `topics`; the first step of each is a default for another provider."""
     other = build_match(provider=(TextCondition(equals="anthropic"),))
-    for one in topics(size):
-        yield scenario(one.name, step(other, "default"), *one.steps[1:])
+    for topic in topics(size):
+        yield scenario(topic.name, step(other, "default"), *topic.steps[1:])
 
 
 def alike(size: int) -> Iterator[Scenario]:
@@ -76,8 +76,8 @@ def empty(size: int) -> Iterator[Scenario]:
 
 def prioritised(size: int) -> Iterator[Scenario]:
     """Return scenarios with different priorities; the step that answers has the lowest."""
-    for n, one in enumerate(topics(size)):
-        yield scenario(one.name, *one.steps, priority=n)
+    for n, topic in enumerate(topics(size)):
+        yield scenario(topic.name, *topic.steps, priority=n)
 
 
 def topic(number: int) -> Match:

@@ -63,16 +63,16 @@ def main() -> None:
         Path(folder, "pytest.ini").write_text("[pytest]\n")
         for tool, packages in TOOLS.items():
             runs = [run(tool, Path(folder)) for _ in range(ROUNDS)]
-            if not all(one.passed for one in runs):
+            if not all(run.passed for run in runs):
                 sys.exit(f"the tests with {tool} do not pass")
             noticed = [not run(tool, Path(folder), fault=fault).passed for fault in FAULTS]
             figures = (
-                f"{min(one.wall for one in runs):.1f}",
-                f"{min(one.cpu for one in runs):.1f}",
-                f"{min(one.later for one in runs):.3f}",
+                f"{min(run.wall for run in runs):.1f}",
+                f"{min(run.cpu for run in runs):.1f}",
+                f"{min(run.later for run in runs):.3f}",
             )
             lines = (str(code_lines(TESTS / f"with_{tool}.py")), str(recorded_lines(tool)))
-            marks = ("yes" if one else "no" for one in noticed)
+            marks = ("yes" if is_noticed else "no" for is_noticed in noticed)
             print(" | ".join((", ".join(packages), *lines, *figures, *marks)), flush=True)
 
 
@@ -118,7 +118,9 @@ def code_lines(path: Path) -> int:
 
 def _lines_with_code(path: Path) -> Iterator[int]:
     with path.open("rb") as file:
-        tokens = [one for one in tokenize.tokenize(file.readline) if one.type not in _NON_CODE]
+        tokens = [
+            token for token in tokenize.tokenize(file.readline) if token.type not in _NON_CODE
+        ]
     for token in tokens[1:] if tokens[0].type == tokenize.STRING else tokens:
         yield from range(token.start[0], token.end[0] + 1)
 

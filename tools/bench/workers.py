@@ -46,7 +46,7 @@ def main() -> None:
             f"{count} worker{'s' if count > 1 else ''}: {seconds:,.0f} answers a second, "
             f"{cpu * count:,.0f} with a processor each"
         )
-    ratios = [two / one for one, two in zip(best[1], best[2], strict=True)]
+    ratios = [two / single for single, two in zip(best[1], best[2], strict=True)]
     print(f"ratio {ratios[0]:.2f}, with a processor each {ratios[1]:.2f}, goal {GOAL}")
 
 

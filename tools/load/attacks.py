@@ -54,8 +54,8 @@ async def dead_readers(port: int) -> str:
         await loop.sock_sendall(one, data)
         sockets.append(one)
     await asyncio.sleep(8)
-    for one in sockets:
-        one.close()
+    for sock in sockets:
+        sock.close()
     return f"{READERS} connected"
 
 

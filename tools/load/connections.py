@@ -60,8 +60,8 @@ async def stalled_bodies(port: int) -> str:
 
     async with asyncio.timeout(CLOSE_SECONDS):
         ends = await asyncio.gather(*map(wait_until_closed, sockets))
-    for one in sockets:
-        one.close()
+    for sock in sockets:
+        sock.close()
     return f"{STALLED_BODIES} closed, the last after {max(ends):.0f} s"
 
 
@@ -80,8 +80,8 @@ async def half_open_heads(port: int) -> str:
         except (TimeoutError, ConnectionError):
             late += 1
     await asyncio.sleep(HALF_OPEN_SECONDS)
-    for one in sockets:
-        one.close()
+    for sock in sockets:
+        sock.close()
     return f"{CLIENTS} connected, {late} of them late"
 
 
@@ -98,11 +98,11 @@ async def slow_readers(port: int) -> str:
         sockets.append(one)
     for _ in range(SLOW_SECONDS):
         await asyncio.sleep(1)
-        for one in sockets:
+        for sock in sockets:
             with suppress(ConnectionError):
-                await loop.sock_recv(one, 1)
-    for one in sockets:
-        one.close()
+                await loop.sock_recv(sock, 1)
+    for sock in sockets:
+        sock.close()
     return f"{SLOW_READERS} read {SLOW_SECONDS} bytes each"
 
 

@@ -65,7 +65,10 @@ def main() -> None:
         if not report.exists():
             sys.exit(run.stdout + run.stderr)
         verdicts = json.loads(report.read_text())["tests"]
-    clean = sum(one["passed"] and not one["findings"] and one["requests"] == 1 for one in verdicts)
+    clean = sum(
+        verdict["passed"] and not verdict["findings"] and verdict["requests"] == 1
+        for verdict in verdicts
+    )
     passed = int((re.search(r"(\d+) passed", run.stdout) or [0, 0])[1])
     print(
         f"{tests:,} tests over {workers} workers: {passed:,} passed, {clean:,} clean verdicts, ",

@@ -161,7 +161,7 @@ def sweep(project: Project, number: int) -> dict[str, Any]:
 def lines(project: Project, reports: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield a summary and a table of the survivors."""
     mutants = reports[0]["mutants"]
-    counts = Counter(one["outcome"] for one in mutants)
+    counts = Counter(mutant["outcome"] for mutant in mutants)
     equal = all(report == reports[0] for report in reports)
     yield f"## {project.name} {project.version}"
     yield ""
@@ -172,9 +172,9 @@ def lines(project: Project, reports: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield "| step | change | before | after |"
     yield "| --- | --- | --- | --- |"
-    for one in mutants:
-        if one["outcome"] == "survived":
-            cells = (one["step"], one["change"], one["before"], one["after"])
+    for mutant in mutants:
+        if mutant["outcome"] == "survived":
+            cells = (mutant["step"], mutant["change"], mutant["before"], mutant["after"])
             yield f"| {' | '.join(map(_short, cells))} |"
     yield ""
 

@@ -36,7 +36,7 @@ class Client:
         if lines[-1:] != ["[DONE]"]:
             return 0, ""
         deltas = [json.loads(line)["choices"] for line in lines[:-1]]
-        return status, "".join(one[0]["delta"].get("content") or "" for one in deltas if one)
+        return status, "".join(delta[0]["delta"].get("content") or "" for delta in deltas if delta)
 
     async def control(self, method: str, path: str, json_body: Any = None) -> Any:
         """Return the JSON of a control response; retry after 503. Asserts that it is no error."""

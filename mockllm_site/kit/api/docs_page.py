@@ -46,7 +46,9 @@ def _operation_context(path: str, method: str, described: Json, schemas: Json) -
         **described,
         "method": method.upper(),
         "path": path,
-        "parameters": sorted(parameters, key=lambda one: (not one.get("required"), one["name"])),
+        "parameters": sorted(
+            parameters, key=lambda parameter: (not parameter.get("required"), parameter["name"])
+        ),
         "body": "" if body is None else _pretty_json(example_value(body, schemas)),
         "body_schema": _referenced_name(body or {}),
         "answers": [_response_context(*item) for item in described["responses"].items()],
@@ -60,7 +62,7 @@ def _tag_of(operation: Json) -> str:
 
 def _response_context(status: str, described: Json) -> Json:
     """Return a response for the template: `schema` names its schema, else `inline` is its JSON."""
-    schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
+    schema: Json = next((media["schema"] for media in described.get("content", {}).values()), {})
     name = _referenced_name(schema)
     inline = _pretty_json(schema) if schema and not name else ""
     return {**described, "status": status, "schema": name, "inline": inline}

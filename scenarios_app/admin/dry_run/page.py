@@ -79,8 +79,8 @@ def show_dry_run(request: HttpRequest, owner: Any, fields: Mapping[str, str]) ->
         "name": name,
         "url": _tab_url(key, query),
         "tabs": [
-            (one.title, one.icon, _tab_url(other, query), other == key)
-            for other, one in TABS.items()
+            (each.title, each.icon, _tab_url(other, query), other == key)
+            for other, each in TABS.items()
         ],
         "hidden": {
             "scenario": name,

@@ -122,7 +122,9 @@ def _key_variable(name: str, url: str) -> str:
     if upstream is None or url != upstream.base_url:
         return ""
     variables = env.variables()
-    return next((one for one in upstream.key_variables if variables.get(one, "").strip()), "")
+    return next(
+        (variable for variable in upstream.key_variables if variables.get(variable, "").strip()), ""
+    )
 
 
 def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
@@ -130,7 +132,7 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
 
     Raises ControlError for a choice that is not allowed.
     """
-    choices = {one.name: one for one in record_choices()}
+    choices = {choice.name: choice for choice in record_choices()}
     upstreams: dict[str, str] = {}
     keys: dict[str, str] = {}
     for name in form.getlist("upstream"):

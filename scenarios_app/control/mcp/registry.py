@@ -73,7 +73,9 @@ def tool_of(
 def call_tool(spec: ToolSpec, arguments: Fields) -> ToolResult:
     """Validate the arguments and run a tool; raises ToolFailed with the REST API's message."""
     # Some clients send null for what they leave out.
-    shape = spec.arguments(data={key: one for key, one in arguments.items() if one is not None})
+    shape = spec.arguments(
+        data={key: value for key, value in arguments.items() if value is not None}
+    )
     try:
         shape.is_valid(raise_exception=True)
         result = spec.run(shape.validated_data)

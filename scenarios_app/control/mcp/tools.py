@@ -128,7 +128,9 @@ def add_scenario(fields: Fields) -> ToolResult:
     """Add a scenario of a new name. Next: check, then play."""
     documents = read_documents(fields["document"])
     scenario_store(fields.get("session")).add(documents)
-    return ToolResult({"scenarios": [one.name for one in documents]}, "Added. Next: check.")
+    return ToolResult(
+        {"scenarios": [document.name for document in documents]}, "Added. Next: check."
+    )
 
 
 @tool(
@@ -175,7 +177,7 @@ def check_scenarios(fields: Fields) -> ToolResult:
             suspicions = suspicions_once_loaded(stored.documents) if own else stored_suspicions()
     except DocumentError as error:
         problems = [str(problem) for problem in error.problems]
-    warnings = [{key: getattr(one, key) for key in _WARNING} for one in suspicions]
+    warnings = [{key: getattr(suspicion, key) for key in _WARNING} for suspicion in suspicions]
     body = {"valid": not problems, "problems": problems, "warnings": warnings}
     text = f"{len(problems)} problems, {len(warnings)} warnings."
     return ToolResult(cut_lists(body, MAX_WARNINGS, "problems", "warnings"), text)
@@ -287,7 +289,9 @@ def explain_request(fields: Fields) -> ToolResult:
         body = explain.explain_row(requests.find_request(fields["request"]))
     else:
         body = explain.explain_request(fields)
-    body["steps"].sort(key=lambda step: sum(not one["ok"] for one in step["conditions"]))
+    body["steps"].sort(
+        key=lambda step: sum(not condition["ok"] for condition in step["conditions"])
+    )
     body["steps"] = cut(body["steps"][:MAX_NEAREST_STEPS])
     for sent in filter(None, (body["sent"], body["whole"], body["streamed"])):
         sent |= {

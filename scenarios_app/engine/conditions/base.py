@@ -244,7 +244,9 @@ class SubjectTextCondition(Condition):
 def case_hint(conditions: Iterable[TextCondition], texts: Sequence[str]) -> str:
     """Return CASE_HINT if one of the last texts differs only in case from a condition, or ""."""
     pairs = ((condition, text) for condition in conditions for text in texts[-MAX_COMPARED_TEXTS:])
-    return CASE_HINT if any(one.differs_only_in_case(text) for one, text in pairs) else ""
+    return (
+        CASE_HINT if any(condition.differs_only_in_case(text) for condition, text in pairs) else ""
+    )
 
 
 def quote_last(texts: Iterable[str]) -> str:

@@ -62,23 +62,27 @@ class Match:
     group_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = dict.fromkeys(name for one in self.conditions for name in one.group_names)
+        names = dict.fromkeys(
+            name for condition in self.conditions for name in condition.group_names
+        )
         object.__setattr__(self, "group_names", tuple(names))
 
     def of(self, kind: type[C]) -> tuple[C, ...]:
         """Return the conditions of one kind."""
-        return tuple(one for one in self.conditions if isinstance(one, kind))
+        return tuple(condition for condition in self.conditions if isinstance(condition, kind))
 
     def alternatives(self, key: Literal["path", "provider", "model"]) -> tuple[TextCondition, ...]:
         """Return the alternatives of the condition at a key; empty means any text."""
-        conditions = (one for one in self.of(request.AnyTextCondition) if one.key == key)
-        return tuple(text for one in conditions for text in one.alternatives)
+        conditions = (
+            condition for condition in self.of(request.AnyTextCondition) if condition.key == key
+        )
+        return tuple(text for condition in conditions for text in condition.alternatives)
 
     def with_turn(self, turn: int | None) -> "Match":
         """Return this match with a condition on the turn, unless `turn` is None."""
         if turn is None:
             return self
-        before = sum(isinstance(one, _DESCRIBED_BEFORE_TURN) for one in self.conditions)
+        before = sum(isinstance(condition, _DESCRIBED_BEFORE_TURN) for condition in self.conditions)
         added = request.TurnCondition.compile(turn, "turn")
         return Match((*self.conditions[:before], *added, *self.conditions[before:]))
 
@@ -106,16 +110,21 @@ class Match:
         """Return the reasons why the conditions that do not hold fail."""
         return tuple(
             Mismatch(*mismatch)
-            for one in self.conditions
-            if not one.holds(reader)
-            for mismatch in one.mismatches(reader)
+            for condition in self.conditions
+            if not condition.holds(reader)
+            for mismatch in condition.mismatches(reader)
         )
 
     def condition_results(self, reader: RequestReader) -> tuple[ConditionResult, ...]:
         """Return the result of every condition."""
         return tuple(
-            ConditionResult(one.field, one.expected, one.actual(reader), one.holds(reader))
-            for one in self.conditions
+            ConditionResult(
+                condition.field,
+                condition.expected,
+                condition.actual(reader),
+                condition.holds(reader),
+            )
+            for condition in self.conditions
         )
 
     def distance(self, reader: RequestReader) -> float:
@@ -124,11 +133,16 @@ class Match:
         them."""
         if not self.conditions:
             return 0.0
-        return sum(one.distance(reader) for one in self.conditions) / len(self.conditions)
+        return sum(condition.distance(reader) for condition in self.conditions) / len(
+            self.conditions
+        )
 
     def implies(self, wide: "Match") -> bool:
         """Return True if all requests that match this one certainly match `wide`."""
-        return all(any(one.implies(other) for one in self.conditions) for other in wide.conditions)
+        return all(
+            any(condition.implies(other) for condition in self.conditions)
+            for other in wide.conditions
+        )
 
 
 NO_CONDITIONS = Match()
@@ -143,7 +157,11 @@ class BaseMatchDocument(Document):
         """Return the conditions in the form that tests requests."""
         values = ((kind, getattr(self, _field_name(kind))) for kind in self.kinds)
         return Match(
-            tuple(one for kind, v in values for one in kind.compile(v, f"match.{kind.key}"))
+            tuple(
+                condition
+                for kind, v in values
+                for condition in kind.compile(v, f"match.{kind.key}")
+            )
         )
 
 

@@ -104,9 +104,9 @@ class RecordedCondition(SubjectTextCondition):
         differences = self.differences(reader)
         if not differences:
             yield from SubjectTextCondition.mismatches(self, reader)
-        for one in differences:
-            was, now = _format_value(one.recorded), _format_value(one.received)
-            yield f"{self.field}.{one.place}", was, now
+        for difference in differences:
+            was, now = _format_value(difference.recorded), _format_value(difference.received)
+            yield f"{self.field}.{difference.place}", was, now
 
     def differences(self, reader: RequestReader) -> tuple[Difference, ...]:
         """Return at most 10 differences from the recorded request; none if the raw one is

@@ -39,7 +39,11 @@ class AnyTextCondition(SubjectTextCondition):
     @classmethod
     def compile(cls, value: list[TextConditionDocument], field: str) -> Iterator[Condition]:
         if value:
-            yield cls(field, Subject(cls.read_texts), tuple(one.compile() for one in value))
+            yield cls(
+                field,
+                Subject(cls.read_texts),
+                tuple(alternative.compile() for alternative in value),
+            )
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:

@@ -129,7 +129,7 @@ class ToolCallCondition(Condition):
 
     @classmethod
     def compile(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
-        return (one.compile(f"{field}[{number}]") for number, one in enumerate(value))
+        return (call.compile(f"{field}[{number}]") for number, call in enumerate(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -271,9 +271,9 @@ class ToolResultCondition(Condition):
 
     @classmethod
     def compile(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
-        for number, one in enumerate(value):
-            text, place = one.compile(), f"{field}[{number}]"
-            yield cls(place, text, one.tool_call_id, one.name, one.is_error)
+        for number, result in enumerate(value):
+            text, place = result.compile(), f"{field}[{number}]"
+            yield cls(place, text, result.tool_call_id, result.name, result.is_error)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:

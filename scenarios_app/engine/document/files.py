@@ -113,7 +113,7 @@ class ScenarioFiles:
         problems += (problem for file in self._files.values() for problem in file.problems)
         reads = [read for file in self._files.values() for read in file.documents]
         for file in self._files.values():
-            if file.convert and (read := file.convert({one.document.name for one in reads})):
+            if file.convert and (read := file.convert({read.document.name for read in reads})):
                 reads.append(read)
         self.sources = {}
         for read in reads:
@@ -145,7 +145,7 @@ class ScenarioFiles:
         if file.suffix.lower() in self._suffixes or file.is_dir():
             return True
         folder = file.resolve()
-        return file.name in {one.name for one in self.paths} or any(
+        return file.name in {path.name for path in self.paths} or any(
             folder in file.parents for file in self._files
         )
 

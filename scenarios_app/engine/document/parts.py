@@ -209,7 +209,9 @@ class PartDocument(ProseDocument):
         elif self.json_value is not None:
             yield TextPart(compact_json(self.json_value), is_json=True)
         elif self.citations:
-            yield TextPart(self.text or "", tuple(one.compile() for one in self.citations))
+            yield TextPart(
+                self.text or "", tuple(citation.compile() for citation in self.citations)
+            )
         else:
             yield self.compile_prose()
 

@@ -51,7 +51,7 @@ class AgentDocument(Document):
     """The agent has not called such a tool in the conversation so far."""
 
     def find_key_problems(self) -> Iterable[KeyProblem]:
-        if all(one is None for one in (self.say, self.not_say, self.call, self.not_call)):
+        if all(test is None for test in (self.say, self.not_say, self.call, self.not_call)):
             yield (), "expected at least one of say, not_say, call, not_call"
 
     @property
@@ -117,5 +117,5 @@ class UserDocument(Document):
     @property
     def needs_calls(self) -> bool:
         """True if a condition can be judged only by someone who sees the agent's tool calls."""
-        of_turns = (one for turn in self.turns for one in (turn.when, *turn.must))
-        return any(one is not None and one.needs_calls for one in (*self.must, *of_turns))
+        of_turns = (agent for turn in self.turns for agent in (turn.when, *turn.must))
+        return any(agent is not None and agent.needs_calls for agent in (*self.must, *of_turns))

@@ -160,8 +160,8 @@ class Layer:
         """Return True if `matches`, the first `matching` not by id, equal this layer's: its lookups
         can be reused. They are compared as text too, because True equals 1."""
         return (matching, len(matches)) == (len(self._matching), len(self._matches)) and all(
-            one is other or (one == other and repr(one) == repr(other))
-            for one, other in zip(matches, self._matches, strict=True)
+            match is other or (match == other and repr(match) == repr(other))
+            for match, other in zip(matches, self._matches, strict=True)
         )
 
     def _matching_positions(self, reader: RequestReader) -> Iterator[int]:
@@ -360,7 +360,7 @@ def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
 def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
     """Return True if the step has recorded requests and all equal this one in compared fields."""
     recorded = entry.match.of(RecordedCondition)
-    return bool(recorded) and all(one.holds_exactly(reader) for one in recorded)
+    return bool(recorded) and all(step.holds_exactly(reader) for step in recorded)
 
 
 def names_path(step: Step) -> bool:

@@ -136,9 +136,9 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
 
 def _find_contradictions(entry: Entry) -> Iterator[Suspicion]:
     """Yield pairs of a step's conditions that exclude each other."""
-    for one, other in combinations(entry.match.conditions, 2):
-        if one.excludes(other):
-            reason = f"{one.field} and {other.field} cannot both hold"
+    for condition, other in combinations(entry.match.conditions, 2):
+        if condition.excludes(other):
+            reason = f"{condition.field} and {other.field} cannot both hold"
             yield _make_suspicion(entry, "unreachable", other.field, reason)
 
 
@@ -225,7 +225,9 @@ def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
         if all(other.rank.place >= entry.rank.place for other in others):
             result = "its result" if len(names) == 1 else "their results"
             message = f"endless loop: it calls {_join_names(names)} again after {result}"
-            later = (one for one in others if one is not entry and _awaited_tools(one) <= names)
+            later = (
+                other for other in others if other is not entry and _awaited_tools(other) <= names
+            )
             warning = _make_suspicion(entry, "looping", "consume", message, cause=next(later, None))
             yield replace(warning, tools=tuple(sorted(names)))
 
@@ -428,7 +430,7 @@ def _possibly_narrow_tokens(tokens: list[tuple[str, str]]) -> Iterator[str]:
             members, is_wide = [], False
         elif token in (r"\b", r"\B"):
             neighbours = tokens[max(place - 1, 0) : place] + tokens[place + 1 : place + 2]
-            if not all(_is_ascii_token(*one) for one in neighbours):
+            if not all(_is_ascii_token(*pair) for pair in neighbours):
                 yield token
         else:
             yield token

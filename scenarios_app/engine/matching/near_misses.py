@@ -60,7 +60,9 @@ def shares_topic(miss: NearMiss, request: CanonicalRequest) -> bool:
     """Return True if a condition of the step holds that says what it is about: on a text, a tool or
     the model, for example; not on provider, path, turn, streaming, or a role alone."""
     reader = RequestReader(request)
-    return any(one.is_topical and one.holds(reader) for one in miss.step.match.conditions)
+    return any(
+        condition.is_topical and condition.holds(reader) for condition in miss.step.match.conditions
+    )
 
 
 def near_misses_by_id(

@@ -219,9 +219,9 @@ def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     """Yield the choice with two neighbouring calls swapped, for each such pair."""
-    for (first, one), (second, other) in pairwise(_indexed_calls(choice)):
+    for (first, call), (second, other) in pairwise(_indexed_calls(choice)):
         parts = list(choice.parts)
-        parts[first], parts[second] = other, one
+        parts[first], parts[second] = other, call
         yield _with_parts(choice, parts)
 
 

@@ -61,7 +61,7 @@ def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Js
     the object is valid by the schema."""
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):
-        yield from islice((one for one in options if _is_valid(one, schema)), 1)
+        yield from islice((option for option in options if _is_valid(option, schema)), 1)
 
 
 def _is_valid(value: Json, schema: Json) -> bool:
@@ -94,15 +94,15 @@ def _changed_once(value: Json, allowed: Sequence[Json]) -> Iterator[Iterator[Jso
         case list():
             for index, member in enumerate(value):
                 for options in _changed_once(member, allowed):
-                    yield ([*value[:index], one, *value[index + 1 :]] for one in options)
+                    yield ([*value[:index], option, *value[index + 1 :]] for option in options)
         case dict():
             for key, member in value.items():
                 for options in _changed_once(member, allowed):
-                    yield ({**value, key: one} for one in options)
+                    yield ({**value, key: option} for option in options)
         case None:
             return
         case _:
-            listed = [one for one in allowed if type(one) is type(value) and one != value]
+            listed = [other for other in allowed if type(other) is type(value) and other != value]
             yield iter([_other_value(value), *listed])
 
 

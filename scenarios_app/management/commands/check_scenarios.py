@@ -44,7 +44,10 @@ class Command(BaseCommand):
             documents, problems = _check_database()
         # What other requests offered says nothing about files that they may never have met.
         suspicions = suspicions_of(documents, offered=() if paths else offered_tools())
-        warnings = [*map(str, notes), *(f"{one} ({one.kind})" for one in suspicions)]
+        warnings = [
+            *map(str, notes),
+            *(f"{suspicion} ({suspicion.kind})" for suspicion in suspicions),
+        ]
         steps = sum(len(document.steps) for document in documents)
         if options["json"]:
             result = {

@@ -95,8 +95,10 @@ class Command(BaseCommand):
             body = merge_reports([(file, _read_report(file)) for file in options["faults"]])
         except BadReport as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
-        for one in call_control(options["url"], "coverage/faults", body=body)["skipped"]:
-            self.stderr.write(f"mockllm: results of {one['scenario']} left out: {one['reason']}")
+        for result in call_control(options["url"], "coverage/faults", body=body)["skipped"]:
+            self.stderr.write(
+                f"mockllm: results of {result['scenario']} left out: {result['reason']}"
+            )
 
 
 def _read_report(file: str) -> Any:

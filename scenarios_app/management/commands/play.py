@@ -68,8 +68,10 @@ def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConve
     against = _build_or_load_catalog([*scenarios, *document.scenarios])
     scenario = document.scenarios[0].name if len(document.scenarios) == 1 else ""
     return [
-        asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
-        for one in document.conversations
+        asyncio.run(
+            play(conversation, catalog=against, options=serving_options(), scenario=scenario)
+        )
+        for conversation in document.conversations
     ]
 
 
@@ -78,4 +80,6 @@ def _build_or_load_catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
     if not documents:
         return FixedCatalog(catalog.index())
     merged = merge_documents(documents, limits=limits())
-    return FixedCatalog(build_index([compile_scenario(one) for one in merged if one.enabled]))
+    return FixedCatalog(
+        build_index([compile_scenario(document) for document in merged if document.enabled])
+    )

@@ -26,7 +26,7 @@ def recognizes(value: Any) -> bool:
     """True if a decoded file has fixtures of aimock."""
     fixtures = value.get("fixtures") if isinstance(value, dict) else None
     return isinstance(fixtures, list) and all(
-        isinstance(one, dict) and "response" in one for one in fixtures
+        isinstance(fixture, dict) and "response" in fixture for fixture in fixtures
     )
 
 

@@ -209,7 +209,7 @@ def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
     """Return the response in a model span's attributes, or None if they have no output messages."""
-    choices = [_decode_choice(one, results) for one in _messages(attributes, _OUTPUT)]
+    choices = [_decode_choice(message, results) for message in _messages(attributes, _OUTPUT)]
     if not choices:
         return None
     reasons = attributes.get("gen_ai.response.finish_reasons")

@@ -107,9 +107,9 @@ def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
             return ()
         case dict(headers):
             return tuple(
-                (str(name), _header_text(one, place))
+                (str(name), _header_text(line, place))
                 for name, value in headers.items()
-                for one in (value if isinstance(value, list) else [value])
+                for line in (value if isinstance(value, list) else [value])
             )
         case list():
             return tuple(map(_header_of_pair, place.items()))

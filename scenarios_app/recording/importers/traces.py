@@ -41,8 +41,8 @@ def read_document(name: str, trace: FileValue) -> Conversion:
         parts = dict_items(call.at("parts").value)
         called = [get_nested(part, "tool_call", "id") for part in parts]
         call_results = [results[id] for id in called if isinstance(id, str) and id in results]
-        results_text = [one.text for one in call_results if one.text is not None]
-        notes += [_CUT.format(one.id) for one in call_results if one.text is None]
+        results_text = [result.text for result in call_results if result.text is not None]
+        notes += [_CUT.format(result.id) for result in call_results if result.text is None]
     return make_conversion(name, steps, notes)
 
 

@@ -36,7 +36,9 @@ class _Turn:
         body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
         data = _to_json({**body, "stream": True})
         head = self.answer[0].head if self.answer else (200, STREAM_HEADERS)
-        chunks = tuple((0.0, one.body_after(number)) for number, one in enumerate(self.answer))
+        chunks = tuple(
+            (0.0, exchange.body_after(number)) for number, exchange in enumerate(self.answer)
+        )
         response = RecordedResponse(*head, chunks, cut=not self.is_answered)
         sent = RecordedRequest("POST", _URL, body=data.encode("utf-8", "surrogatepass"))
         return Interaction(sent, response)

@@ -45,7 +45,7 @@ def read_document(name: str, file: FileValue) -> Conversion:
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
     steps: list[Json] = []
     notes: list[str] = []
-    in_order = sorted(enumerate(mappings, start=1), key=lambda one: _get_priority(one[1]))
+    in_order = sorted(enumerate(mappings, start=1), key=lambda pair: _get_priority(pair[1]))
     for number, mapping in in_order:
         problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
         request = _read_request(mapping.at("request"))

@@ -109,7 +109,7 @@ def make_outgoing(
         call.body,
         path=call.path + asked_for,
         routing=tuple((n, value) for n in routing_headers() if (value := call.headers.get(n))),
-        keys=tuple(one for one in (key, real) if one),
+        keys=tuple(candidate for candidate in (key, real) if candidate),
     )
 
 

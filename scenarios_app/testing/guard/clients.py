@@ -66,7 +66,11 @@ def live_clients() -> list[LiveClient]:
             # A test may have put a function in its place.
             if isinstance(client_class, type):
                 classes |= dict.fromkeys(_subclasses(client_class), (sdk, upstream))
-    objects = {id(one): one for one in gc.get_objects() if type(one) in classes} if classes else {}
+    objects = (
+        {id(instance): instance for instance in gc.get_objects() if type(instance) in classes}
+        if classes
+        else {}
+    )
     locations = _find_locations(objects)
     clients = []
     for key, value in objects.items():
@@ -164,7 +168,9 @@ def _find_clients(
     if id(value) in clients:
         yield path, id(value)
     elif type(value) is _CACHED_FUNCTION:
-        yield from ((f"{path}()", id(one)) for one in _cached_values(value) if id(one) in clients)
+        yield from (
+            (f"{path}()", id(item)) for item in _cached_values(value) if id(item) in clients
+        )
     elif depth:
         for part, child in _children(value, module):
             yield from _find_clients(path + part, child, clients, module, depth=depth - 1)
@@ -193,9 +199,9 @@ def _cached_values(function: Any) -> list[Any]:
     objects, values = [function], []
     for _ in range(_CACHE_DEPTH):
         objects = [
-            one
-            for one in gc.get_referents(*objects)
-            if not isinstance(one, ModuleType | type | FunctionType)
+            referent
+            for referent in gc.get_referents(*objects)
+            if not isinstance(referent, ModuleType | type | FunctionType)
         ]
         values += objects
     return values
@@ -207,7 +213,7 @@ def _find_definition(module: ModuleType, name: str) -> str:
     for node in _statements(file) if file else ():
         match node:
             case ast.Assign(targets=targets):
-                names = [one.id for one in targets if isinstance(one, ast.Name)]
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
             case ast.AnnAssign(target=ast.Name(id=target)):
                 names = [target]
             case ast.ClassDef(name=defined) | ast.FunctionDef(name=defined):

@@ -68,7 +68,7 @@ class ServerPool:
     def base_urls(self) -> list[str]:
         """Return the base URLs of the running servers."""
         with self._lock:
-            return [one["base_url"] for one in self._replies.values() if "base_url" in one]
+            return [reply["base_url"] for reply in self._replies.values() if "base_url" in reply]
 
     def close(self) -> None:
         """Stop all servers."""

@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
         print(json.dumps(json_report(conversations), indent=2, ensure_ascii=False))
     else:
         print(text_report(conversations))
-    return 0 if all(one.passed for one in conversations) else FAILED
+    return 0 if all(conversation.passed for conversation in conversations) else FAILED
 
 
 def _read_conversations(options: Namespace) -> Iterator[SimulatedConversation]:

@@ -92,8 +92,10 @@ def _make_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
             for endpoint in _verb_endpoints(verb, read, compute=compute)
         ),
         *(
-            Endpoint("GET", f"{path}{one}", read_model, compute=compute, alias_of=f"{_MODELS}{one}")
-            for one, compute in (("", models.list_models), ("/{model}", models.get_model))
+            Endpoint(
+                "GET", f"{path}{suffix}", read_model, compute=compute, alias_of=f"{_MODELS}{suffix}"
+            )
+            for suffix, compute in (("", models.list_models), ("/{model}", models.get_model))
             for path in _MODEL_LISTS
         ),
     )

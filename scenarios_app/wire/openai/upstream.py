@@ -60,4 +60,4 @@ AZURE = Upstream(
 
 def upstream_of(name: str) -> Upstream:
     """Return the API of this name."""
-    return next(one for one in (*UPSTREAMS, AZURE) if one.name == name)
+    return next(upstream for upstream in (*UPSTREAMS, AZURE) if upstream.name == name)

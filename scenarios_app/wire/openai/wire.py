@@ -72,7 +72,7 @@ class OpenAIChat(OpenAIWire):
         self.upstream = dialect.upstream
         self.own_errors = dialect.own_errors
         self.tool_call_prefix = dialect.call_prefix
-        others = (_in_dialect(one, dialect) for one in _ENDPOINTS)
+        others = (_in_dialect(endpoint, dialect) for endpoint in _ENDPOINTS)
         self.endpoints = (
             _OPENAI_ENDPOINTS if own else tuple(with_prefixes(others, dialect.path_prefixes))
         )

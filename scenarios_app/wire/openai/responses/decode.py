@@ -56,7 +56,7 @@ def _add_item(content: DecodedChoice, item: dict[str, Any]) -> None:
             content.add_call(item.get("name"), text, id=call_id, custom=custom, namespace=namespace)
         case "reasoning":
             texts = [*dict_items(item.get("summary")), *dict_items(item.get("content"))]
-            text = "\n\n".join(str(one.get("text") or "") for one in texts)
+            text = "\n\n".join(str(item.get("text") or "") for item in texts)
             if text:
                 content.add_reasoning(text)
             if item.get("encrypted_content"):
@@ -80,9 +80,9 @@ def _add_hosted_item(content: DecodedChoice, item: dict[str, Any]) -> bool:
             content.add_hosted("file_search", {"queries": queries}, result=files)
         case {"type": "code_interpreter_call", "status": "completed", "code": str(code)}:
             outputs = item.get("outputs")
-            if any(one.get("type") != "logs" for one in dict_items(outputs)):
+            if any(output.get("type") != "logs" for output in dict_items(outputs)):
                 return False
-            logs = "".join(str(one.get("logs") or "") for one in dict_items(outputs))
+            logs = "".join(str(output.get("logs") or "") for output in dict_items(outputs))
             content.add_hosted("code_execution", {"code": code}, result=logs if outputs else None)
         case {"type": "image_generation_call", "status": "completed", "result": str(image)}:
             named = {"prompt": "revised_prompt", "size": "size", "quality": "quality"}

@@ -168,4 +168,4 @@ def _output_text(value: Json) -> str:
 def _to_objects(value: Json) -> list[dict[str, Any]]:
     """Return the objects in a list, a single object as a list, or an empty list."""
     values = value if isinstance(value, list) else [value]
-    return [one for one in values if isinstance(one, dict)]
+    return [value for value in values if isinstance(value, dict)]

@@ -157,7 +157,9 @@ class ResponsesSocket:
             return events
         turn.first_event = turn.first_event or events[0]
         turn.last_event = events[-1]
-        return events if turn.stream_id is None else [_with_stream_id(turn, one) for one in events]
+        return (
+            events if turn.stream_id is None else [_with_stream_id(turn, event) for event in events]
+        )
 
     def encode_error(
         self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes

@@ -61,8 +61,8 @@ class Steering:
         """Return the events that send input back to the client because its response failed."""
         failure = "successor_creation_failed", "The response failed, so that nothing continues it."
         inputs = [
-            {"input": one.input, "previous_response_id": one.response, "id": one.id}
-            for one in steers
+            {"input": steer.input, "previous_response_id": steer.response, "id": steer.id}
+            for steer in steers
         ]
         return [self.failed_event(each, *failure) for each in inputs]
 
@@ -75,8 +75,8 @@ class Steering:
         reason: Json = "waiting_for_required_input"
         required: Json = [*calls]
         return [
-            self._event("pending", steer=one.reference, reason=reason, required_input=required)
-            for one in steers
+            self._event("pending", steer=steer.reference, reason=reason, required_input=required)
+            for steer in steers
         ]
 
     def pop_waiting(self, response: str) -> Sequence[Steer]:
