@@ -28,7 +28,7 @@ from scenarios_app.builder.expectations import (
     provider,
 )
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import dump, load_documents
+from scenarios_app.engine.document import load_documents
 from scenarios_app.engine.scenario import Select
 from scenarios_app.wire.registry import providers
 
@@ -113,7 +113,7 @@ class ScenarioBuilder(Expectations, Answers):
         """Return the checked document. Raises `DocumentError` with the place of each error."""
         steps = [step.document() for step in self._steps]
         (document,) = load_documents({**self._scenario, "steps": steps})
-        return dump(document)
+        return document.dump_shortest()
 
     def _with_keys(self, **keys: object) -> Self:
         """Return a copy with these keys of the scenario, in place of earlier values."""

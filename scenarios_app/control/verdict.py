@@ -25,10 +25,10 @@ from scenarios_app.control.requests import NearMissBody
 from scenarios_app.control.session_loader import LoadedSession, list_session_names, load_session
 from scenarios_app.control.sessions import reset_sessions, resolve_session
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, dump
+from scenarios_app.engine.document import DocumentError, load_scenario
 from scenarios_app.models import Scenario
 from scenarios_app.serving.exchange import DEFAULT_SESSION
-from scenarios_app.store import document_of
+from scenarios_app.store import document_of, limits
 from scenarios_app.verdict.judge import (
     ALL,
     RULES,
@@ -271,7 +271,8 @@ def _compute_receipt(sessions: Iterable[LoadedSession], options: VerdictOptions)
     exchanges: list[JudgedExchange] = []
     for loaded in sessions:
         session = loaded.session
-        scripts |= {f"{session.name}/{own}": data for own, data in loaded.documents.items()}
+        for own, data in loaded.documents.items():
+            scripts[f"{session.name}/{own}"] = load_scenario(data, limits=limits()).dump_shortest()
         common |= {e.scenario for e in session.exchanges if e.scenario} - session.own
         exchanges += session.exchanges
     if ALL in common:
@@ -279,5 +280,5 @@ def _compute_receipt(sessions: Iterable[LoadedSession], options: VerdictOptions)
     rows = Scenario.objects.filter(name__in=common).prefetch_related("steps") if common else ()
     for row in rows:
         with suppress(DocumentError):
-            scripts[row.name] = dump(document_of(row))
+            scripts[row.name] = document_of(row).dump_shortest()
     return receipt(scripts, exchanges)

@@ -9,7 +9,6 @@ from scenarios_app.models.changes import (
     catalog_changed,
     new_key,
 )
-from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
 from scenarios_app.models.fields import Outcome, Select, TextMode
 from scenarios_app.models.journal import (
@@ -19,7 +18,14 @@ from scenarios_app.models.journal import (
     ServedRequest,
     SessionName,
 )
-from scenarios_app.models.scenarios import Presence, Scenario, Step, TrialConversation
+from scenarios_app.models.scenarios import (
+    Presence,
+    Scenario,
+    ScenarioRow,
+    Step,
+    StepRow,
+    TrialConversation,
+)
 
 __all__ = [
     "UNMATCHED_ROWS",
@@ -35,13 +41,13 @@ __all__ = [
     "PastAnswers",
     "Presence",
     "Scenario",
-    "ScenarioColumns",
+    "ScenarioRow",
     "Select",
     "ServedRequest",
     "ServerProcess",
     "SessionName",
     "Step",
-    "StepColumns",
+    "StepRow",
     "TextMode",
     "TrialConversation",
     "announce_changes",

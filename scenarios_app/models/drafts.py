@@ -6,9 +6,8 @@ from django.db import models
 from simple_history.models import HistoricalRecords
 
 from scenarios_app.models.changes import DiscardQuerySet, new_key
-from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.fields import JsonField
-from scenarios_app.models.scenarios import Scenario, Step
+from scenarios_app.models.scenarios import Scenario, ScenarioRow, Step, StepRow
 
 
 class DraftQuerySet(models.QuerySet["Draft"]):
@@ -16,7 +15,7 @@ class DraftQuerySet(models.QuerySet["Draft"]):
         return self.get(key=key)
 
 
-class Draft(ScenarioColumns):
+class Draft(ScenarioRow):
     """An unpublished scenario, which is not served. Without `published` it becomes a new scenario.
     `base` is the published scenario when the draft was copied from it: its own part of the document
     under `scenario`, and its steps under `steps` by key."""
@@ -43,7 +42,7 @@ class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
         return self.filter(scenario__key=draft, order=order)[:1].get()
 
 
-class DraftStep(StepColumns):
+class DraftStep(StepRow):
     """One step of a draft. `key` is that of the published step that it copies, or a new one."""
 
     scenario = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="steps")

@@ -1,12 +1,17 @@
-"""Published scenarios and steps, the conversations that play them, and users on their pages."""
+"""Published scenarios and steps, the conversations that play them, and users on their pages.
+
+A scenario and a step are stored as JSON documents, as they were written. A column of the same name
+as a key of the document exists only for queries.
+"""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import connections, models
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
+from django.utils import timezone
 from simple_history.models import HistoricalRecords
 
 from scenarios_app.models.changes import (
@@ -16,8 +21,42 @@ from scenarios_app.models.changes import (
     announce_changes,
     new_key,
 )
-from scenarios_app.models.columns import ScenarioColumns, StepColumns
-from scenarios_app.models.fields import JsonField
+from scenarios_app.models.fields import JsonField, NamesField, Select
+
+
+class ScenarioRow(models.Model):
+    """Base of published scenarios and drafts. `document` is the scenario's own part of its
+    document: all keys but `steps`, which is an empty list in it if other keys follow the steps.
+    A column of `columns` holds a key's value; where the two differ, the column is newer."""
+
+    columns: ClassVar[tuple[str, ...]] = ("name",)
+
+    name = models.CharField(max_length=255)
+    document = JsonField(default=dict, blank=True)
+    # Not `auto_now`, which fixtures would have to set.
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class StepRow(models.Model):
+    """Base of the steps of published scenarios and of drafts. `document` is the step's document."""
+
+    order = models.PositiveIntegerField(default=0)
+    document = JsonField(default=dict, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        """Return the step's name, else its order."""
+        name = self.document.get("name") if isinstance(self.document, dict) else None
+        return str(name or f"step {self.order}")
 
 
 class ScenarioQuerySet(CatalogQuerySet["Scenario"]):
@@ -25,10 +64,16 @@ class ScenarioQuerySet(CatalogQuerySet["Scenario"]):
         return self.get(name=name)
 
 
-class Scenario(CatalogRow, ScenarioColumns):
+class Scenario(CatalogRow, ScenarioRow):
     """A named list of steps. `version` is new after every change of it or of its steps."""
 
+    columns = ("name", "enabled", "priority", "select", "tags")
+
     name = models.CharField(max_length=255, unique=True)
+    enabled = models.BooleanField(default=True)
+    priority = models.IntegerField(default=0, help_text="The highest is tried first.")
+    select = models.CharField("selected by", max_length=32, choices=Select, default=Select.MATCH)
+    tags = NamesField(blank=True, default=list)
     version = models.CharField(max_length=16, default=new_key, editable=False)
 
     objects = ScenarioQuerySet.as_manager()
@@ -73,9 +118,9 @@ class StepQuerySet(CatalogQuerySet["Step"]):
         return self.filter(scenario__name=scenario, order=order)[:1].get()
 
 
-class Step(CatalogRow, StepColumns):
+class Step(CatalogRow, StepRow):
     """One step. `key` is its identity in the state of sessions; an edit keeps it, a replacement
-    of the scenario gives a new one. `version` is new after every change of its columns."""
+    of the scenario gives a new one. `version` is new after every change of its document."""
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="steps")
     key = models.CharField(max_length=16, default=new_key, editable=False, unique=True)

@@ -1,21 +1,26 @@
-"""Scenario documents as database rows: reads and saves them, and writes their history."""
+"""Scenario documents in database rows: reads and saves them, and writes their history.
+
+A row's document is what was written, key for key. `own_document` is a scenario's part of it and
+`whole_document` has the steps too; both may be invalid. `document_of` validates.
+"""
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 
 from scenarios_app.conf import setting
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import (
     DocumentError,
     DocumentLimits,
     ScenarioDocument,
     dump,
-    load_documents,
+    load_scenario,
 )
 from scenarios_app.models import (
     AnyScenario,
@@ -26,10 +31,9 @@ from scenarios_app.models import (
     announce_changes,
     new_key,
 )
-from scenarios_app.store.columns import SCENARIO_COLUMNS, copy_columns
-from scenarios_app.store.translate import scenario_object, scenario_values, step_object, step_values
 
 T = TypeVar("T")
+Object: TypeAlias = dict[str, Json]
 
 _BATCH_ROWS = 500
 
@@ -37,19 +41,66 @@ _BATCH_ROWS = 500
 def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> ScenarioDocument:
     """Return the document of a scenario's rows, saved or not; `steps` are its steps in order, by
     default the stored ones. Raises DocumentError."""
+    return load_scenario(whole_document(scenario, steps), limits=limits())
+
+
+def whole_document(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> Object:
+    """Return the JSON of a scenario's rows as `document_of` takes them, unvalidated. Raises
+    DocumentError if the scenario's own part is no object."""
     rows: Iterable[AnyStep] = scenario.steps.all() if steps is None else steps
-    data = scenario_object(scenario, [step_object(row) for row in rows])
-    (document,) = load_documents(data, limits=limits())
-    return document
+    own, documents = own_document(scenario), [row.document for row in rows]
+    return {**own, "steps": documents} if documents else own
+
+
+def own_document(scenario: AnyScenario) -> Object:
+    """Return a scenario's own part of its document, unvalidated, with the values of columns that
+    were changed since it was written. Raises DocumentError if it is no object."""
+    if not isinstance(scenario.document, dict):
+        raise DocumentError("document", "expected an object")
+    own: Object = dict(scenario.document)
+    if "name" not in own:
+        own = {"name": scenario.name, **own}
+    for key in scenario.columns:
+        value, default = getattr(scenario, key), _default_of(scenario, key)
+        if own.get(key, default) == value:
+            continue
+        if value == default:
+            del own[key]
+        else:
+            own[key] = value
+    return own
+
+
+def set_own_document(scenario: AnyScenario, own: Mapping[str, Json]) -> None:
+    """Set a scenario's own part of its document and its columns; the row is not saved."""
+    scenario.document = dict(own)
+    for key in scenario.columns:
+        setattr(scenario, key, own.get(key, _default_of(scenario, key)))
+
+
+def _default_of(scenario: AnyScenario, column: str) -> Any:
+    field: Any = scenario._meta.get_field(column)
+    return field.get_default()
+
+
+def split_document(document: Mapping[str, Json]) -> tuple[Object, list[Any]]:
+    """Return a scenario's own part of its document, and its steps. An empty list keeps the place of
+    steps that other keys follow."""
+    steps = document.get("steps")
+    if not isinstance(steps, list):
+        return dict(document), []
+    if steps and list(document)[-1] == "steps":
+        return {key: value for key, value in document.items() if key != "steps"}, steps
+    return {**document, "steps": []}, steps
 
 
 def rows_of(document: ScenarioDocument) -> tuple[Scenario, list[Step]]:
     """Return the unsaved rows of a document."""
-    data: dict[str, Any] = dump(document)
-    scenario = Scenario(**scenario_values(data))
+    own, steps = split_document(dump(document))
+    scenario = Scenario()
+    set_own_document(scenario, own)
     return scenario, [
-        Step(scenario=scenario, order=number, **step_values(step))
-        for number, step in enumerate(data.get("steps", ()), 1)
+        Step(scenario=scenario, order=number, document=step) for number, step in enumerate(steps, 1)
     ]
 
 
@@ -85,13 +136,13 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     for document in documents:
         stored = stored_by_name.get(document.name)
         before = list(stored.steps.all()) if stored else []
-        if stored and _are_rows_of(document, stored, before):
+        if stored and are_rows_of(document, stored, before):
             unchanged.append(stored)
             saved.append(stored)
             continue
         scenario, steps = rows_of(document)
         if stored:
-            copy_columns(stored, scenario, SCENARIO_COLUMNS)
+            set_own_document(stored, scenario.document)
             for step in steps:
                 step.scenario = stored
             changed.append(stored)
@@ -102,7 +153,7 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
         saved.append(stored or scenario)
     Scenario.objects.bulk_create(created)
     add_history("+", created, reason)
-    Scenario.objects.bulk_update(changed, SCENARIO_COLUMNS)
+    Scenario.objects.bulk_update(changed, ["document", *Scenario.columns])
     add_history("~", changed, reason)
     add_history("-", old_steps, reason)
     for part in batches([scenario.pk for scenario in changed]):
@@ -114,14 +165,13 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     return saved
 
 
-def _are_rows_of(document: ScenarioDocument, scenario: Scenario, steps: Iterable[Step]) -> bool:
-    """Return whether stored rows hold this document; False if they are invalid."""
+def are_rows_of(document: ScenarioDocument, scenario: Scenario, steps: Iterable[Step]) -> bool:
+    """Return whether stored rows hold this document, key for key; False if they are invalid."""
     try:
-        stored = scenario_object(scenario, [step_object(row) for row in steps])
+        # Compared as text: 1 is not true, and keys have an order.
+        return json.dumps(whole_document(scenario, steps)) == json.dumps(dump(document))
     except DocumentError:
         return False
-    # Compared as text: 1 is not true.
-    return json.dumps(stored, sort_keys=True) == json.dumps(dump(document), sort_keys=True)
 
 
 _STEP = re.compile(r"steps\[(\d+)\]\.?")
@@ -197,12 +247,11 @@ def save_steps(
     *,
     new: Sequence[AnyStep] = (),
     changed: Sequence[AnyStep] = (),
-    columns: Collection[str] = (),
     gone: Sequence[AnyStep] = (),
     reason: str = "",
 ) -> None:
-    """Store `new` steps and `columns` of `changed` ones, delete those `gone`, and write the history
-    with the `reason`. All steps are of one model."""
+    """Store `new` steps, update `changed` ones, delete those `gone`, and write the history with the
+    `reason`. All steps are of one model."""
     model = next((type(step) for step in (*new, *changed, *gone)), None)
     if model is None:
         return
@@ -212,7 +261,7 @@ def save_steps(
     add_history("-", gone, reason)
     for batch in batches([step.pk for step in gone]):
         rows.filter(pk__in=batch).discard()
-    _update_columns(changed, columns)
+    _update_steps(changed)
     add_history("~", changed, reason)
     rows.bulk_create(new)
     add_history("+", new, reason)
@@ -220,13 +269,13 @@ def save_steps(
         announce_changes({step.scenario_id for step in changed}, rows.db)
 
 
-def _update_columns(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:
-    """Update columns of stored rows, and the versions of published steps; `bulk_update` would spell
-    out each row in SQL."""
+def _update_steps(steps: Sequence[AnyStep]) -> None:
+    """Update stored rows, with new versions of published steps; `bulk_update` would spell out each
+    row in SQL."""
     if not steps:
         return
     model: Any = type(steps[0])
-    fields = [model._meta.get_field(name) for name in columns]
+    fields = [model._meta.get_field(name) for name in ("order", "document")]
     if model is Step:
         fields.append(model._meta.get_field("version"))
         for step in steps:

@@ -3,10 +3,8 @@ conversations that test them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, transaction
-from django.db.models import Model
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import (
@@ -14,13 +12,19 @@ from scenarios_app.engine.document import (
     Problem,
     ScenarioDocument,
     dump,
+    load_scenario,
     merge_documents,
 )
 from scenarios_app.models import CatalogVersion, Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
-from scenarios_app.store import add_history, batches, limits, rows_of, save_documents
-from scenarios_app.store.columns import SCENARIO_COLUMNS, STEP_COLUMNS, column_values, empty_value
-from scenarios_app.store.translate import Object
+from scenarios_app.store import (
+    Object,
+    add_history,
+    batches,
+    limits,
+    save_documents,
+    split_document,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +85,22 @@ def documents_json(documents: Sequence[ScenarioDocument]) -> Object:
 
 
 def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
-    """Return the scenarios as fixture rows with natural keys, without empty columns."""
+    """Return the scenarios as fixture rows with natural keys, which `store.fixtures` reads."""
     fixture: list[Object] = []
     for document in documents:
-        scenario, steps = rows_of(document)
-        fixture.append(_fixture_row(scenario, SCENARIO_COLUMNS, {}))
-        for step in steps:
-            place = {"scenario": [scenario.name], "order": step.order}
-            fixture.append(_fixture_row(step, STEP_COLUMNS, place))
+        own, steps = split_document(dump(document))
+        fixture.append({"model": "scenarios_app.scenario", "fields": own})
+        for number, step in enumerate(steps, 1):
+            fields: Object = {"scenario": [document.name], "order": number, "document": step}
+            fixture.append({"model": "scenarios_app.step", "fields": fields})
     return fixture
 
 
-def _fixture_row(row: Model, columns: Iterable[str], place: dict[str, Any]) -> Object:
-    """Return a row in the form of `loaddata`, without empty columns."""
-    model = type(row)
-    values = column_values(row, columns).items()
-    fields = {name: value for name, value in values if value != empty_value(model, name)}
-    return {"model": model._meta.label_lower, "fields": place | fields}
+def copy_disabled(document: ScenarioDocument, name: str) -> ScenarioDocument:
+    """Return a copy under another name, disabled, since it would answer the same requests."""
+    own, steps = split_document(dump(document))
+    data = {**own, "name": name, "enabled": False, "steps": steps}
+    return load_scenario(data, limits=limits())
 
 
 def conversation_for(name: str) -> dict[str, Json] | None:

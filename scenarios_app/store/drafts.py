@@ -17,7 +17,7 @@ from scenarios_app.engine.document import (
     DocumentError,
     ScenarioDocument,
     compile_scenario,
-    load_documents,
+    load_scenario,
 )
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import (
@@ -27,15 +27,18 @@ from scenarios_app.models import (
     DraftStep,
     Scenario,
     Step,
-    StepColumns,
+    StepRow,
     new_key,
 )
-from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of, save_steps
-from scenarios_app.store.columns import (
-    SCENARIO_COLUMNS,
-    STEP_COLUMNS,
-    column_values,
-    copy_columns,
+from scenarios_app.store import (
+    RowProblem,
+    document_of,
+    limits,
+    own_document,
+    problems_of,
+    rows_of,
+    save_steps,
+    set_own_document,
 )
 from scenarios_app.store.history import (
     PUBLISHED,
@@ -46,7 +49,6 @@ from scenarios_app.store.history import (
     last_deleter_of,
     state_at,
 )
-from scenarios_app.store.translate import scenario_object, step_object
 
 DELETED = "the published scenario was deleted"
 NAME_TAKEN = "another scenario has this name"
@@ -86,8 +88,9 @@ def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
             return existing, False
         state = _state_of(published)
         base = {"scenario": state.scenario, "steps": state.steps}
-        values = column_values(published, SCENARIO_COLUMNS)
-        draft = Draft.objects.create(published=published, base=base, **values)
+        draft = Draft(published=published, base=base)
+        set_own_document(draft, own_document(published))
+        draft.save()
         _save_rows(draft, [(step.key, step) for step in published.steps.all()])
     return draft, True
 
@@ -96,8 +99,9 @@ def create_draft(document: ScenarioDocument) -> Draft:
     """Create a draft without a published scenario; a number is appended if its name is taken."""
     scenario, steps = rows_of(document)
     with transaction.atomic():
-        values = column_values(scenario, SCENARIO_COLUMNS)
-        draft = Draft.objects.create(**values | {"name": free_name(document.name)})
+        draft = Draft()
+        set_own_document(draft, {**scenario.document, "name": free_name(document.name)})
+        draft.save()
         _save_rows(draft, [(new_key(), step) for step in steps])
     return draft
 
@@ -106,8 +110,8 @@ def append_step(scenario: AnyScenario, step: Step) -> None:
     """Store a copy of a step as the last step of a scenario or draft."""
     last = scenario.steps.aggregate(last=Max("order"))["last"] or 0
     model: Any = scenario.steps.model
-    values = column_values(step, STEP_COLUMNS) | {"order": last + 1}
-    save_steps(new=[model(scenario=scenario, key=new_key(), **values)])
+    copy = model(scenario=scenario, key=new_key(), order=last + 1, document=step.document)
+    save_steps(new=[copy])
 
 
 def free_name(name: str, *, drafts: bool = True, names: Collection[str] = ()) -> str:
@@ -154,7 +158,8 @@ def compiled_draft(draft: Draft) -> list[Compiled]:
     scenario, an empty scenario of the old name comes first. Raises DocumentError."""
     steps = list(draft.steps.all())
     document, keys = document_of(draft, steps), [step.key for step in steps]
-    compiled = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
+    enabled = document.enabled
+    compiled = compile_scenario(document, step_keys=keys) if enabled else Compiled(draft.name)
     replaced = draft.published.name if draft.published else draft.name
     return [compiled] if replaced == draft.name else [Compiled(replaced), compiled]
 
@@ -201,14 +206,13 @@ def restore(scenario: AnyScenario, time: datetime) -> None:
     DocumentError, and changes nothing, if this server would reject that version.
     """
     state = state_at(scenario, time)
-    (document,) = load_documents(state.document(scenario.name), limits=limits())
-    row, steps = rows_of(document)
+    row, steps = rows_of(load_scenario(state.document(scenario.name), limits=limits()))
     stored_steps: Any = scenario.steps
     if isinstance(scenario, Draft):
         stored_steps = DraftStep.history.filter(scenario_id=scenario.pk)
     keys: dict[StepId, str] = dict(stored_steps.values_list("id", "key"))
     with transaction.atomic():
-        copy_columns(scenario, row, SCENARIO_COLUMNS)
+        set_own_document(scenario, row.document)
         scenario.updated_at = timezone.now()
         scenario.save()
         rows = zip(state.steps, steps, strict=True)
@@ -220,7 +224,7 @@ def _write_scenario(draft: Draft) -> Scenario:
     scenario = draft.published or Scenario()
     keys = _current_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
     rows = [(keys.get(row.key) or new_key(), row) for row in draft.steps.all()]
-    copy_columns(scenario, draft, SCENARIO_COLUMNS)
+    set_own_document(scenario, own_document(draft))
     vars(scenario)["_change_reason"] = PUBLISHED
     scenario.save()
     _save_rows(scenario, rows, reason=PUBLISHED)
@@ -228,7 +232,7 @@ def _write_scenario(draft: Draft) -> Scenario:
 
 
 def _save_rows(
-    scenario: AnyScenario, rows: Iterable[tuple[str, StepColumns]], reason: str = ""
+    scenario: AnyScenario, rows: Iterable[tuple[str, StepRow]], reason: str = ""
 ) -> None:
     """Store these steps by key: add new ones, change those that differ, delete the others."""
     model: Any = scenario.steps.model
@@ -237,17 +241,17 @@ def _save_rows(
     for key, row in rows:
         step: Any = there.pop(key, None)
         if step is None:
-            new.append(model(scenario=scenario, key=key, **column_values(row, STEP_COLUMNS)))
+            new.append(model(scenario=scenario, key=key, order=row.order, document=row.document))
         # Compared as text: 1 is not true.
         elif _step_json(step) != _step_json(row):
-            copy_columns(step, row, STEP_COLUMNS)
+            step.order, step.document = row.order, row.document
             changed.append(step)
     gone = list(there.values())
-    save_steps(new=new, changed=changed, columns=STEP_COLUMNS, gone=gone, reason=reason)
+    save_steps(new=new, changed=changed, gone=gone, reason=reason)
 
 
-def _step_json(row: StepColumns) -> str:
-    return json.dumps(column_values(row, STEP_COLUMNS))
+def _step_json(row: StepRow) -> str:
+    return json.dumps([row.order, row.document])
 
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
@@ -263,10 +267,8 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
 
 def _state_of(scenario: AnyScenario) -> State:
     """Return the scenario and its steps as documents, by the steps' keys. Raises DocumentError."""
-    steps: dict[StepId, dict[str, Json]] = {
-        step.key: step_object(step) for step in scenario.steps.all()
-    }
-    return State(scenario_object(scenario, []), steps)
+    steps: dict[StepId, dict[str, Json]] = {s.key: s.document for s in scenario.steps.all()}
+    return State(own_document(scenario), steps)
 
 
 def _base_of(draft: Draft) -> State:

@@ -12,8 +12,7 @@ from django.db.models import Model
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import AnyScenario, Draft, DraftStep, Scenario, Step
-from scenarios_app.store import add_history, batches
-from scenarios_app.store.translate import scenario_object, step_object
+from scenarios_app.store import add_history, batches, own_document
 
 # Changes by one person within this time belong to one save.
 SAVE_GAP = timedelta(seconds=1)
@@ -275,8 +274,8 @@ def _state(records: Iterable[Any], time: datetime) -> State:
     own = next((record for record in alive if not _is_step(record)), None)
     steps = sorted((r for r in alive if _is_step(r)), key=lambda r: (r.order, r.id))
     return State(
-        None if own is None else scenario_object(own.instance, []),
-        {step.id: step_object(step.instance) for step in steps},
+        None if own is None else own_document(own.instance),
+        {step.id: step.document for step in steps},
     )
 
 

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from django import template
@@ -16,8 +15,6 @@ from django.utils.html import format_html
 from django.utils.timesince import timesince
 
 from scenarios_app.journal.today import traffic_of_today
-from scenarios_app.models import Scenario, Step
-from scenarios_app.models.columns import column_of, places_of
 
 register = template.Library()
 # For the card on the overview.
@@ -41,16 +38,6 @@ _SHARED_LABELS = {
 _INDEX = re.compile(r"\[\d+\]")
 
 
-@cache
-def _labels_by_place() -> dict[str, str]:
-    """Return the labels of a scenario's and a step's columns by their places, such as `match`."""
-    labels = dict(_SHARED_LABELS)
-    for model in (Scenario, Step):
-        for name, place in places_of(model).items():
-            labels[".".join(place)] = column_of(model, name).label
-    return labels
-
-
 def label_of_place(place: str) -> str:
     """Return the label of the field at a place in a document: `Answer text`, `Tool calls ([0])`. A
     place without a field is returned unchanged."""
@@ -60,7 +47,7 @@ def label_of_place(place: str) -> str:
     keys = place.split(".")
     for length in range(len(keys), 0, -1):
         outer = ".".join(keys[:length])
-        label = _labels_by_place().get(_INDEX.sub("", outer)) or _labels_by_place().get(outer)
+        label = _SHARED_LABELS.get(_INDEX.sub("", outer)) or _SHARED_LABELS.get(outer)
         if label:
             inner = ".".join(keys[length:])
             return f"{label} ({inner})" if inner else label

@@ -24,7 +24,7 @@ from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, save_documents, save_steps
 from scenarios_app.store.columns import empty_value
-from scenarios_app.store.documents import documents_json
+from scenarios_app.store.documents import copy_disabled, documents_json
 from scenarios_app.store.drafts import NAME_LENGTH
 
 log = logging.getLogger(__name__)
@@ -55,8 +55,7 @@ def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
     copies: list[ScenarioDocument] = []
     for scenario in scenarios:
         names.add(name := _free_copy_name(scenario.name, names))
-        update = {"name": name, "enabled": False}
-        copies.append(document_of(scenario).model_copy(update=update))
+        copies.append(copy_disabled(document_of(scenario), name))
     return save_documents(copies)
 
 

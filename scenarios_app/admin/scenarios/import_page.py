@@ -1,7 +1,6 @@
 """The import page: takes documents as a file or as text, previews the changes, and loads all or
 none."""
 
-import json
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ from scenarios_app.engine.document import (
     DocumentError,
     Problem,
     ScenarioDocument,
-    dump,
     load_text,
     merge_documents,
 )
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
-from scenarios_app.store import document_of, limits
-from scenarios_app.store.documents import authored_names, load
+from scenarios_app.store import are_rows_of, limits
+from scenarios_app.store.documents import authored_names, copy_disabled, load
 from scenarios_app.store.drafts import free_name
 
 ADD, REPLACE, RENAME = "add", "replace", "rename"
@@ -169,7 +167,7 @@ def _rename_taken(
         if document.name in taken_names:
             name = free_name(document.name, names={*imported_names, *names})
             names[name] = document.name
-            renamed[index] = document.model_copy(update={"name": name, "enabled": False})
+            renamed[index] = copy_disabled(document, name)
     return renamed, names
 
 
@@ -202,13 +200,9 @@ def _describe_change(
             instead_of=names.get(document.name, ""),
             by_name=document.select == "first_user_message",
         )
-    try:
-        both = dump(document_of(stored)), dump(document)
-        # Compared as text, because 1 equals True.
-        same = len({json.dumps(one, sort_keys=True) for one in both}) == 1
-    except DocumentError:
-        same = False
-    return ImportChange(document.name, len(document.steps), was=len(stored.steps.all()), same=same)
+    steps = stored.steps.all()
+    same = are_rows_of(document, stored, steps)
+    return ImportChange(document.name, len(document.steps), was=len(steps), same=same)
 
 
 def _import_summary(changes: Sequence[ImportChange]) -> str:

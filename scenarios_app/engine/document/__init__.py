@@ -15,6 +15,7 @@ from scenarios_app.engine.document.load import (
     LoadedDocument,
     merge_by_name,
     read_documents,
+    read_scenario,
     validate,
 )
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument, compile_scenario
@@ -36,6 +37,7 @@ __all__ = [
     "load_documents",
     "load_fault",
     "load_match",
+    "load_scenario",
     "load_text",
     "merge_documents",
     "read_schema",
@@ -52,6 +54,13 @@ def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[Sce
     Raises `DocumentError` with every problem; then nothing is loaded.
     """
     return merge_by_name(read_documents(to_plain_json(data)), limits)
+
+
+def load_scenario(data: object, *, limits: DocumentLimits = LIMITS) -> ScenarioDocument:
+    """Return the scenario of one document in our form. Raises `DocumentError`, as
+    `load_documents` does."""
+    (document,) = merge_by_name([read_scenario(to_plain_json(data))], limits)
+    return document
 
 
 def load_text(
@@ -87,8 +96,9 @@ def merge_documents(
 
 
 def dump(document: ScenarioDocument) -> dict[str, Json]:
-    """Return the shortest JSON that loads to this document; equal documents give equal JSON."""
-    return document.model_dump(by_alias=True, exclude_defaults=True)
+    """Return the JSON that the document was read from, key for key; of one that was converted or
+    merged, the shortest. Only the outer object is a copy."""
+    return document.dump()
 
 
 def read_schema(name: str) -> dict[str, Any]:

@@ -126,12 +126,27 @@ def read_documents(value: Json, *, source: str = "") -> list[LoadedDocument]:
             loc = ()
         case _:
             document = _run_validation(_validator_of(AnyScenario), value, source=source)
-            return [LoadedDocument(document, source, turns=is_in_turns(value))]
+            return [_loaded(document, value, source)]
     assert isinstance(items, list)
     return [
-        LoadedDocument(document, source, (*loc, number), is_in_turns(items[number]))
+        _loaded(document, items[number], source, (*loc, number))
         for number, document in enumerate(documents)
     ]
+
+
+def read_scenario(value: Json) -> LoadedDocument:
+    """Return the scenario of one document in our form; raises DocumentError."""
+    return _loaded(validate(ScenarioDocument, value), value)
+
+
+def _loaded(
+    document: ScenarioDocument, value: Json, source: str = "", loc: Loc = ()
+) -> LoadedDocument:
+    """Return a validated document with its origin; in our form it keeps the JSON as written."""
+    turns = is_in_turns(value)
+    if isinstance(value, dict) and not turns:
+        document.keep_written(value)
+    return LoadedDocument(document, source, loc, turns)
 
 
 def validate(model: type[D], value: Json, *, source: str = "", loc: Loc = ()) -> D:

@@ -1,10 +1,11 @@
 """Pydantic models of scenarios and steps: all keys of the contract with their meaning."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, model_validator
 
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FailuresDocument
@@ -200,6 +201,34 @@ class ScenarioDocument(VersionedDocument):
     """The steps, tried from top to bottom."""
     user: UserDocument | None = None
     """A scripted user who talks to your agent, for `mockllm simulate`."""
+
+    # The valid JSON that the document was read from; None for one that was converted or merged.
+    _written: Mapping[str, Json] | None = PrivateAttr(default=None)
+
+    def __eq__(self, other: object) -> bool:
+        """True if the values are equal, however they were written."""
+        return isinstance(other, ScenarioDocument) and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values of some fields; it is not the document as written."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy._written = None
+        return copy
+
+    def keep_written(self, data: Mapping[str, Json]) -> None:
+        """Keep the valid JSON that the document was read from, for `dump`."""
+        self._written = data
+
+    def dump(self) -> dict[str, Json]:
+        """Return the JSON that the document was read from, key for key; of one that was converted
+        or merged, the shortest."""
+        return self.dump_shortest() if self._written is None else dict(self._written)
+
+    def dump_shortest(self) -> dict[str, Json]:
+        """Return the shortest JSON that loads to this document; equal documents give equal JSON."""
+        return self.model_dump(by_alias=True, exclude_defaults=True)
 
 
 def compile_scenario(
