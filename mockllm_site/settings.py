@@ -127,6 +127,10 @@ if _VALUES.MOCKLLM_LIGHT:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Django refuses an app's own fixture folder here.
 FIXTURE_DIRS = [] if paths.IN_WHEEL else [paths.FIXTURES]
+# Rows of scenarios in fixtures are documents.
+SERIALIZATION_MODULES = {
+    name: f"scenarios_app.store.fixtures.{name}" for name in ("json", "jsonl", "yaml")
+}
 LANGUAGE_CODE = "en"
 FORMAT_MODULE_PATH = "mockllm_site.formats"
 TIME_ZONE = "UTC"

@@ -79,8 +79,7 @@ class Publication:
 
 
 def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
-    """Return the draft of a published scenario, and whether it was created now. Raises
-    DocumentError if the scenario cannot be read."""
+    """Return the draft of a published scenario, and whether it was created now."""
     with transaction.atomic():
         # A concurrent call waits here, and then finds this draft.
         published = Scenario.objects.select_for_update().get(pk=scenario.pk)
@@ -132,12 +131,8 @@ def plan_publication(draft: Draft) -> Publication:
     # Read again: the draft's cached row may be old.
     published = Scenario.objects.filter(pk=draft.published_id or 0).first()
     problems = _problems_of(draft)
-    base, published_state, drafted_state = _base_of(draft), _EMPTY_STATE, _EMPTY_STATE
-    try:
-        published_state = _state_of(published) if published else _EMPTY_STATE
-        drafted_state = _state_of(draft)
-    except DocumentError as error:
-        problems = problems or problems_of(error, draft.name)
+    base, drafted_state = _base_of(draft), _state_of(draft)
+    published_state = _state_of(published) if published else _EMPTY_STATE
     keys = _current_keys(base, published_state)
     changes: tuple[str, ...] = ()
     meanwhile: tuple[str, ...] = ()
@@ -266,7 +261,7 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
 
 
 def _state_of(scenario: AnyScenario) -> State:
-    """Return the scenario and its steps as documents, by the steps' keys. Raises DocumentError."""
+    """Return the scenario and its steps as documents, by the steps' keys."""
     steps: dict[StepId, dict[str, Json]] = {s.key: s.document for s in scenario.steps.all()}
     return State(own_document(scenario), steps)
 

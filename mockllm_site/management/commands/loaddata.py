@@ -13,6 +13,7 @@ from mockllm_site import paths
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.document.regular_files import open_regular_file, read_regular_file
+from scenarios_app.store.fixtures import problems_in
 from scenarios_app.store.history import record_loaded
 
 SCENARIO_KEYS = {"scenarios", "steps", "turns"}
@@ -20,6 +21,8 @@ NOT_ROWS_BUT_SCENARIOS = (
     "holds scenario documents and is no fixture: name it in MOCKLLM_SCENARIOS, or load it with "
     "load_scenarios"
 )
+# Of the problems in scenarios, an error lists at most this many.
+MAX_PROBLEMS = 5
 NOT_ROWS = "is no fixture: expected a list of rows, each with its model and fields"
 
 
@@ -36,7 +39,8 @@ class Command(loaddata.Command):
             raise CommandError(f"{error} There are {', '.join(paths.fixture_names())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
-        """Load a fixture and record its rows in the history; raise CommandError with one line."""
+        """Load a fixture and record its rows in the history. Raise CommandError with one line; that
+        of an invalid scenario names file, scenario, step and place."""
         self._loaded: list[Model] = []
         for file, _, _ in self.find_fixtures(fixture_label):
             try:
@@ -45,13 +49,18 @@ class Command(loaddata.Command):
                 raise CommandError(f"{file}: cannot be read: {error.strerror}") from None
         try:
             super().load_label(fixture_label)
+            if problems := problems_in(self._loaded, self.using):
+                files = ", ".join(file for file, _, _ in self.find_fixtures(fixture_label))
+                listed = "; ".join(map(str, problems[:MAX_PROBLEMS]))
+                more = len(problems) - MAX_PROBLEMS
+                raise CommandError(f"{files}: {listed}" + (f"; {more} more" if more > 0 else ""))
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
-            problems = (
+            reasons = (
                 fixture_problem(Path(file)) for file, _, _ in self.find_fixtures(fixture_label)
             )
-            wrong = next(filter(None, problems), " ".join(str(error).split()))
-            raise CommandError(wrong) from error
+            reason = next(filter(None, reasons), " ".join(str(error).split()))
+            raise CommandError(reason) from error
 
     def save_obj(self, obj: Any) -> bool:
         """Save a row, keep it for the history, and return whether it was saved."""

@@ -27,7 +27,7 @@ from scenarios_app.models import AnyScenario, Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import sample_call
 from scenarios_app.serving.read import read_call
 from scenarios_app.serving.services import services
-from scenarios_app.store import document_of, limits
+from scenarios_app.store import document_of, limits, own_document
 from scenarios_app.store.drafts import compiled_draft
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
@@ -76,7 +76,7 @@ def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
             return _edited_scenario(fields)
         if draft := find_row(Draft, fields.get("draft", "")):
             scenarios, hidden = tuple(compiled_draft(draft)), {"draft": str(draft.pk)}
-            url, off = admin_url(draft), not draft.enabled
+            url, off = admin_url(draft), not own_document(draft).get("enabled", True)
             return DryRunScenario(draft.name, scenarios, hidden, url=url, off=off)
     except (DocumentError, ValueError):
         pass

@@ -2,7 +2,7 @@
 that asks for values."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,15 +15,14 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.editor.frequency import FAILURES_COLUMNS
 from scenarios_app.admin.pages import StyledForm, json_download, render_page
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, save_documents, save_steps
-from scenarios_app.store.columns import empty_value
 from scenarios_app.store.documents import copy_disabled, documents_json
 from scenarios_app.store.drafts import NAME_LENGTH
 
@@ -156,22 +155,23 @@ class StepsForm(BulkForm):
             raise forms.ValidationError(f"The most is {max_ms} ms.")
         return latency
 
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of a step to set, with their values. A failure replaces all values of
-        an earlier one."""
-        values = self.cleaned_data
-        columns: dict[str, Any] = {}
-        if values["latency_ms"] is not None:
-            columns["latency_ms"] = values["latency_ms"] or None
-        if values["failure"]:
-            columns |= {name: empty_value(Step, name) for name in FAILURES_COLUMNS}
-        if values["failure"] not in (UNCHANGED, NO_FAILURES):
-            columns |= {"failures_times": values["times"] or 1, "failures_kind": values["failure"]}
-        return columns
+    def values(self) -> dict[str, Json]:
+        """Return the values to set by their places in a step, None to remove one. A failure
+        replaces all of an earlier one."""
+        cleaned = self.cleaned_data
+        values: dict[str, Json] = {}
+        if cleaned["latency_ms"] is not None:
+            values["produce.latency_ms"] = cleaned["latency_ms"] or None
+        if cleaned["failure"] == NO_FAILURES:
+            values["failures"] = None
+        elif cleaned["failure"] != UNCHANGED:
+            fault: Json = {"kind": cleaned["failure"]}
+            values["failures"] = {"times": cleaned["times"] or 1, "fault": fault}
+        return values
 
     def apply(self) -> BulkChange:
-        """Set the filled-in columns on all steps of all scenarios; see `BulkForm.apply`."""
-        steps = set_on_steps(self.scenarios, self.columns())
+        """Set the filled-in values on all steps of all scenarios; see `BulkForm.apply`."""
+        steps = set_on_steps(self.scenarios, self.values())
         summary = f"Set on {steps} steps of {len(self.scenarios)} scenarios."
         return BulkChange(self.scenarios, "Latency or failures set on every step.", summary)
 
@@ -216,16 +216,27 @@ def _bulk_page(
 
 
 @transaction.atomic
-def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
-    """Set columns on every step; return the number of steps, 0 without columns. Raises
-    DocumentError, and changes nothing, if a scenario would become invalid."""
+def set_on_steps(scenarios: Sequence[Scenario], values: Mapping[str, Json]) -> int:
+    """Set values by place on every step, and remove those that are None; return the number of
+    steps, 0 without values. Raises DocumentError, and changes nothing, if a scenario is invalid."""
     changed = 0
-    for scenario in scenarios if columns else ():
+    for scenario in scenarios if values else ():
         steps = list(Step.objects.filter(scenario=scenario).order_by("order", "pk"))
+        document_of(scenario, steps)
         for step in steps:
-            for name, value in columns.items():
-                setattr(step, name, value)
+            for place, value in values.items():
+                step.document = _with_value(step.document, place.split("."), value)
         compile_scenario(document_of(scenario, steps))
-        save_steps(changed=steps, columns=columns)
+        save_steps(changed=steps)
         changed += len(steps)
     return changed
+
+
+def _with_value(document: Mapping[str, Any], keys: Sequence[str], value: Json) -> dict[str, Any]:
+    """Return a valid document with another value at a path of keys, or without it if it is None."""
+    key, *inner_keys = keys
+    if inner_keys:
+        value = _with_value(document.get(key) or {}, inner_keys, value) or None
+    if value is None:
+        return {name: other for name, other in document.items() if name != key}
+    return {**document, key: value}

@@ -24,7 +24,7 @@ from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
 from scenarios_app.admin.pages import published_name, render_page
-from scenarios_app.admin.scenarios.list import number_of_steps
+from scenarios_app.admin.scenarios.list import number_of_steps, search_documents
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
 from scenarios_app.engine.matching.lint import Suspicion
@@ -49,7 +49,8 @@ class DraftAdmin(ScenarioPage):
     inlines = (DraftStepInline,)
     list_display = ("title", "published_name", "step_count", "by", "changed")
     list_filter = (DraftFilter,)
-    search_fields = ("name", "description", "steps__name", "steps__answer_text")
+    search_fields = ("name",)
+    get_search_results = search_documents
     ordering = (Lower("name"), "pk")
     list_per_page = 50
     delete_confirmation_template = "scenarios_app/admin/discard.html"
@@ -214,13 +215,15 @@ def publish_permissions(draft: Draft) -> tuple[str, str]:
 def _suspicions(draft: Draft, publication: Publication) -> list[Suspicion]:
     """Return the warnings of a draft as if it was published; none if it has problems or is
     disabled."""
-    if publication.problems or not draft.enabled:
+    if publication.problems:
         return []
     try:
-        compiled = compile_scenario(document_of(draft))
+        document = document_of(draft)
     except DocumentError:
         return []
-    return suspicions_in_place(compiled, of=published_name(draft))
+    if not document.enabled:
+        return []
+    return suspicions_in_place(compile_scenario(document), of=published_name(draft))
 
 
 def draft_problems(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:

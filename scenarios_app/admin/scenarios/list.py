@@ -1,7 +1,7 @@
 """The list of scenarios: steps, answers, tags, errors and warnings of each."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
+from django.utils.text import smart_split, unescape_string_literal
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.admin.records import TagFilter, column
@@ -38,12 +39,13 @@ from scenarios_app.admin.scenarios.groups import (
 from scenarios_app.admin.scenarios.trash_page import deletion_context, report_deletion
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answer_counts
 from scenarios_app.models import AnyStep, Draft, Scenario, Step
-from scenarios_app.store import RowProblem
+from scenarios_app.store import RowProblem, own_document
 from scenarios_app.store.trash import erase_expired
 from scenarios_app.templatetags.scenarios_admin import ago
 
@@ -55,10 +57,41 @@ def number_of_steps(model: type[AnyStep]) -> Coalesce:
     return Coalesce(Subquery(steps.annotate(number=Count("pk")).values("number")), 0)
 
 
-# The columns of steps that a search looks through.
-_STEP_TEXTS = ["name", "match_user", "match_system", "match_tools", "match_tool_result"]
-_STEP_TEXTS += ["match_tool_result_name", "answer_text", "answer_reasoning", "answer_refusal"]
-_STEP_TEXTS += ["answer_tool_calls", "report_content"]
+def search_documents(
+    owner: Any, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+) -> tuple[QuerySet[Any], bool]:
+    """Return the scenarios or drafts with all words of a search in the texts of their documents, in
+    any letter case, and that no row is repeated. It replaces `ModelAdmin.get_search_results`."""
+    words = [
+        unescape_string_literal(word) if word[0] in "\"'" and word[0] == word[-1] else word
+        for word in smart_split(search_term)
+    ]
+    if not words:
+        return queryset, False
+    found = [
+        row.pk
+        for row in queryset.prefetch_related("steps")
+        if has_words([own_document(row), *(step.document for step in row.steps.all())], words)
+    ]
+    return queryset.filter(pk__in=found), False
+
+
+def has_words(document: Json, words: Sequence[str]) -> bool:
+    """Return whether each word is in a text of a document, which the role of a message is not."""
+    texts = [text.casefold() for text in _texts_in(document)]
+    return all(any(word.casefold() in text for text in texts) for word in words)
+
+
+def _texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key != "role":
+                yield from _texts_in(inner)
 
 
 _SWITCHED = {True: "Enabled", False: "Disabled"}
@@ -79,7 +112,9 @@ class ScenarioList(ModelAdmin):
     )
     list_filter = (GroupFilter, "enabled", DraftFilter, ProblemFilter, "select", TagFilter)
     list_before_template = "scenarios_app/admin/groups.html"
-    search_fields = ("name", "description", "tags", *(f"steps__{name}" for name in _STEP_TEXTS))
+    # Not empty, so that the list has a search.
+    search_fields = ("name",)
+    get_search_results = search_documents
     ordering = ("-priority", Lower("name"))
     list_per_page = 50
     actions = (
@@ -140,12 +175,12 @@ class ScenarioList(ModelAdmin):
     @admin.display(description="Name", ordering=Lower("name"))
     def title(self, scenario: Any) -> str:
         """Return the name, a mark if there is a draft, and the first line of the description."""
-        description = scenario.description.strip().partition("\n")[0]
+        description = str(own_document(scenario).get("description", ""))
         return format_html(
             '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
             scenario.name,
             "draft" if scenario.drafted else "",
-            description,
+            description.strip().partition("\n")[0],
         )
 
     @admin.display(description="Enabled", ordering="enabled")

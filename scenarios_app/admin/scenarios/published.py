@@ -125,11 +125,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         require_permissions(request, EDIT_DRAFTS)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        try:
-            draft, is_new = get_or_create_draft(scenario)
-        except DocumentError as error:
-            actions.report_document_error(request, error, f"“{scenario}” cannot be copied")
-            return redirect(admin_url(scenario))
+        draft, is_new = get_or_create_draft(scenario)
         if is_new:
             self.log_change(request, scenario, "Copied to a draft.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
