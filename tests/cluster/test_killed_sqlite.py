@@ -110,7 +110,7 @@ class Writers:
         list_page = (await client.get(LIST, params={"q": "saved"})).text
         (page, *_) = re.findall(rf"{LIST}\d+/change/", list_page)
         form = fields((await client.get(page)).text)
-        form |= {name: generation for name in form if name.endswith("-answer_text")}
+        form |= {name: generation for name in form if name.endswith("-produce.text")}
         response = await client.post(page, data=form | {"description": generation})
         assert response.status_code == 302, response.text[:2_000]
         self._acknowledged.saved += 1
@@ -132,15 +132,18 @@ def check_database(path: Path, acknowledged: Acknowledged) -> None:
             ("put", acknowledged.put),
             ("saved", acknowledged.saved),
         ):
-            ((key, generation),) = database.execute(
-                "SELECT id, description FROM scenarios_app_scenario WHERE name = ?", [name]
+            ((key, document),) = database.execute(
+                "SELECT id, document FROM scenarios_app_scenario WHERE name = ?", [name]
             ).fetchall()
             texts = database.execute(
-                "SELECT answer_text FROM scenarios_app_step WHERE scenario_id = ?", [key]
+                "SELECT document FROM scenarios_app_step WHERE scenario_id = ?", [key]
             ).fetchall()
+            generation = json.loads(document)["description"]
             # The running request may have been stored, and then completely.
             assert int(generation) in (acknowledged_generation, acknowledged_generation + 1)
-            assert texts == [(generation,)] * STEPS
+            assert [json.loads(step)["produce"]["text"] for (step,) in texts] == [
+                generation
+            ] * STEPS
         rows = database.execute("SELECT id, status FROM chat_app_message").fetchall()
         complete = {key for key, status in rows if status == "complete"}
         acknowledged_ids = {message_id.replace("-", "") for message_id in acknowledged.answers}

@@ -215,7 +215,7 @@ def test_problems_of_other_steps_keep_their_paths(control: Control, settings: An
 def test_invalid_stored_scenario_is_reported_and_left_out(control: Control) -> None:
     control.post("scenarios", scenario("bad", text_step("one"), text_step("two")))
     control.post("scenarios", scenario("good"))
-    Step.objects.filter(order=2).update(answer_extra={"txet": "?"})
+    Step.objects.filter(order=2).update(document={"produce": {"txet": "?"}})
     scenario_list = control.get("scenarios").json()
     assert [document["name"] for document in scenario_list["scenarios"]] == ["good"]
     (problem,) = scenario_list["problems"]

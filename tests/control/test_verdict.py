@@ -214,7 +214,7 @@ def test_receipt_is_repeatable_and_depends_on_the_requests(control: Control) -> 
 def test_scenario_that_is_invalid_by_now_does_not_prevent_a_verdict(control: Control) -> None:
     control.post("scenarios", scenario("greeting", text_step("Hi!")))
     chat()
-    Step.objects.update(answer_extra={"txet": "?"})
+    Step.objects.update(document={"produce": {"txet": "?"}})
     body = get_verdict(control, session=KEY)
     assert (body["passed"], body["requests"]) == (True, 1)
 

@@ -25,7 +25,7 @@ def texts(name: str) -> dict[str, Any]:
     records = Step.history.filter(scenario_id=scenario_row.pk)
     deleted = records.filter(history_type="-").values("id")
     return {
-        "stored": list(scenario_row.steps.values_list("answer_text", flat=True)),
+        "stored": [step.document["produce"]["text"] for step in scenario_row.steps.all()],
         "history": list(records.exclude(id__in=deleted).values_list("answer_text", flat=True)),
     }
 
@@ -53,7 +53,7 @@ def draft(scenario: int) -> dict[str, Any]:
 def new_draft(name: str) -> dict[str, Any]:
     """Create a draft of no scenario."""
     draft_row = Draft.objects.create(name=name)
-    draft_row.steps.create(order=1, answer_text="Hi.")
+    draft_row.steps.create(order=1, document={"produce": {"text": "Hi."}})
     return {"pk": draft_row.pk}
 
 

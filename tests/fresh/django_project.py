@@ -48,8 +48,9 @@ filterwarnings =
 ROWS = """
 [
  {"model": "scenarios_app.scenario", "fields": {"name": "cut"}},
- {"model": "scenarios_app.step", "fields": {"scenario": ["cut"], "order": 1, "consume": false,
-  "match_user": "Cut", "answer_text": "never read", "fault_kind": "disconnect"}}
+ {"model": "scenarios_app.step", "fields": {"scenario": ["cut"], "order": 1,
+  "document": {"consume": false, "match": {"messages": ["Cut"]},
+   "produce": {"text": "never read", "fault": {"kind": "disconnect"}}}}}
 ]
 """
 TESTS = '''

@@ -12,10 +12,10 @@ from scenarios_app.store import add_history, save_steps
 pytestmark = pytest.mark.django_db
 
 MODELS = {"published": (Scenario, Step), "drafts": (Draft, DraftStep)}
-UNUSUAL_ROWS: list[dict[str, Any]] = [
-    {"answer_text": '50 % of "it\'s" \\ back', "match_extra": {"turn": None, "z": 1, "a": [True]}},
-    {"match_user": "%s ? :x {{ y }}", "expect_temperature": 0.5, "match_stream": False},
-    {"name": "ünïcode ✓", "turn": 3, "match_tools": ["a", "b"], "consume": False},
+UNUSUAL_DOCUMENTS: list[dict[str, Any]] = [
+    {"produce": {"text": '50 % of "it\'s" \\ back'}, "match": {"turn": None, "z": 1, "a": [True]}},
+    {"match": {"user": "%s ? :x {{ y }}", "stream": False}, "expect": {"temperature": 0.5}},
+    {"name": "ünïcode ✓", "turn": 3, "match": {"tools": ["a", "b"]}, "consume": False},
 ]
 # Columns that differ between two writes.
 VARYING_COLUMNS = {
@@ -47,24 +47,23 @@ def test_bulk_write_gives_the_rows_and_history_of_single_writes(parent: Any, mod
     single_scenario, bulk_scenario = (
         parent.objects.create(name=name) for name in ("single", "bulk")
     )
-    for number, values in enumerate(UNUSUAL_ROWS):
-        model.objects.create(scenario=single_scenario, order=number, **values)
+    for number, document in enumerate(UNUSUAL_DOCUMENTS):
+        model.objects.create(scenario=single_scenario, order=number, document=document)
     new = [
-        model(scenario=bulk_scenario, order=number, **values)
-        for number, values in enumerate(UNUSUAL_ROWS)
+        model(scenario=bulk_scenario, order=number, document=document)
+        for number, document in enumerate(UNUSUAL_DOCUMENTS)
     ]
     save_steps(new=new)
     for scenario in (single_scenario, bulk_scenario):
         steps = list(scenario.steps.all())
         for step in steps[1:]:
-            step.answer_text, step.order, step.match_extra = "changed", step.order + 5, {"a": "%s"}
+            step.order, step.document = step.order + 5, {"name": "changed", "match": {"a": "%s"}}
         if scenario is single_scenario:
             for step in steps[1:]:
                 step.save()
             steps[0].delete()
         else:
-            changed_columns = ["answer_text", "order", "match_extra"]
-            save_steps(changed=steps[1:], columns=changed_columns, gone=steps[:1])
+            save_steps(changed=steps[1:], gone=steps[:1])
     assert step_rows(bulk_scenario) == step_rows(single_scenario)
     bulk_history = sorted(history_rows(model, bulk_scenario), key=lambda row: row["history_type"])
     assert bulk_history == sorted(
@@ -100,7 +99,7 @@ def test_bulk_write_changes_the_versions_of_catalog_and_scenario() -> None:
     steps = [Step(scenario=scenario, order=n) for n in range(3)]
     writes: list[dict[str, Any]] = [
         {"new": steps},
-        {"changed": steps[:1], "columns": ["order"]},
+        {"changed": steps[:1]},
         {"gone": steps[1:]},
     ]
     for write in writes:
@@ -115,7 +114,7 @@ def test_a_changed_step_keeps_its_key_and_gets_a_new_version() -> None:
     scenario = Scenario.objects.create(name="a")
     step = scenario.steps.create(order=1)
     key, version = step.key, step.version
-    save_steps(changed=[step], columns=["order"])
+    save_steps(changed=[step])
     step.refresh_from_db()
     assert step.key == key
     assert step.version != version

@@ -16,7 +16,7 @@ from scenarios_app.catalog import snapshot as snapshot_module
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.changes import CatalogQuerySet
-from tests.state.catalogs import catalog_names, create_scenario
+from tests.state.catalogs import answer, catalog_names, create_scenario
 from tests.support.database_engine import on_sqlite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def answer_text(name: str) -> str:
     """Return the text with which the first step of a scenario answers."""
-    answer = catalog.index().by_name[name].steps[0].produce.non_streaming
-    assert isinstance(answer, ScriptedAnswer)
-    return "".join(getattr(part, "text", "") for part in answer.choices[0].parts)
+    script = catalog.index().by_name[name].steps[0].produce.non_streaming
+    assert isinstance(script, ScriptedAnswer)
+    return "".join(getattr(part, "text", "") for part in script.choices[0].parts)
 
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -59,16 +59,16 @@ def test_next_request_sees_a_change_by_any_method(
 def test_next_request_sees_rows_of_a_bulk_create() -> None:
     assert catalog_names() == set()
     (scenario,) = Scenario.objects.bulk_create([Scenario(name="a")])
-    Step.objects.bulk_create([Step(scenario=scenario, order=1, answer_text="Hi.")])
+    Step.objects.bulk_create([Step(scenario=scenario, order=1, document=answer("Hi."))])
     assert answer_text("a") == "Hi."
 
 
 STEP_CHANGES: dict[str, Callable[[Step], object]] = {
     "save": lambda step: step.save(),
-    "save some": lambda step: step.save(update_fields=["answer_text"]),
-    "update": lambda step: Step.objects.filter(pk=step.pk).update(answer_text=step.answer_text),
-    "related update": lambda step: step.scenario.steps.update(answer_text=step.answer_text),
-    "bulk_update": lambda step: Step.objects.bulk_update([step], ["answer_text"]),
+    "save some": lambda step: step.save(update_fields=["document"]),
+    "update": lambda step: Step.objects.filter(pk=step.pk).update(document=step.document),
+    "related update": lambda step: step.scenario.steps.update(document=step.document),
+    "bulk_update": lambda step: Step.objects.bulk_update([step], ["document"]),
 }
 
 
@@ -79,7 +79,7 @@ def test_edited_step_has_its_new_answer_and_its_old_key(
     create_scenario()
     before = catalog.index().by_name["weather"]
     step = Step.objects.get()
-    step.answer_text = "Rain."
+    step.document = answer("Rain.")
     change(step)
     assert answer_text("weather") == "Rain."
     assert catalog.index().by_name["weather"].steps[0].key == before.steps[0].key
@@ -150,7 +150,7 @@ def test_edit_compiles_only_its_scenario(
     for number in range(20):
         create_scenario(str(number))
     before = catalog.index().by_name
-    Step.objects.filter(scenario__name="7").update(answer_text="New.")
+    Step.objects.filter(scenario__name="7").update(document=answer("New."))
     after = catalog.index().by_name
     assert {name for name in after if after[name] is not before[name]} == {"7"}
     with django_assert_num_queries(3):

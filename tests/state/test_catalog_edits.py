@@ -13,6 +13,7 @@ from scenarios_app.catalog.snapshot import Snapshot, take_snapshot
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import save_steps
 from tests.engine.match_builders import chat_request
+from tests.state.catalogs import answer
 from tests.support.hypothesis_profiles import example_count
 
 pytestmark = pytest.mark.django_db
@@ -28,16 +29,19 @@ Edit = Callable[[Scenario, int], object]
 
 
 def create_steps(steps: int = STEPS, name: str = "weather") -> Scenario:
-    scenario = Scenario.objects.create(name=name, variables={"city": "Oslo"})
+    scenario = Scenario.objects.create(name=name, document={"variables": {"city": "Oslo"}})
     save_steps(
         new=[
-            Step(
-                scenario=scenario, order=10 * n, answer_text=f"answer {n}", match_user=f"topic {n}"
-            )
+            Step(scenario=scenario, order=10 * n, document=about(f"topic {n}", f"answer {n}"))
             for n in range(steps)
         ]
     )
     return scenario
+
+
+def about(topic: str, text: str) -> dict[str, Any]:
+    """Return a step that answers user messages with this topic."""
+    return answer(text, match={"messages": [{"role": "user", "contains": topic}]})
 
 
 def step_at(scenario: Scenario, n: int) -> Step:
@@ -45,14 +49,28 @@ def step_at(scenario: Scenario, n: int) -> Step:
     return steps[n % len(steps)]
 
 
-def edit_step(**columns: Any) -> Edit:
+def edit_step(**keys: Any) -> Edit:
+    """Return an edit that sets keys of a step's document; None removes one."""
+
     def edit(scenario: Scenario, n: int) -> None:
         step = step_at(scenario, n)
-        for name, value in columns.items():
-            setattr(step, name, value)
+        document = {**step.document, **keys}
+        step.document = {key: value for key, value in document.items() if value is not None}
         step.save()
 
     return edit
+
+
+def edit_answer(text: str) -> Edit:
+    return edit_step(produce={"text": text})
+
+
+def edit_condition(**condition: str) -> Edit:
+    return edit_step(match={"messages": [{"role": "user", **condition}]})
+
+
+def move_step(order: int) -> Edit:
+    return lambda scenario, n: Step.objects.filter(pk=step_at(scenario, n).pk).update(order=order)
 
 
 def edit_scenario(**columns: Any) -> Edit:
@@ -65,30 +83,30 @@ def delete_step(scenario: Scenario, n: int) -> None:
 
 
 EDITS: dict[str, Edit] = {
-    "an answer": edit_step(answer_text="another answer"),
+    "an answer": edit_answer("another answer"),
     "some columns": lambda s, n: _save_one_column(step_at(s, n)),
-    "a condition": edit_step(match_user="rain"),
-    "a condition of another mode": edit_step(match_user="sun", match_user_mode="equals"),
+    "a condition": edit_condition(contains="rain"),
+    "a condition of another mode": edit_condition(equals="sun"),
     "a name": edit_step(name="sunny"),
-    "no name": edit_step(name=""),
+    "no name": edit_step(name=None),
     "a turn": edit_step(turn=1),
-    "another turn": edit_step(turn=2, match_user=""),
-    "a template": edit_step(answer_text="It rains in {{ city }}."),
-    "a mistake": edit_step(answer_text="It rains in {{ nowhere }}."),
-    "a move to the front": edit_step(order=0),
-    "a move to the end": edit_step(order=999),
+    "another turn": edit_step(turn=2, match=None),
+    "a template": edit_answer("It rains in {{ city }}."),
+    "a mistake": edit_answer("It rains in {{ nowhere }}."),
+    "a move to the front": move_step(0),
+    "a move to the end": move_step(999),
     "consumed never": edit_step(consume=False),
-    "many at once": lambda s, n: s.steps.update(consume=n % 2 == 0),
+    "many at once": lambda s, n: s.steps.update(document=answer("same", consume=n % 2 == 0)),
     "new keys": lambda s, n: s.steps.all().renew_keys(),
-    "one more": lambda s, n: s.steps.create(order=n, answer_text="new", match_user="sun"),
+    "one more": lambda s, n: s.steps.create(order=n, document=about("sun", "new")),
     "two more": lambda s, n: Step.objects.bulk_create(
-        [Step(scenario=s, order=n, answer_text=text) for text in ("c", "d")]
+        [Step(scenario=s, order=n, document=answer(text)) for text in ("c", "d")]
     ),
     "one less": delete_step,
-    "moved in bulk": lambda s, n: save_steps(changed=_reverse_order(s), columns=["order"]),
+    "moved in bulk": lambda s, n: save_steps(changed=_reverse_order(s)),
     "gone in bulk": lambda s, n: save_steps(gone=list(s.steps.all())[:-1]),
     "another priority": edit_scenario(priority=5),
-    "other variables": edit_scenario(variables={"town": "Bergen"}),
+    "other variables": edit_scenario(document={"variables": {"town": "Bergen"}}),
     "chosen by id": edit_scenario(select="first_user_message"),
     "chosen by match": edit_scenario(select="match"),
     "switched off": edit_scenario(enabled=False),
@@ -97,8 +115,8 @@ EDITS: dict[str, Edit] = {
 
 
 def _save_one_column(step: Step) -> None:
-    step.answer_text, step.match_user = "kept", "not kept"
-    step.save(update_fields=["answer_text"])
+    step.document, step.order = answer("kept"), 77
+    step.save(update_fields=["document"])
 
 
 def _reverse_order(scenario: Scenario) -> list[Step]:
@@ -146,9 +164,9 @@ def test_snapshot_after_one_edit_equals_a_new_snapshot(edit: Edit) -> None:
 
 def test_unchanged_step_becomes_invalid_by_an_edit_of_its_scenario() -> None:
     scenario = create_steps()
-    edit_step(answer_text="It rains in {{ city }}.")(scenario, 3)
+    edit_answer("It rains in {{ city }}.")(scenario, 3)
     valid_snapshot = take_snapshot(None)
-    edit_scenario(variables={"town": "Bergen"})(scenario, 0)
+    edit_scenario(document={"variables": {"town": "Bergen"}})(scenario, 0)
     invalid_snapshot = take_snapshot(valid_snapshot)
     assert (valid_snapshot.problems, invalid_snapshot.index.by_name) == ((), {})
     assert [problem.step for problem in invalid_snapshot.problems] == [4]
@@ -156,7 +174,7 @@ def test_unchanged_step_becomes_invalid_by_an_edit_of_its_scenario() -> None:
 
 def test_a_turn_that_another_step_has_is_a_problem() -> None:
     scenario = Scenario.objects.create(name="by id", select="first_user_message")
-    steps = [Step(scenario=scenario, order=n, turn=n, answer_text=f"{n}") for n in (1, 2, 3)]
+    steps = [Step(scenario=scenario, order=n, document=answer(f"{n}", turn=n)) for n in (1, 2, 3)]
     save_steps(new=steps)
     valid_snapshot = take_snapshot(None)
     edit_step(turn=1)(scenario, 2)
@@ -170,12 +188,12 @@ def test_a_turn_that_another_step_has_is_a_problem() -> None:
 def test_only_the_changed_step_of_an_edited_scenario_is_read(steps: int) -> None:
     scenario = create_steps(steps)
     before = take_snapshot(None)
-    edit_step(answer_text="another")(scenario, 3)
+    edit_answer("another")(scenario, 3)
     with CaptureQueriesContext(
         connection,
     ) as queries:
         after = take_snapshot(before)
-    row_queries = [q["sql"] for q in queries.captured_queries if "answer_text" in q["sql"]]
+    row_queries = [q["sql"] for q in queries.captured_queries if '_step"."document' in q["sql"]]
     assert len(row_queries) == 1
     assert f"IN ({step_at(scenario, 3).pk})" in row_queries[0]
     old_steps, new_steps = (s.index.by_name["weather"].steps for s in (before, after))
@@ -187,9 +205,9 @@ def test_only_the_changed_step_of_an_edited_scenario_is_read(steps: int) -> None
 def test_lookup_is_rebuilt_only_for_changed_conditions() -> None:
     scenario = create_steps()
     first = take_snapshot(None)
-    edit_step(answer_text="another")(scenario, 3)
+    edit_answer("another")(scenario, 3)
     second = take_snapshot(first)
-    edit_step(match_user="another")(scenario, 3)
+    edit_condition(contains="another")(scenario, 3)
     third = take_snapshot(second)
     first_lookup, second_lookup, third_lookup = (
         s.index.layers[0][0]._lookup for s in (first, second, third)

@@ -9,7 +9,7 @@ from scenarios_app import catalog as catalog_module
 from scenarios_app.catalog import Catalog, catalog
 from scenarios_app.catalog import snapshot as snapshot_module
 from scenarios_app.store import RowProblem
-from tests.state.catalogs import catalog_names, create_scenario
+from tests.state.catalogs import answer, catalog_names, create_scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_invalid_row_is_omitted_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     valid_scenario = create_scenario(name="good")
     invalid_scenario = create_scenario(name="bad")
-    invalid_scenario.steps.create(order=2, answer_text="{{ nobody }}", jitter=3.0)
+    invalid_scenario.steps.create(order=2, document=answer("Hi.", turn=0))
     assert catalog_names() == {"good"}
     places = {(p.scenario, p.step, p.place) for p in catalog.problems}
-    assert ("bad", 2, "produce.pacing.jitter") in places
+    assert ("bad", 2, "turn") in places
     assert str(catalog.problems[0]) in caplog.text
     assert valid_scenario.steps.count() == 1
-    invalid_scenario.steps.filter(order=2).update(answer_text="Hi.", jitter=None)
+    invalid_scenario.steps.filter(order=2).update(document=answer("Hi."))
     assert catalog_names() == {"good", "bad"}
     assert catalog.problems == ()
 

@@ -14,6 +14,7 @@ from scenarios_app.engine.document.files import NOT_JSON, read_files
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
+from tests.state.catalogs import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -149,7 +150,7 @@ def test_a_fixture_updates_its_rows_in_place(tmp_path: Path) -> None:
     target = tmp_path / "rows.json"
     run_command("export_scenarios", "--format", "fixture", "--output", str(target))
     rows = list(Step.objects.values_list("pk", "scenario_id"))
-    Step.objects.update(answer_text="edited", counter="edited")
+    Step.objects.update(document=answer("edited"))
     call_command("loaddata", str(target), verbosity=0)
     assert list(Step.objects.values_list("pk", "scenario_id")) == rows
     assert [dump(document_of(row)) for row in Scenario.objects.order_by("name")] == [
@@ -164,7 +165,7 @@ def test_documents_are_exported_as_a_fixture_without_the_database(tmp_path: Path
         {"model": "scenarios_app.scenario", "fields": {"name": "a"}},
         {
             "model": "scenarios_app.step",
-            "fields": {"scenario": ["a"], "order": 1, "answer_text": "Hi."},
+            "fields": {"scenario": ["a"], "order": 1, "document": answer("Hi.")},
         },
     ]
 
@@ -204,7 +205,7 @@ def test_problems_of_files_are_printed_as_json(tmp_path: Path) -> None:
 def test_result_without_problems_is_printed_as_json(tmp_path: Path) -> None:
     load(read_files([write_scenarios(tmp_path, "a.json", text_scenario("a"))]))
     assert json.loads(run_command("check_scenarios", "--json"))["scenarios"] == 1
-    Step.objects.update(answer_text="{{ x }}")
+    Step.objects.update(document=answer("{{ x }}"))
     out = StringIO()
     with pytest.raises(CommandError):
         call_command("check_scenarios", "--json", stdout=out)
@@ -225,7 +226,7 @@ def test_disabled_scenarios_are_checked(tmp_path: Path) -> None:
     load(read_files([write_scenarios(tmp_path, "a.json", text_scenario("a"), text_scenario("b"))]))
     assert run_command("check_scenarios") == "no problems; scenarios: 2, steps: 2\n"
     Scenario.objects.filter(name="b").update(enabled=False)
-    Step.objects.filter(scenario__name="b").update(answer_text="{{ x }}")
+    Step.objects.filter(scenario__name="b").update(document=answer("{{ x }}"))
     problem, summary = run_failing_command("check_scenarios").splitlines()
     assert problem.startswith("b: step 1: produce.text: ")
     assert summary == "problems found: 1"

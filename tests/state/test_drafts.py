@@ -18,6 +18,7 @@ from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import discard, get_or_create_draft, plan_publication, publish
 from scenarios_app.store.history import NO_USER
+from tests.state.catalogs import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -31,15 +32,15 @@ WEATHER = {
 
 
 def load_weather(**changes: object) -> Scenario:
-    load(load_documents(WEATHER | changes))
+    load(load_documents({**changes, **WEATHER}))
     return Scenario.objects.get(name="weather")
 
 
 def create_draft(text: str = "snow") -> Draft:
     """Create a draft of a published scenario, with a changed answer and a broad step."""
     draft, _ = get_or_create_draft(load_weather())
-    draft.steps.filter(order=2).update(answer_text=text)
-    draft.steps.create(order=3, answer_text="anything")
+    draft.steps.filter(order=2).update(document=WEATHER["steps"][1] | answer(text))
+    draft.steps.create(order=3, document=answer("anything"))
     return draft
 
 
@@ -54,12 +55,12 @@ def publish_draft(draft: Draft) -> Scenario:
 
 
 def answer_texts(scenario: Scenario) -> list[str]:
-    return list(scenario.steps.values_list("answer_text", flat=True))
+    return [step.document["produce"]["text"] for step in scenario.steps.all()]
 
 
 def test_scenario_queries_return_no_drafts(client: Client) -> None:
     create_draft()
-    Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
+    Draft.objects.create(name="new").steps.create(order=1, document=answer("x"))
     document = dump(document_of(Scenario.objects.get()))
     assert json.loads(command_output("export_scenarios")) == document
     assert [
@@ -87,7 +88,7 @@ def test_draft_changes_do_not_reload_the_catalog() -> None:
 @pytest.mark.parametrize("natural", [True, False])
 def test_loaded_dump_restores_drafts(natural: bool, tmp_path: Path) -> None:
     draft = create_draft()
-    Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
+    Draft.objects.create(name="new").steps.create(order=1, document=answer("x"))
     keys = list(Step.objects.values_list("key", flat=True))
     file = tmp_path / "all.json"
     options = {"use_natural_primary_keys": natural, "use_natural_foreign_keys": natural}
@@ -129,7 +130,7 @@ def test_load_of_the_same_document_is_no_change() -> None:
 def test_change_by_a_fixture_is_seen_without_history(tmp_path: Path) -> None:
     draft = create_draft()
     file = tmp_path / "one.json"
-    fields = {"scenario": ["weather"], "order": 1, "answer_text": "hail"}
+    fields = {"scenario": ["weather"], "order": 1, "document": answer("hail")}
     file.write_text(json.dumps([{"model": "scenarios_app.step", "fields": fields}]))
     call_command("loaddata", str(file), verbosity=0)
     plan = plan_publication(draft)

@@ -12,6 +12,7 @@ from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump,
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import Loaded, load
+from tests.state.catalogs import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -95,14 +96,15 @@ def test_history_has_the_replaced_values_of_a_load() -> None:
     load(make_documents({**text_scenario("a", "old"), "priority": 1}))
     load(make_documents({**text_scenario("a", "new"), "priority": 2}))
     scenarios = Scenario.history.order_by("history_id").values_list("history_type", "priority")
-    steps = Step.history.order_by("history_id").values_list("history_type", "answer_text")
+    steps = Step.history.order_by("history_id").values_list("history_type", "document")
     assert list(scenarios) == [("+", 1), ("~", 2)]
-    assert list(steps) == [("+", "old"), ("-", "old"), ("+", "new")]
+    old, new = answer("old"), answer("new")
+    assert list(steps) == [("+", old), ("-", old), ("+", new)]
 
 
 def test_invalid_row_is_replaced_by_a_load() -> None:
     load(make_documents("a"))
-    Step.objects.update(answer_extra=["no object"])
+    Step.objects.update(document=["no object"])
     load(make_documents("a"))
     assert document_of(Scenario.objects.get()).steps[0].produce.text == "a"
 
@@ -111,7 +113,7 @@ def test_documents_of_one_name_are_merged() -> None:
     (first,) = make_documents(text_scenario("a", "1"))
     (second,) = make_documents(text_scenario("a", "2"))
     assert load([first, second]) == Loaded(created=("a",), replaced=())
-    assert [step.answer_text for step in Step.objects.all()] == ["1", "2"]
+    assert [step.document for step in Step.objects.all()] == [answer("1"), answer("2")]
 
 
 def test_contradictory_merge_loads_nothing() -> None:
@@ -144,13 +146,13 @@ def test_failed_load_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DatabaseError):
         load(make_documents(text_scenario("a", "changed"), "b"))
     assert scenario_names() == ["a"]
-    assert Step.objects.get().answer_text == "a"
+    assert Step.objects.get().document == answer("a")
 
 
 def test_a_step_order_is_kept_and_counts_from_one() -> None:
     load(make_documents(text_scenario("a", "x", "y", "z")))
-    steps = Step.objects.values_list("order", "answer_text")
-    assert list(steps) == [(1, "x"), (2, "y"), (3, "z")]
+    steps = Step.objects.values_list("order", "document")
+    assert list(steps) == [(1, answer("x")), (2, answer("y")), (3, answer("z"))]
 
 
 def test_a_document_without_steps_can_be_loaded_twice() -> None:

@@ -53,7 +53,7 @@ def test_rows_have_readable_names() -> None:
     weather = Scenario.objects.create(name="weather")
     assert str(weather) == "weather"
     assert str(Step(scenario=weather, order=2)) == "step 2"
-    assert str(Step(scenario=weather, order=2, name="answer")) == "answer"
+    assert str(Step(scenario=weather, order=2, document={"name": "answer"})) == "answer"
     served = ServedRequest(method="POST", path="/v1/messages", status=404)
     assert str(served) == "POST /v1/messages → 404"
 
@@ -105,12 +105,12 @@ def test_history_has_the_user_of_each_change() -> None:
 @pytest.mark.django_db
 def test_json_keeps_the_order_of_keys_and_unusual_values() -> None:
     value = {"z": 1, "a": [2**70, 1.0, "\0é", None], "m": {"y": True, "b": False}}
-    Scenario.objects.create(name="a", variables=value)
-    variables = Scenario.objects.get().variables
-    assert variables == value
-    assert list(variables) == ["z", "a", "m"]
+    Scenario.objects.create(name="a", document=value)
+    document = Scenario.objects.get().document
+    assert document == value
+    assert list(document) == ["z", "a", "m"]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT variables FROM scenarios_app_scenario")
+        cursor.execute("SELECT document FROM scenarios_app_scenario")
         assert cursor.fetchone()[0].startswith('{"z": 1, "a": [')
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scenarios_app.catalog import snapshot
+from tests.state.catalogs import answer
 from tests.state.other_process import run_script, start_script
 
 SERVE_SCRIPT = """
@@ -36,7 +37,7 @@ def write_fixture(folder: Path, *names: str) -> str:
             {"model": "scenarios_app.scenario", "fields": {"name": name}},
             {
                 "model": "scenarios_app.step",
-                "fields": {"scenario": [name], "order": 1, "answer_text": "Hi."},
+                "fields": {"scenario": [name], "order": 1, "document": answer("Hi.")},
             },
         )
     ]
@@ -82,7 +83,8 @@ scenario = Scenario.objects.create(name="a")
 
 def edit(name):
     for number in range(20):
-        Step.objects.create(scenario=scenario, name=f"{name} {number}", answer_text="Hi.")
+        document = {"name": f"{name} {number}", "produce": {"text": "Hi."}}
+        Step.objects.create(scenario=scenario, document=document)
     connection.close()
 
 threads = [Thread(target=edit, args=(name,)) for name in "bcd"]

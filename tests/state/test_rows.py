@@ -1,6 +1,6 @@
-"""Documents and rows: conversion without loss, and columns for the common keys."""
+"""Documents and rows: conversion without loss, in the order of keys in which they were written."""
 
-import re
+import json
 from typing import Any
 
 import pytest
@@ -13,57 +13,42 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
-from scenarios_app.models import Scenario, Step
-from scenarios_app.store import document_of, rows_of, save_document
-from scenarios_app.store.translate import column_at, step_object
+from scenarios_app.models import Draft, Scenario, Step
+from scenarios_app.store import (
+    document_of,
+    own_document,
+    rows_of,
+    save_document,
+    set_own_document,
+    split_document,
+)
 from tests.state import documents
+from tests.state.catalogs import answer
 from tests.support.hypothesis_profiles import example_count
 
-CONTRACT: dict[str, Any] = {
-    "name": "call the tool",
-    "match": {
-        "provider": "openai",
-        "path": "/v1/chat/completions",
-        "model": {"regex": "^gpt-4"},
-        "stream": True,
-        "messages": [{"role": "user", "contains": "weather", "ignore_case": True}],
-        "tools": ["get_weather"],
-        "headers": {"x-team": "qa"},
+# Keys in another order than that of the format, defaults, and short forms.
+WRITTEN: list[dict[str, Any]] = [
+    {"name": "a"},
+    {"name": "a", "steps": []},
+    {"$schema": "scenario.json", "version": 1, "name": "a", "enabled": True, "priority": 0},
+    {"tags": ["x"], "name": "a", "select": "match", "description": "", "steps": [answer("1")]},
+    {"priority": 3.0, "steps": [answer("1")], "name": "a", "variables": {"b": 1, "a": 2}},
+    {
+        "name": "a",
+        "steps": [{"produce": {"usage": {}, "text": "\0 é"}, "match": {}, "consume": True}],
+        "user": {"turns": [{"say": "Hello"}]},
     },
-    "expect": {"tools": ["get_weather"], "temperature": 0.2, "reasoning": "enabled"},
-    "failures": {
-        "times": 1,
-        "fault": {"kind": "rate_limit", "message": "slow down", "retry_after_ms": 1000},
-    },
-    "produce": {
-        "reasoning": [{"text": "I need the tool.", "signature": "sig-1"}],
-        "text": "Let me look.",
-        "tool_calls": [{"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris"}}],
-        "usage": {"input_tokens": 64, "output_tokens": 32},
-        "pacing": {"words_per_second": 50.0, "jitter": 0.5},
-    },
-    "side_effects": {"counter": "calls", "headers": {"x-extra": "1"}, "echo_headers": ["x-a"]},
-}
+]
 
 
-def make_document(*steps: dict[str, Any], **fields: Any) -> ScenarioDocument:
-    (document,) = load_documents({"name": "weather", **fields, "steps": list(steps)})
+def load_one(data: object) -> ScenarioDocument:
+    (document,) = load_documents(data)
     return document
 
 
-def step_row(step: dict[str, Any]) -> Step:
-    return rows_of(make_document(step))[1][0]
-
-
-def set_columns(step: Step) -> dict[str, Any]:
-    """Return the columns whose values are not the defaults."""
-    default_step = Step()
-    return {
-        column.name: value
-        for column in Step._meta.concrete_fields
-        if column.editable and column.name not in ("id", "scenario", "order")
-        if (value := getattr(step, column.name)) != getattr(default_step, column.name)
-    }
+def stored(scenario: Scenario) -> str:
+    """Return the exported JSON of a stored scenario."""
+    return json.dumps(dump(document_of(Scenario.objects.get(pk=scenario.pk))))
 
 
 @settings(max_examples=example_count(200), deadline=None)
@@ -83,161 +68,89 @@ def test_unsaved_rows_convert_back_to_the_document(source: ScenarioDocument) -> 
 )
 @given(documents.documents)
 def test_stored_rows_convert_back_to_the_document(source: ScenarioDocument) -> None:
-    saved = save_document(source)
-    assert dump(document_of(Scenario.objects.get(pk=saved.pk))) == dump(source)
+    assert stored(save_document(source)) == json.dumps(dump(source))
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(documents.documents)
-def test_form_without_changes_keeps_the_document(source: ScenarioDocument) -> None:
-    """The form field of every column returns the value that it was initialised with."""
-    scenario, steps = rows_of(source)
-    for saved in (scenario, *steps):
-        for column in saved._meta.concrete_fields:
-            if column.editable and (field := column.formfield()) and column.name != "scenario":
-                initial = field.prepare_value(getattr(saved, column.name))
-                submitted = _submitted_text(initial)
-                cleaned = field.clean(submitted)
-                if not field.has_changed(initial, submitted):
-                    cleaned = getattr(saved, column.name)
-                setattr(saved, column.name, column.clean(cleaned, None) if cleaned else cleaned)
-    assert dump(document_of(scenario, steps)) == dump(source)
+@pytest.mark.django_db
+@pytest.mark.parametrize("data", WRITTEN)
+def test_export_gives_back_what_was_written(data: dict[str, Any]) -> None:
+    assert stored(save_document(load_one(data))) == json.dumps(data)
 
 
-def _submitted_text(initial: Any) -> Any:
-    """Return a text as a browser submits it, with CRLF line ends."""
-    return re.sub(r"\r\n?|\n", "\r\n", initial) if isinstance(initial, str) else initial
+@pytest.mark.django_db
+def test_document_written_in_another_way_replaces_the_stored_one() -> None:
+    for data in ({"name": "a", "tags": ["x"]}, {"tags": ["x"], "name": "a"}):
+        scenario = save_document(load_one(data))
+        assert stored(scenario) == json.dumps(data)
+    assert Scenario.history.count() == 2
 
 
-def test_common_keys_have_columns() -> None:
-    assert set_columns(step_row(CONTRACT)) == {
-        "name": "call the tool",
-        "match_provider": "openai",
-        "match_path": "/v1/chat/completions",
-        "match_model": "^gpt-4",
-        "match_model_mode": "regex",
-        "match_stream": True,
-        "match_user": "weather",
-        "match_user_ignore_case": True,
-        "match_tools": ["get_weather"],
-        "match_extra": {"headers": {"x-team": "qa"}},
-        "expect_tools": ["get_weather"],
-        "expect_temperature": 0.2,
-        "expect_reasoning": "enabled",
-        "failures_times": 1,
-        "failures_kind": "rate_limit",
-        "failures_message": "slow down",
-        "failures_retry_after_ms": 1000,
-        "answer_text": "Let me look.",
-        "answer_tool_calls": CONTRACT["produce"]["tool_calls"],
-        "answer_input_tokens": 64,
-        "answer_output_tokens": 32,
-        "answer_extra": {"reasoning": CONTRACT["produce"]["reasoning"]},
-        "words_per_second": 50.0,
-        "jitter": 0.5,
-        "counter": "calls",
-        "response_headers": {"x-extra": "1"},
-        "echo_headers": ["x-a"],
-    }
+@pytest.mark.parametrize("data", [{"id": "a", "turns": []}, [WRITTEN[3], WRITTEN[3]]])
+def test_converted_and_merged_documents_are_exported_in_the_shortest_form(data: Any) -> None:
+    document = load_one(data)
+    assert json.dumps(dump(document)) == json.dumps(document.dump_shortest())
 
 
-def test_system_prompt_tool_result_and_tool_name_have_columns() -> None:
-    match = {
-        "messages": [
-            {"role": "system", "startswith": "You are"},
-            {"role": "tool", "contains": "sunny"},
-            {"role": "assistant", "contains": "more"},
-        ],
-        "tool_results": [{"name": "get_weather"}],
-    }
-    columns = set_columns(step_row({"match": match, "produce": {"text": "Sunny."}}))
-    assert columns == {
-        "match_system": "You are",
-        "match_system_mode": "startswith",
-        "match_tool_result": "sunny",
-        "match_tool_result_name": "get_weather",
-        "match_extra": {"messages": [{"role": "assistant", "contains": "more"}]},
-        "answer_text": "Sunny.",
-    }
-
-
-def test_conditions_with_and_without_columns_keep_their_order() -> None:
-    messages = [
-        {"role": "user", "contains": "a"},
-        {"role": "system", "contains": "b"},
-        {"role": "user", "which": "first", "contains": "c"},
-    ]
-    results = [{"name": "first"}, {"name": "second", "contains": "d"}]
-    step_data = {"match": {"messages": messages, "tool_results": results}, "produce": {"text": "e"}}
-    step = step_row(step_data)
-    assert (step.match_user, step.match_tool_result_name) == ("a", "first")
-    assert step_object(step) == step_data
+def test_copy_with_other_values_is_not_the_document_as_written() -> None:
+    document = load_one({"enabled": True, "name": "a"})
+    assert dump(document.model_copy(update={"name": "b"})) == {"name": "b"}
+    assert document == load_one({"name": "a"}) != document.model_copy(update={"name": "b"})
 
 
 @pytest.mark.parametrize(
-    ("produce", "columns"),
+    ("columns", "expected"),
     [
-        ({"text": ""}, {"answer_extra": {"text": ""}}),
-        ({"text": "a\0b"}, {"answer_extra": {"text": "a\0b"}}),
-        ({"reasoning": "Hm."}, {"answer_extra": {}, "answer_reasoning": "Hm."}),
-        ({"raw": {"status": 418}}, {"answer_extra": {"raw": {"status": 418}}}),
-        (
-            {"fault": {"kind": "http", "status": 418, "code": "teapot"}},
-            {"fault_kind": "http", "fault_status": 418, "fault_extra": {"code": "teapot"}},
-        ),
+        ({}, {"description": "d", "enabled": False, "name": "a"}),
+        ({"enabled": True}, {"description": "d", "name": "a"}),
+        ({"name": "b"}, {"description": "d", "enabled": False, "name": "b"}),
+        ({"tags": ["x"]}, {"description": "d", "enabled": False, "name": "a", "tags": ["x"]}),
     ],
 )
-def test_value_without_a_column_is_kept_in_the_extra_column(
-    produce: dict[str, Any], columns: dict[str, Any]
+def test_changed_column_is_newer_than_the_document(
+    columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    step_columns = set_columns(step_row({"produce": produce}))
-    assert step_columns == {column: value for column, value in columns.items() if value}
+    scenario = Scenario()
+    set_own_document(scenario, {"description": "d", "enabled": False, "name": "a"})
+    for name, value in columns.items():
+        setattr(scenario, name, value)
+    assert json.dumps(own_document(scenario)) == json.dumps(expected)
 
 
-def test_column_overrides_its_key_in_the_extra_column() -> None:
-    step = Step(answer_text="seen", answer_extra={"text": "hidden", "usage": {"cached_tokens": 1}})
-    step.answer_input_tokens = 2
-    step.extra = {"produce": {"text": "forgotten"}, "name": "hidden"}
-    assert step_object(step) == {
-        "name": "hidden",
-        "produce": {"text": "seen", "usage": {"cached_tokens": 1, "input_tokens": 2}},
-    }
+@pytest.mark.parametrize("model", [Scenario, Draft])
+def test_row_without_a_document_has_its_name(model: Any) -> None:
+    assert own_document(model(name="a")) == {"name": "a"}
 
 
-def test_extra_columns_must_hold_objects() -> None:
-    with pytest.raises(DocumentError, match=r"match_extra: expected an object"):
-        document_of(Scenario(name="a"), [Step(match_extra=["wrong"])])
-    with pytest.raises(DocumentError, match=r"match_extra: expected a list as 'messages'"):
-        document_of(Scenario(name="a"), [Step(match_user="hi", match_extra={"messages": {}})])
-
-
-def test_rows_of_an_invalid_document_name_the_place() -> None:
-    with pytest.raises(DocumentError) as error:
-        document_of(Scenario(name="a"), [Step(answer_text="{{ nobody }}", jitter=2.0)])
-    assert error.value.place.startswith("steps[0].produce")
+def test_draft_keeps_invalid_values() -> None:
+    own: Any = {"priority": "high", "name": "a", "tags": 1}
+    draft = Draft()
+    set_own_document(draft, own)
+    assert (draft.name, own_document(draft)) == ("a", own)
 
 
 @pytest.mark.parametrize(
-    ("place", "column"),
+    ("scenario", "steps", "place"),
     [
-        ("produce.text", "answer_text"),
-        ("produce.pacing.jitter", "jitter"),
-        ("produce.tool_calls[0].arguments", "answer_tool_calls"),
-        ("produce.reasoning[0].text", "answer_extra"),
-        ("produce", "answer_extra"),
-        ("match.model", "match_model"),
-        ("match.model[0].regex", "match_model"),
-        ("match.messages[0].contains", "match_user"),
-        ("match.messages[1]", "match_extra"),
-        ("match.tool_results[0].name", "match_extra"),
-        ("match.headers.x-team", "match_extra"),
-        ("failures.fault.status", "failures_extra"),
-        ("failures.fault.kind", "failures_kind"),
-        ("failures.times", "failures_times"),
-        ("expect.top_p", "extra"),
-        ("side_effects.assert", "extra"),
-        ("turn", "extra"),
+        (Scenario(name="a", document=[]), [], "document"),
+        (Scenario(name="a", document={"scenarios": []}), [], "scenarios"),
+        (Scenario(name="a", document={"priority": 1}, tags="x"), [], "tags"),
+        (Scenario(name="a"), [Step(document=["wrong"])], "steps[0]"),
+        (Scenario(name="a"), [Step()], "steps[0].produce"),
+        (Scenario(name="a"), [Step(document=answer("{{ nobody }}"))], "steps[0].produce.text"),
     ],
 )
-def test_path_is_mapped_to_its_column(place: str, column: str) -> None:
-    assert column_at(place, step_row(CONTRACT)) == column
+def test_invalid_rows_name_the_place(scenario: Scenario, steps: list[Step], place: str) -> None:
+    with pytest.raises(DocumentError) as error:
+        document_of(scenario, steps)
+    assert error.value.place == place
+
+
+def test_steps_in_a_scenarios_own_part_are_ignored() -> None:
+    scenario = Scenario(name="a", document={"steps": [answer("no row")], "name": "a"})
+    assert document_of(scenario, []).steps == []
+
+
+@pytest.mark.parametrize("data", WRITTEN)
+def test_split_document_keeps_the_place_of_steps(data: dict[str, Any]) -> None:
+    own, steps = split_document(data)
+    assert json.dumps({**own, "steps": steps} if "steps" in data else own) == json.dumps(data)

@@ -12,15 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import compile_scenario, dump, load_documents
 from scenarios_app.models import Scenario
-from scenarios_app.store import document_of, rows_of, save_documents
-from scenarios_app.store.translate import step_object
+from scenarios_app.store import document_of, rows_of
 from tests.engine.turn_scripts import (
     SCRIPTS,
     convert,
     each_collection,
-    final_report_response,
     script,
-    text_response,
     tool_call_response,
     turn,
 )
@@ -69,27 +66,3 @@ def test_rows_convert_back_to_the_document(data: dict[str, Any]) -> None:
     converted = document_of(*rows_of(document))
     assert dump(converted) == dump(document)
     assert compile_scenario(converted) == compile_scenario(document)
-
-
-@pytest.mark.django_db
-def test_final_report_has_its_columns() -> None:
-    report = final_report_response(
-        "# Done", reportFormat="markdown", status="failure", reportContentJson=[1]
-    )
-    (document,) = load_documents(script(turn(report), turn(text_response("x"), 2)))
-    (row,) = save_documents([document])
-    first, second = row.steps.all()
-    assert (first.report_content, first.report_format) == ("# Done", "markdown")
-    assert first.report_status == "failure"
-    assert first.answer_extra == {"final_report": {"content_json": [1]}}
-    assert (second.report_content, second.answer_extra) == ("", {})
-    first.report_content = "# Changed"
-    assert step_object(first)["produce"] == {
-        "final_report": {
-            "content_json": [1],
-            "status": "failure",
-            "report_format": "markdown",
-            "report_content": "# Changed",
-        },
-        "usage": {"input_tokens": 64, "output_tokens": 32},
-    }

@@ -17,6 +17,7 @@ from scenarios_app.recording.files import read_all, scenario_files
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
 from scenarios_app.store.trash import restore, trash_entries
+from tests.state.catalogs import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +63,8 @@ def watched_folder(tmp_path: Path) -> Iterator[WatchedFolder]:
 
 def stored_answers() -> dict[str, list[str]]:
     return {
-        row.name: [step.answer_text for step in row.steps.all()] for row in Scenario.objects.all()
+        row.name: [step.document["produce"]["text"] for step in row.steps.all()]
+        for row in Scenario.objects.all()
     }
 
 
@@ -107,14 +109,14 @@ def test_number_that_becomes_a_value_of_another_type_is_loaded(
         steps = [{"produce": {"tool_calls": [{"name": "f", "arguments": {"a": argument}}]}}]
         (tmp_path / "c.json").write_text(json.dumps({"name": "c", "steps": steps}))
         watched_folder.watcher.refresh()
-    (call,) = Step.objects.get(scenario__name="c").answer_tool_calls
+    (call,) = Step.objects.get(scenario__name="c").document["produce"]["tool_calls"]
     assert json.dumps(call["arguments"]) == json.dumps({"a": value})
 
 
 def test_edit_in_the_admin_stays_until_its_file_changes(
     watched_folder: WatchedFolder, tmp_path: Path
 ) -> None:
-    Step.objects.filter(scenario__name="a").update(answer_text="edited")
+    Step.objects.filter(scenario__name="a").update(document=answer("edited"))
     write(tmp_path / "b.json", "2")
     watched_folder.watcher.refresh()
     assert stored_answers() == {"a": ["edited"], "b": ["2"]}

@@ -38,7 +38,7 @@ def test_survived_and_other_faults_are_shown(admin_client: Client) -> None:
 
 def test_results_of_an_earlier_version_do_not_count(admin_client: Client) -> None:
     scenario = make_swept_scenario(stall="survived")
-    scenario.steps.update(answer_text="Rainy.")
+    scenario.steps.update(document={"produce": {"text": "Rainy."}})
     text = survival_text(admin_client, scenario)
     assert "1 result is of another version of this scenario and does not count" in text
     assert "0 of 15" in text

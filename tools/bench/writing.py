@@ -109,14 +109,14 @@ def measure_edits(client: Any, steps: int, save_goal: float, goal: float) -> Ite
     row = client.get(f"{ADMIN}{scenario.pk}/steps/{page['steps-3-id']}/", {"prefix": "steps-3"})
     page |= _fields(f'<form id="scenario_form">{row.content.decode()}</form>')
     cpu_seconds = measure_seconds(
-        lambda: _post(client, url, page | {"steps-3-answer_text": "edited"})
+        lambda: _post(client, url, page | {"steps-3-produce.text": "edited"})
     )
     yield Figure(f"{steps:,} steps: one edited in the editor", cpu_seconds, save_goal)
     catalog.index()
     row = scenario.steps.all()[steps // 2]
 
     def edit() -> None:
-        row.answer_text = f"edited {time.time_ns()}"
+        row.document["produce"] = {"text": f"edited {time.time_ns()}"}
         row.save()
         catalog.index()
 
@@ -135,7 +135,7 @@ def measure_imports(client: Any) -> Iterator[Figure]:
     url = f"{ADMIN}{Scenario.objects.get(name='s7').pk}/change/"
     page = _fields(client.get(url).content.decode())
     cpu_seconds = measure_seconds(
-        lambda: _post(client, url, page | {"steps-1-answer_text": "edited"})
+        lambda: _post(client, url, page | {"steps-1-produce.text": "edited"})
     )
     yield Figure(f"a small save beside {SCENARIOS * STEPS:,} steps", cpu_seconds, 1)
 

@@ -72,7 +72,7 @@ def test_answer_that_is_invalid_names_its_place_in_the_step(tools: ToolCaller) -
 
 def test_name_of_an_invalid_scenario_is_taken(tools: ToolCaller) -> None:
     tools.call("add_scenario", document=scenario("table for tonight"))
-    Step.objects.update(answer_extra={"txet": "?"})
+    Step.objects.update(document={"produce": {"txet": "?"}})
     chat("A table for tonight")
     (line,) = tools.call("unmatched")["requests"]
     created_step = tools.call("make_step", request=line["id"], text="Booked.")
