@@ -7,7 +7,7 @@ from contextlib import suppress
 from django.db import transaction
 
 from scenarios_app.catalog import catalog
-from scenarios_app.engine.document import DocumentError, dump
+from scenarios_app.engine.document import DocumentError
 from scenarios_app.models import FaultResult, Scenario
 from scenarios_app.store import batches, document_of
 from scenarios_app.verdict.survival import Results, Survival, measure_survival, version_of
@@ -75,5 +75,5 @@ def _current_steps(names: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
             with suppress(DocumentError):
                 document = document_of(row)
                 labels = {step.name or str(n) for n, step in enumerate(document.steps, 1)}
-                current[row.name] = version_of(dump(document)), labels
+                current[row.name] = version_of(document.dump_shortest()), labels
     return current

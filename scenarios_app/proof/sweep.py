@@ -2,6 +2,7 @@
 
 import queue
 import shlex
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from scenarios_app.engine.document import DocumentLimits, load_documents
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, order_cells
@@ -20,6 +22,8 @@ from scenarios_app.testing.process import ServerOptions
 from scenarios_app.verdict.fault_kinds import Answer
 from scenarios_app.verdict.survival import version_of
 
+# The server has checked its documents with its own limits.
+ANY = DocumentLimits(text_bytes=sys.maxsize, latency_ms=sys.maxsize)
 # A run may take this many times the clean run's time, plus the duration of its fault.
 PATIENCE = 3.0
 MIN_SECONDS = 2.0
@@ -55,8 +59,11 @@ class SweepOptions:
 
 def versions_on(control: Control) -> dict[str, str]:
     """Return the versions of a server's common scenarios, by name."""
-    documents = control.send("GET", "scenarios")["scenarios"]
-    return {document["name"]: version_of(document) for document in documents}
+    documents = {"scenarios": control.send("GET", "scenarios")["scenarios"]}
+    return {
+        document.name: version_of(document.dump_shortest())
+        for document in load_documents(documents, limits=ANY)
+    }
 
 
 @dataclass(frozen=True, slots=True)

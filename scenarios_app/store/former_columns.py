@@ -1,4 +1,4 @@
-"""Frozen: converts the columns that scenarios and steps had in version 0.1 to documents.
+"""Frozen: converts the columns that scenarios and steps had before to documents.
 
 Only the upgrade of databases and `loaddata` of fixtures with these columns use it, for one more
 version, and it goes with them. A valid document has the order of keys that exports had.

@@ -100,7 +100,7 @@ class Survival:
 
 
 def version_of(document: Mapping[str, Any]) -> str:
-    """Return a hash of a scenario's content; `document` is its JSON without default values."""
+    """Return a hash of a scenario's content; `document` is its shortest JSON."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_VERSION_CHARS]
 

@@ -15,7 +15,6 @@ from tests.docs.control_tables import (
     tools_list,
 )
 from tests.docs.document_tables import faults_table, keys_table, recording_rules_table
-from tests.docs.fixture_tables import columns_table
 from tests.docs.reference_tables import (
     commands_list,
     example_file,
@@ -31,7 +30,6 @@ from tests.docs.rules_table import (
 )
 
 TABLES: Mapping[str, Callable[..., str]] = {
-    "columns": columns_table,
     "commands": commands_list,
     "errors": errors_table,
     "faults": faults_table,
