@@ -133,8 +133,8 @@ def test_an_unknown_name_is_an_error() -> None:
 
 def test_invalid_row_is_not_exported_and_does_not_affect_others(tmp_path: Path) -> None:
     load(read_files([write_scenarios(tmp_path, "a.json", text_scenario("a"), text_scenario("b"))]))
-    Step.objects.filter(scenario__name="a").update(jitter=5.0)
-    assert run_failing_command("export_scenarios").startswith("a: steps[0].produce.pacing.jitter: ")
+    Step.objects.filter(scenario__name="a").update(document=answer("Hi.", turn=0))
+    assert run_failing_command("export_scenarios").startswith("a: steps[0].turn: ")
     assert json.loads(run_command("export_scenarios", "b")) == text_scenario("b")
 
 
