@@ -7,7 +7,7 @@ import mockllm_site.kit.fields
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scenarios_app", "0020_fault_results"),
+        ("scenarios_app", "0021_previews"),
     ]
 
     operations = [
