@@ -19,8 +19,8 @@ from scenarios_app.journal.today import traffic_of_today
 register = template.Library()
 # For the card on the overview.
 register.simple_tag(traffic_of_today, name="traffic_today")
-# Labels of places that several fields share, or that have no field.
-_SHARED_LABELS = {
+# Labels of places that several fields share, or that have no field; the editor adds its fields.
+LABELS = {
     "match": "If the request matches",
     "match.messages": "Message",
     "match.model": "Model",
@@ -47,7 +47,7 @@ def label_of_place(place: str) -> str:
     keys = place.split(".")
     for length in range(len(keys), 0, -1):
         outer = ".".join(keys[:length])
-        label = _SHARED_LABELS.get(_INDEX.sub("", outer)) or _SHARED_LABELS.get(outer)
+        label = LABELS.get(_INDEX.sub("", outer)) or LABELS.get(outer)
         if label:
             inner = ".".join(keys[length:])
             return f"{label} ({inner})" if inner else label

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from html.parser import HTMLParser
+from typing import Any
 
 from django.http import HttpResponse
 from django.test import Client
 
+from scenarios_app.admin.editor.inputs import input_values, value_of_inputs
+from scenarios_app.admin.editor.layout import STEP
+from scenarios_app.admin.editor.places import IGNORE_CASE, REST
 from scenarios_app.models import Scenario, Step
+from scenarios_app.store import set_own_document
 
 ADD = "/admin/scenarios_app/scenario/add/"
 LIST = "/admin/scenarios_app/scenario/"
@@ -16,30 +21,58 @@ SESSIONS = "/admin/scenarios_app/servedrequest/sessions/"
 SESSION = "/admin/scenarios_app/servedrequest/session/"
 RESET = "/admin/scenarios_app/servedrequest/session/reset/"
 
-_NEW_STEP_FIELDS = {"match_model_mode": "equals", "match_user_mode": "contains"}
-_NEW_STEP_FIELDS |= {
-    "match_system_mode": "contains",
-    "match_tool_result_mode": "contains",
-    "consume": "once",
-}
-
 
 def page_of(scenario: Scenario) -> str:
     return f"{LIST}{scenario.pk}/change/"
 
 
-def create_scenario(name: str, *steps: Mapping[str, object], **columns: object) -> Scenario:
-    """Store a scenario with steps; the default answer of a step is "answer NUMBER"."""
-    scenario = Scenario.objects.create(name=name, **columns)
+def create_scenario(name: str, *steps: Mapping[str, Any], **own: Any) -> Scenario:
+    """Store a scenario with steps, each as for `step_document`; the default answer of a step is
+    "answer NUMBER"."""
+    scenario = Scenario()
+    set_own_document(scenario, {"name": name, **own})
+    scenario.save()
     for number, step in enumerate(steps, 1):
-        values = {"answer_text": f"answer {number}", **step}
-        Step.objects.create(scenario=scenario, order=number, **values)
+        document = step_document({"produce.text": f"answer {number}", **step})
+        Step.objects.create(scenario=scenario, order=number, document=document)
     return scenario
+
+
+def step_document(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of a step from values of the page's inputs, by their names."""
+    all_inputs = input_values(STEP, {}, {})
+    assert inputs.keys() <= all_inputs.keys(), inputs
+    all_inputs |= inputs
+    values, rest = dict[str, Any](), dict[str, Any]()
+    for field in STEP.fields.values():
+        target = rest if field.kind == REST else values
+        if field.kind != IGNORE_CASE:
+            target[field.place] = value_of_inputs(field, all_inputs.__getitem__, None)
+    document: dict[str, Any] = STEP.join(
+        *(
+            {place: value for place, value in part.items() if value is not None}
+            for part in (values, rest)
+        )
+    )
+    return document
+
+
+def inputs_of(step: Any) -> dict[str, Any]:
+    """Return the values of the page's inputs for a stored step, by their names."""
+    return input_values(STEP, *STEP.split(step.document))
+
+
+def edit_step(step: Any, changes: Mapping[str, Any]) -> None:
+    """Store a step with other values of the page's inputs, by their names."""
+    step.document = step_document(inputs_of(step) | changes)
+    step.save()
 
 
 def texts(scenario: Scenario) -> list[str]:
     """Return the answer texts of a scenario's steps, in order."""
-    return list(scenario.steps.order_by("order", "pk").values_list("answer_text", flat=True))
+    return [
+        inputs_of(step)["produce.text"] or "" for step in scenario.steps.order_by("order", "pk")
+    ]
 
 
 def fields(html: str, form: str = "scenario_form") -> dict[str, str]:
@@ -59,9 +92,9 @@ def save(client: Client, scenario: Scenario, **changes: str) -> HttpResponse:
     return client.post(url, fields_at(client, url) | changes)
 
 
-def new_step(index: int, **columns: str) -> dict[str, str]:
+def new_step(index: int, values: Mapping[str, str]) -> dict[str, str]:
     """Return the form fields of a step row that was added in the browser."""
-    return {f"steps-{index}-{name}": value for name, value in (_NEW_STEP_FIELDS | columns).items()}
+    return {f"steps-{index}-{name}": value for name, value in {"consume": "once", **values}.items()}
 
 
 def error_lines(response: HttpResponse) -> list[str]:

@@ -7,7 +7,7 @@ from django.test import Client
 
 from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario, Step
-from tests.admin.pages import LIST, create_scenario
+from tests.admin.pages import LIST, create_scenario, inputs_of
 
 pytestmark = pytest.mark.django_db
 
@@ -22,14 +22,15 @@ def test_bulk_page_names_the_selected_scenarios(root: Client) -> None:
     scenario_one, scenario_two = create_scenario("one", {}), create_scenario("two", {})
     page = post_bulk_action(root, scenario_one, scenario_two).content.decode()
     assert "On every step of 2 scenarios" in page
-    assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
+    assert {inputs_of(step)["produce.latency_ms"] for step in Step.objects.all()} == {None}
 
 
 def test_latency_is_set_on_every_step_of_the_selected_scenarios(root: Client) -> None:
     scenario_one, scenario_two = create_scenario("one", {}, {}), create_scenario("two", {})
     create_scenario("other", {})
     post_bulk_action(root, scenario_one, scenario_two, apply="1", latency_ms="250")
-    latencies = Step.objects.values_list("scenario__name", "latency_ms")
+    steps = Step.objects.select_related("scenario")
+    latencies = [(step.scenario.name, inputs_of(step)["produce.latency_ms"]) for step in steps]
     assert sorted(latencies, key=str) == [
         ("one", 250),
         ("one", 250),
@@ -51,8 +52,14 @@ def test_failures_are_set_and_removed_in_bulk(root: Client) -> None:
 
 @pytest.mark.parametrize("kind", ["none", "rate_limit"])
 def test_failures_with_their_own_values_are_replaced_in_bulk(root: Client, kind: str) -> None:
-    values = {"failures_status": 503, "failures_message": "busy", "failures_retry_after_ms": 5}
-    scenario_one = create_scenario("one", {"failures_times": 2, "failures_kind": "http", **values})
+    values = {
+        "failures.fault.status": 503,
+        "failures.fault.message": "busy",
+        "failures.fault.retry_after_ms": 5,
+    }
+    scenario_one = create_scenario(
+        "one", {"failures.times": 2, "failures.fault.kind": "http", **values}
+    )
     assert (
         "Set on 1 steps"
         in post_bulk_action(root, scenario_one, apply="1", failure=kind).content.decode()
@@ -62,10 +69,10 @@ def test_failures_with_their_own_values_are_replaced_in_bulk(root: Client, kind:
 
 
 def test_empty_bulk_fields_change_nothing(root: Client) -> None:
-    scenario_one = create_scenario("one", {"latency_ms": 7})
+    scenario_one = create_scenario("one", {"produce.latency_ms": 7})
     page = post_bulk_action(root, scenario_one, apply="1", latency_ms="", failure="")
     assert "Set on 0 steps" in page.content.decode()
-    assert scenario_one.steps.get().latency_ms == 7
+    assert scenario_one.steps.get().document["produce"]["latency_ms"] == 7
 
 
 @pytest.mark.parametrize("latency", ["-1", "600001", "long"])
@@ -73,20 +80,20 @@ def test_too_long_latency_is_an_error_at_its_field(root: Client, latency: str) -
     scenario_one = create_scenario("one", {})
     page = post_bulk_action(root, scenario_one, apply="1", latency_ms=latency)
     assert list(page.context["form"].errors) == ["latency_ms"]
-    assert scenario_one.steps.get().latency_ms is None
+    assert "latency_ms" not in scenario_one.steps.get().document["produce"]
 
 
 def test_invalid_scenario_prevents_the_whole_bulk_change(root: Client) -> None:
     valid_scenario = create_scenario("a fine one", {})
-    invalid_scenario = create_scenario("broken", {"answer_text": "{{ nobody }}"})
+    invalid_scenario = create_scenario("broken", {"produce.text": "{{ nobody }}"})
     page = post_bulk_action(
         root, valid_scenario, invalid_scenario, apply="1", latency_ms="5"
     ).content.decode()
     assert "Nothing was changed" in page
-    assert set(Step.objects.values_list("latency_ms", flat=True)) == {None}
+    assert {inputs_of(step)["produce.latency_ms"] for step in Step.objects.all()} == {None}
 
 
 def test_reader_cannot_set_values_in_bulk(reader: Client) -> None:
     scenario_one = create_scenario("one", {})
     post_bulk_action(reader, scenario_one, apply="1", latency_ms="5")
-    assert scenario_one.steps.get().latency_ms is None
+    assert "latency_ms" not in scenario_one.steps.get().document["produce"]

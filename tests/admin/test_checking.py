@@ -37,13 +37,20 @@ def check_notes(client: Client, scenario: Scenario, **changes: str) -> list[tupl
     [
         (
             [
-                {"match_user": "rain", "answer_tool_calls": [{"name": "f"}], "consume": False},
-                {"match_user": "rain", "match_tool_result": "8"},
+                {
+                    "match.messages(user)": "rain",
+                    "produce.tool_calls": [{"name": "f"}],
+                    "consume": False,
+                },
+                {"match.messages(user)": "rain", "match.messages(tool)": "8"},
             ],
             [("steps-0-turn", "1", ""), ("steps-1", "", "steps-0")],
         ),
         (
-            [{"match_user": "rain", "consume": False}, {"match_user": "rain in Oslo"}],
+            [
+                {"match.messages(user)": "rain", "consume": False},
+                {"match.messages(user)": "rain in Oslo"},
+            ],
             [("steps-1", "", "steps-0")],
         ),
         ([{"consume": False}], [("steps-0-consume", "once", ""), ("priority", "-1", "")]),
@@ -64,44 +71,49 @@ def test_warning_offers_its_fix(
 
 @pytest.fixture
 def pair(db: None) -> Scenario:
-    return create_scenario("pair", {"match_user": "rain"}, {"match_user": "sun"})
+    return create_scenario(
+        "pair", {"match.messages(user)": "rain"}, {"match.messages(user)": "sun"}
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         (
-            {"steps-0-match_user": "s", "steps-0-consume": ""},
+            {"steps-0-match.messages(user)": "s", "steps-0-consume": ""},
             [
                 ("steps-0", '"s" is in nearly every message'),
                 ("steps-1", f"step 1 always answers first: {RULE_TEXTS['order']}"),
             ],
         ),
         (
-            {"steps-1-match_extra": '{"messages": [{"role": "user", "equals": "rain"}]}'},
+            {"steps-1-match.*": '{"messages": [{"role": "user", "equals": "rain"}]}'},
             [("steps-1", "cannot both hold")],
         ),
         (
-            {"steps-1-consume": "", "steps-1-answer_tool_calls": CALL, "steps-1-answer_text": ""},
+            {"steps-1-consume": "", "steps-1-produce.tool_calls": CALL, "steps-1-produce.text": ""},
             [("steps-1", "endless loop: it calls get_weather again after its result")],
         ),
         (
-            {"steps-1-consume": "", "steps-1-match_user": ""},
+            {"steps-1-consume": "", "steps-1-match.messages(user)": ""},
             [("steps-1", "it has no condition and is never used up")],
         ),
         (
-            {"steps-1-match_user": r"Kö\w+", "steps-1-match_user_mode": "regex"},
+            {"steps-1-match.messages(user)": r"Kö\w+", "steps-1-match.messages(user).how": "regex"},
             [("steps-1", r"for those of every script: [\pL\pN_]")],
         ),
         (
-            {"steps-1-match_tools": "get_wether"},
+            {"steps-1-match.tools": "get_wether"},
             [("steps-1", "no request has offered get_wether")],
         ),
         (
-            {"steps-1-answer_text": "{{ town }}"},
-            [("id_steps-1-answer_text", "unknown name in {{ town }}")],
+            {"steps-1-produce.text": "{{ town }}"},
+            [("id_steps-1-produce.text", "unknown name in {{ town }}")],
         ),
-        ({"steps-1-jitter": "7"}, [("id_steps-1-jitter", "less than or equal to 1")]),
+        (
+            {"steps-1-produce.pacing.jitter": "7"},
+            [("id_steps-1-produce.pacing.jitter", "expected a number from 0 to 1")],
+        ),
         ({"name": ""}, [("id_name", "required")]),
     ],
     ids=[
@@ -129,8 +141,8 @@ def test_each_note_links_to_its_field(
 
 def test_check_saves_nothing_and_uses_up_no_step(root: Client, pair: Scenario) -> None:
     before = list(pair.steps.values())
-    assert check_notes(root, pair, **{"steps-0-answer_text": "new", "name": "renamed"}) == []
-    assert check_notes(root, pair, **{"steps-0-answer_text": "{{ x }}"}) != []
+    assert check_notes(root, pair, **{"steps-0-produce.text": "new", "name": "renamed"}) == []
+    assert check_notes(root, pair, **{"steps-0-produce.text": "{{ x }}"}) != []
     pair.refresh_from_db()
     assert pair.name == "pair" and list(pair.steps.values()) == before
     response = root.post(NEW, fields_at(root, ADD) | {"name": "new"})
@@ -140,30 +152,33 @@ def test_check_saves_nothing_and_uses_up_no_step(root: Client, pair: Scenario) -
 
 def test_note_names_the_rows_position_and_links_to_its_id(root: Client, pair: Scenario) -> None:
     changes = {"steps-0-order": "2", "steps-1-order": "1", "steps-1-consume": ""}
-    changes |= {"steps-1-match_user": "ra"}
+    changes |= {"steps-1-match.messages(user)": "ra"}
     assert check_notes(root, pair, **changes) == [
         ("steps-0", f"Step 2: step 1 always answers first: {RULE_TEXTS['order']}")
     ]
 
 
-def test_note_of_a_closed_row_links_to_the_row(root: Client) -> None:
+def test_note_of_a_closed_row_links_to_its_field(root: Client) -> None:
     scenario = create_scenario(
         "long",
-        *({"match_user": f"question {n}", "answer_text": "{{ city }}"} for n in range(20)),
+        *(
+            {"match.messages(user)": f"question {n}", "produce.text": "{{ city }}"}
+            for n in range(20)
+        ),
         variables={"city": "Paris"},
     )
     lines = check_notes(root, scenario, variables="{}")
-    assert [target for target, _ in lines] == [f"steps-{n}" for n in range(20)]
+    assert [target for target, _ in lines] == [f"id_steps-{n}-produce.text" for n in range(20)]
 
 
 def test_disabled_scenario_has_no_warnings(root: Client, pair: Scenario) -> None:
-    changes = {"steps-0-consume": "", "steps-0-match_user": ""}
+    changes = {"steps-0-consume": "", "steps-0-match.messages(user)": ""}
     assert check_notes(root, pair, **changes) != []
     assert check_notes(root, pair, **changes, enabled="") == []
 
 
 def test_names_in_notes_are_escaped(root: Client, pair: Scenario) -> None:
-    first_step = {"match_user": "rain", "consume": False}
+    first_step = {"match.messages(user)": "rain", "consume": False}
     create_scenario("<img src=x onerror=alert(1)>", first_step, priority=5)
     (line,) = check_notes(root, pair, description="changed")
     assert line == (
@@ -184,7 +199,7 @@ def test_check_needs_the_permission_to_change(
 
 @pytest.mark.django_db(transaction=True)
 def test_check_runs_only_queries_that_read(admin_client: Client) -> None:
-    scenario = create_scenario("weather", {"answer_text": "Sunny."})
+    scenario = create_scenario("weather", {"produce.text": "Sunny."})
     form_data = fields_at(admin_client, page_of(scenario)) | {"priority": "3"}
     statements: list[str] = []
     sqlite: Any = connection.connection

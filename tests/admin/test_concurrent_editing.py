@@ -15,7 +15,15 @@ from scenarios_app.admin.editor.forms import StepForm
 from scenarios_app.models import Presence, Scenario, Step
 from scenarios_app.store.history import ConcurrentChanges, versions_of
 from tests.admin.drafting import draft_page, edit_as_draft
-from tests.admin.pages import create_scenario, error_lines, fields_at, page_of, save
+from tests.admin.pages import (
+    create_scenario,
+    error_lines,
+    fields_at,
+    inputs_of,
+    page_of,
+    save,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -74,26 +82,26 @@ def test_deleted_scenario_is_reported_and_polling_stops(root: Client, reader: Cl
 
 
 def test_changes_of_different_fields_are_merged(root: Client, editor: Client) -> None:
-    scenario = create_scenario("weather", {"name": "a", "answer_text": "b"})
+    scenario = create_scenario("weather", {"name": "a", "produce.text": "b"})
     opened_form = fields_at(root, page_of(scenario))
-    save(editor, scenario, **{"steps-0-answer_text": "theirs", "description": "theirs"})
+    save(editor, scenario, **{"steps-0-produce.text": "theirs", "description": "theirs"})
     changes = {"steps-0-name": "mine", "priority": "4"}
     assert post_changes(root, scenario, opened_form, **changes).status_code == 302
     step = scenario.steps.get()
     scenario.refresh_from_db()
-    assert (step.name, step.answer_text) == ("mine", "theirs")
-    assert (scenario.priority, scenario.description) == (4, "theirs")
+    assert (step.document["name"], step.document["produce"]["text"]) == ("mine", "theirs")
+    assert (scenario.priority, scenario.document["description"]) == (4, "theirs")
 
 
 @pytest.mark.parametrize(
     ("column", "other_value", "own_value"),
     [
-        ("match_tools", "one", "two"),
-        ("failures_kind", "rate_limit", "timeout"),
-        ("latency_ms", "5", "6"),
-        ("answer_tool_calls", '[{"name": "a"}]', '[{"name": "b"}]'),
-        ("match_stream", "true", "false"),
-        ("response_headers", '{"x-a": "1"}', '{"x-a": "2"}'),
+        ("match.tools", "one", "two"),
+        ("failures.fault.kind", "rate_limit", "timeout"),
+        ("produce.latency_ms", "5", "6"),
+        ("produce.tool_calls", '[{"name": "a"}]', '[{"name": "b"}]'),
+        ("match.stream", "true", "false"),
+        ("side_effects.headers", '{"x-a": "1"}', '{"x-a": "2"}'),
     ],
 )
 def test_every_kind_of_field_is_merged_or_conflicts(
@@ -103,10 +111,10 @@ def test_every_kind_of_field_is_merged_or_conflicts(
     opened_form = fields_at(root, page_of(scenario))
     field = f"steps-0-{column}"
     assert save(editor, scenario, **{field: other_value}).status_code == 302
-    stored_value = scenario.steps.values(column).get()
+    stored_value = inputs_of(scenario.steps.get())[column]
     page = post_changes(root, scenario, opened_form, **{"steps-0-name": "mine"})
     assert page.status_code == 302, error_lines(page)
-    assert scenario.steps.values(column).get() == stored_value
+    assert inputs_of(scenario.steps.get())[column] == stored_value
     response = post_changes(root, scenario, opened_form, **{field: own_value})
     assert response.status_code == 200
     lines = error_lines(response)
@@ -116,19 +124,23 @@ def test_every_kind_of_field_is_merged_or_conflicts(
 def test_failure_choice_is_merged_as_a_whole(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {"consume": False})
     opened_form = fields_at(root, page_of(scenario))
-    other_changes = {"steps-0-failures_times": "3"}
-    other_changes |= {"steps-0-failures_kind": "rate_limit", "steps-0-failures_message": "Slow."}
+    other_changes = {"steps-0-failures.times": "3"}
+    other_changes |= {
+        "steps-0-failures.fault.kind": "rate_limit",
+        "steps-0-failures.fault.message": "Slow.",
+    }
     save(editor, scenario, **other_changes)
     assert post_changes(root, scenario, opened_form, **{"steps-0-name": "mine"}).status_code == 302
     step = scenario.steps.get()
-    columns = (step.name, step.failures_times, step.failures_kind, step.failures_message)
-    assert columns == ("mine", 3, "rate_limit", "Slow.")
+    assert step.document["name"] == "mine"
+    fault = {"kind": "rate_limit", "message": "Slow."}
+    assert step.document["failures"] == {"times": 3, "fault": fault}
 
 
 def test_same_change_by_both_is_no_conflict(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {})
     opened_form = fields_at(root, page_of(scenario))
-    changes = {"steps-0-answer_text": "the same", "priority": "2"}
+    changes = {"steps-0-produce.text": "the same", "priority": "2"}
     save(editor, scenario, **changes)
     assert post_changes(root, scenario, opened_form, **changes).status_code == 302
 
@@ -136,8 +148,8 @@ def test_same_change_by_both_is_no_conflict(root: Client, editor: Client) -> Non
 def test_conflict_keeps_the_typed_value(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {})
     opened_form = fields_at(root, page_of(scenario))
-    save(editor, scenario, **{"steps-0-answer_text": "theirs", "steps-0-name": "theirs"})
-    response = post_changes(root, scenario, opened_form, **{"steps-0-answer_text": "mine"})
+    save(editor, scenario, **{"steps-0-produce.text": "theirs", "steps-0-name": "theirs"})
+    response = post_changes(root, scenario, opened_form, **{"steps-0-produce.text": "mine"})
     text = response.content.decode()
     assert ">\nmine</textarea>" in text or ">mine</textarea>" in text
     assert " disabled" not in text.split('name="steps-0-name"')[1].split(">")[0]
@@ -162,9 +174,9 @@ def test_impossible_time_is_no_version(root: Client, time: str) -> None:
 
 
 def test_version_is_compared_with_the_current_one(root: Client) -> None:
-    scenario = create_scenario("weather", {"answer_text": "old"})
+    scenario = create_scenario("weather", {"produce.text": "old"})
     version_time = versions_of(scenario)[0].at.isoformat()
-    save(root, scenario, **{"steps-0-answer_text": "new", "description": "better"})
+    save(root, scenario, **{"steps-0-produce.text": "new", "description": "better"})
     url = page_of(scenario).replace("/change/", "/history/")
     assert "#compared" in root.get(url).content.decode()
     page = root.get(url, {"at": version_time})
@@ -178,15 +190,14 @@ def test_version_is_compared_with_the_current_one(root: Client) -> None:
 
 
 def test_restored_version_keeps_the_keys_of_its_steps(root: Client) -> None:
-    scenario = create_scenario("weather", {"answer_text": "old"}, {"answer_text": "gone"})
+    scenario = create_scenario("weather", {"produce.text": "old"}, {"produce.text": "gone"})
     keys = list(scenario.steps.values_list("key", flat=True))
     version_time = versions_of(scenario)[0].at.isoformat()
-    save(root, scenario, **{"steps-0-answer_text": "new", "steps-1-DELETE": "on"})
+    save(root, scenario, **{"steps-0-produce.text": "new", "steps-1-DELETE": "on"})
     url = page_of(scenario).replace("/change/", "/history/")
     root.post(url, {"at": version_time})
-    restored_steps = list(scenario.steps.values_list("answer_text", "key"))
-    assert restored_steps[0] == ("old", keys[0])
-    assert restored_steps[1][0] == "gone"
+    assert texts(scenario) == ["old", "gone"]
+    assert scenario.steps.earliest("order").key == keys[0]
 
 
 def test_form_that_waits_for_the_database_keeps_no_other_form_waiting(

@@ -60,7 +60,7 @@ def test_list_without_tags_has_no_groups(root: Client) -> None:
 
 
 def test_counts_follow_search_and_other_filters(root: Client) -> None:
-    create_scenario("rain", {"answer_text": "wet"}, {"answer_text": "wet"}, tags=["shop"])
+    create_scenario("rain", {"produce.text": "wet"}, {"produce.text": "wet"}, tags=["shop"])
     create_scenario("rain too", {}, tags=["other"], enabled=False)
     create_scenario("sun", {}, tags=["shop"])
     assert group_choices(root, q="rain") == [("All", 2), ("other", 1), ("shop", 1)]

@@ -43,7 +43,7 @@ def separate_saves(scenario: Scenario) -> None:
 def test_history_lists_author_and_changes_of_each_save(root: Client) -> None:
     scenario = create_scenario("weather", {}, {})
     separate_saves(scenario)
-    response = save(root, scenario, **{"steps-1-answer_text": "rain", "priority": "7"})
+    response = save(root, scenario, **{"steps-1-produce.text": "rain", "priority": "7"})
     assert response.status_code == 302
     newest, *_ = versions_of(scenario)
     assert newest.who == "root"
@@ -64,7 +64,7 @@ def test_history_lists_added_removed_and_moved_steps(root: Client) -> None:
 def test_history_page_lists_versions_and_restores_one(root: Client) -> None:
     scenario = create_scenario("weather", {})
     separate_saves(scenario)
-    save(root, scenario, **{"steps-0-answer_text": "changed"})
+    save(root, scenario, **{"steps-0-produce.text": "changed"})
     page = root.get(history_url(scenario))
     _, *older = page.context["versions"]
     assert b'<span title="produce.text">Answer text</span> from' in page.content
@@ -114,7 +114,7 @@ def test_fixture_scenario_has_a_first_version() -> None:
 def test_first_edit_of_a_loaded_scenario_can_be_undone(root: Client) -> None:
     scenario = load_demo_scenario()
     before = texts(scenario)
-    save(root, scenario, **{"steps-1-answer_text": "changed"})
+    save(root, scenario, **{"steps-1-produce.text": "changed"})
     _, oldest = versions_of(scenario)
     root.post(history_url(scenario), {"at": oldest.at.isoformat()})
     assert texts(scenario) == before
@@ -125,8 +125,8 @@ def test_concurrent_first_edits_of_a_loaded_scenario_are_merged(
 ) -> None:
     scenario = load_demo_scenario()
     opened_form = fields_at(root, page_of(scenario))
-    assert save(editor, scenario, **{"steps-1-answer_text": "theirs"}).status_code == 302
-    response = root.post(page_of(scenario), opened_form | {"steps-1-answer_text": "mine"})
+    assert save(editor, scenario, **{"steps-1-produce.text": "theirs"}).status_code == 302
+    response = root.post(page_of(scenario), opened_form | {"steps-1-produce.text": "mine"})
     assert "QA editor changed this since you opened the page" in error_lines(response)[0]
     assert texts(scenario)[1] == "theirs"
 
@@ -157,9 +157,9 @@ def test_changes_by_programs_have_no_author(root: Client) -> None:
 def test_history_of_a_scenario_that_was_invalid_is_shown(root: Client) -> None:
     scenario = create_scenario("weather", {})
     step = scenario.steps.get()
-    for extra in ([1], {}):
+    for document in ([1], step.document):
         separate_saves(scenario)
-        step.match_extra = extra
+        step.document = document
         step.save()
     assert root.get(history_url(scenario)).status_code == 200
     latest, invalid, *older = [version.changes for version in versions_of(scenario)]
@@ -189,8 +189,8 @@ def test_history_shows_values_escaped(root: Client) -> None:
 def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {}, {})
     opened_form = fields_at(root, page_of(scenario))
-    assert save(editor, scenario, **{"steps-0-answer_text": "theirs"}).status_code == 302
-    response = root.post(page_of(scenario), opened_form | {"steps-0-answer_text": "mine"})
+    assert save(editor, scenario, **{"steps-0-produce.text": "theirs"}).status_code == 302
+    response = root.post(page_of(scenario), opened_form | {"steps-0-produce.text": "mine"})
     assert error_lines(response) == [
         "Step 1, Answer text: QA editor changed this since you opened the page, "
         "to “theirs”. You have “mine”."
@@ -201,7 +201,7 @@ def test_step_changed_by_another_editor_is_not_overwritten(root: Client, editor:
 
 def test_opening_time_before_the_first_year_is_ignored(root: Client) -> None:
     scenario = create_scenario("weather", {})
-    opened_form = fields_at(root, page_of(scenario)) | {"steps-0-answer_text": "mine"}
+    opened_form = fields_at(root, page_of(scenario)) | {"steps-0-produce.text": "mine"}
     form_data = opened_form | {OPENED_AT_FIELD: "0001-01-01T00:00:00+14:00"}
     assert root.post(page_of(scenario), form_data).status_code == 302
     assert texts(scenario) == ["mine"]
@@ -210,8 +210,8 @@ def test_opening_time_before_the_first_year_is_ignored(root: Client) -> None:
 def test_overwrite_option_overwrites_the_other_editors_change(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {})
     opened_form = fields_at(root, page_of(scenario))
-    save(editor, scenario, **{"steps-0-answer_text": "theirs"})
-    form_data = opened_form | {"steps-0-answer_text": "mine", "overwrite": "1"}
+    save(editor, scenario, **{"steps-0-produce.text": "theirs"})
+    form_data = opened_form | {"steps-0-produce.text": "mine", "overwrite": "1"}
     assert root.post(page_of(scenario), form_data).status_code == 302
     assert texts(scenario) == ["mine"]
 
@@ -241,7 +241,7 @@ def test_two_editors_change_different_steps_of_a_long_scenario(
         step = scenario.steps.order_by("order")[row]
         url = f"{page_of(scenario).removesuffix('change/')}steps/{step.pk}/?prefix=steps-{row}"
         row_fields = fields(f'<form id="scenario_form">{client.get(url).content.decode()}</form>')
-        changes = {f"steps-{row}-answer_text": f"by {client is root}"}
+        changes = {f"steps-{row}-produce.text": f"by {client is root}"}
         assert client.post(page_of(scenario), opened_form | row_fields | changes).status_code == 302
     assert texts(scenario)[:3] == ["by True", "by False", "answer 3"]
 
@@ -249,7 +249,7 @@ def test_two_editors_change_different_steps_of_a_long_scenario(
 def test_deleting_a_step_changed_by_another_editor_is_refused(root: Client, editor: Client) -> None:
     scenario = create_scenario("weather", {}, {})
     opened_form = fields_at(root, page_of(scenario))
-    save(editor, scenario, **{"steps-1-answer_text": "theirs"})
+    save(editor, scenario, **{"steps-1-produce.text": "theirs"})
     response = root.post(page_of(scenario), opened_form | {"steps-1-DELETE": "on"})
     assert response.status_code == 200
     assert Step.objects.filter(scenario=scenario).count() == 2

@@ -42,7 +42,7 @@ def test_list_and_page_show_the_number_of_answers(root: Client) -> None:
 
 
 def test_answer_is_counted_immediately(root: Client) -> None:
-    scenario = create_scenario("one", {"answer_text": "Hi!"})
+    scenario = create_scenario("one", {"produce.text": "Hi!"})
     response = Client().post(
         "/v1/chat/completions",
         json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}),

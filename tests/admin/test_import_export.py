@@ -16,7 +16,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
-from tests.admin.pages import IMPORT, LIST, create_scenario, fields, texts
+from tests.admin.pages import IMPORT, LIST, create_scenario, edit_step, fields, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +85,7 @@ def test_preview_marks_a_change_from_one_to_true(root: Client) -> None:
 
 
 def test_import_without_replace_refuses_taken_names(root: Client) -> None:
-    create_scenario("one", {"answer_text": "old"})
+    create_scenario("one", {"produce.text": "old"})
     assert problems(preview(root, DOCUMENTS, "add")) == ["one: a scenario of this name exists"]
     response = preview(root, TWO, "add")
     load(root, response)
@@ -94,7 +94,7 @@ def test_import_without_replace_refuses_taken_names(root: Client) -> None:
 
 def test_name_taken_after_the_preview_is_refused(root: Client) -> None:
     response = preview(root, DOCUMENTS, "add")
-    create_scenario("two", {"answer_text": "mine"})
+    create_scenario("two", {"produce.text": "mine"})
     assert problems(load(root, response)) == ["two: a scenario of this name exists"]
     assert names() == {"two"}
 
@@ -200,14 +200,14 @@ def test_upload_of_five_megabytes_is_accepted(root: Client) -> None:
 def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
     scenario = create_scenario(
         "whole",
-        {"match_extra": {"headers": {"x-a": "1"}}, "answer_text": '</textarea>\r\n<b>"&amp;'},
-        {"answer_tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
-        {"answer_tool_calls": [{"name": "exec", "input": "ls\n", "namespace": "functions"}]},
-        {"match_extra": {"tool_calls": [{"name": "exec", "input": {"contains": "ls"}}]}},
-        {"match_extra": {"tool_count": {"max": 0}, "response_format": {"schema": "Route"}}},
+        {"match.*": {"headers": {"x-a": "1"}}, "produce.text": '</textarea>\r\n<b>"&amp;'},
+        {"produce.tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
+        {"produce.tool_calls": [{"name": "exec", "input": "ls\n", "namespace": "functions"}]},
+        {"match.*": {"tool_calls": [{"name": "exec", "input": {"contains": "ls"}}]}},
+        {"match.*": {"tool_count": {"max": 0}, "response_format": {"schema": "Route"}}},
         variables={"z": 1, "a": "ü"},
     )
-    scenario.steps.filter(order=1).update(answer_text='</textarea>\n\n<b>"&amp;')
+    edit_step(scenario.steps.get(order=1), {"produce.text": '</textarea>\n\n<b>"&amp;'})
     url = f"{LIST}{scenario.pk}/export/"
     exported = root.get(url)
     assert exported["Content-Disposition"] == 'attachment; filename="whole.json"'
@@ -218,7 +218,7 @@ def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
 
 
 def test_invalid_scenario_is_not_exported_with_the_reason(root: Client) -> None:
-    scenario = create_scenario("broken", {"answer_text": "{{ nobody }}"})
+    scenario = create_scenario("broken", {"produce.text": "{{ nobody }}"})
     response = root.get(f"{LIST}{scenario.pk}/export/", follow=True)
     assert "cannot be exported" in response.content.decode()
 
@@ -243,7 +243,7 @@ def test_preview_counts_scenarios_and_steps_from_one(root: Client) -> None:
 
 
 def test_taken_name_is_imported_under_another_name_and_switched_off(root: Client) -> None:
-    existing_scenario = create_scenario("one", {"answer_text": "old"})
+    existing_scenario = create_scenario("one", {"produce.text": "old"})
     create_scenario("one (2)", {})
     previewed = preview(root, DOCUMENTS, "rename")
     changes = [(c.name, c.was, c.instead_of) for c in previewed.context["changes"]]
@@ -259,7 +259,7 @@ def test_taken_name_is_imported_under_another_name_and_switched_off(root: Client
 
 
 def test_new_name_differs_from_names_in_the_same_file(root: Client) -> None:
-    create_scenario("one", {"answer_text": "old"})
+    create_scenario("one", {"produce.text": "old"})
     second = {"name": "one (2)", "steps": [{"produce": {"text": "second"}}]}
     load(root, preview(root, {"scenarios": [DOCUMENT, second]}, "rename"))
     assert names() == {"one", "one (2)", "one (3)"}

@@ -1,40 +1,36 @@
-"""The editor shows every column with a unique label."""
+"""The table of a page's fields: places and labels are unique, and each kind has inputs."""
 
 from collections import Counter
 
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.editor.layout import SCENARIO, STEP, Group, fields_of
+from scenarios_app.admin.editor.inputs import form_fields, input_values
+from scenarios_app.admin.editor.layout import SCENARIO, STEP
+from scenarios_app.admin.editor.places import IGNORE_CASE, KINDS, REST, Layout
 from scenarios_app.engine.conditions.texts import compile_regex
-from scenarios_app.models import Scenario, Step
-
-# The position of the row is the step's order.
-ELSEWHERE = {"id", "scenario", "order"}
 
 
-@pytest.mark.parametrize(("groups", "model"), [(STEP, Step), (SCENARIO, Scenario)])
-def test_every_editable_column_is_in_one_cell(
-    groups: tuple[Group, ...], model: type[Step | Scenario]
-) -> None:
-    columns = {field.name for field in model._meta.concrete_fields if field.editable} - ELSEWHERE
-    columns -= {"created_at", "updated_at"}
-    assert Counter(fields_of(groups)) == Counter(columns)
+@pytest.mark.parametrize("layout", [STEP, SCENARIO])
+def test_places_and_labels_are_unique(layout: Layout) -> None:
+    fields = [field for group in layout.groups for field in group.fields]
+    for names in (Counter(field.place for field in fields), Counter(f.label for f in fields)):
+        assert [name for name, count in names.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("groups", [STEP, SCENARIO])
-def test_field_labels_are_unique(groups: tuple[Group, ...]) -> None:
-    labels = Counter(cell.label for group in groups for cell in group.cells)
-    assert [label for label, count in labels.items() if count > 1] == []
+@pytest.mark.parametrize("layout", [STEP, SCENARIO])
+def test_every_field_has_a_known_kind_and_an_input(layout: Layout) -> None:
+    assert {field.kind for field in layout.fields.values()} <= {*KINDS, REST, IGNORE_CASE}
+    assert form_fields(layout).keys() == input_values(layout, {}, {}).keys()
 
 
-@pytest.mark.parametrize("groups", [STEP, SCENARIO])
-def test_cells_fill_their_rows(groups: tuple[Group, ...]) -> None:
-    assert {cell.width for group in groups for cell in group.cells} <= set(range(2, 10)) | {12}
+@pytest.mark.parametrize("layout", [STEP, SCENARIO])
+def test_fields_fill_their_rows(layout: Layout) -> None:
+    assert {field.width for field in layout.fields.values()} <= set(range(2, 10)) | {12}
 
 
 def test_message_and_answer_are_not_folded() -> None:
-    open_groups = [group.title for group in STEP if not group.folded]
+    open_groups = [group.title for group in STEP.groups if not group.folded]
     assert open_groups == ["If the request matches", "Then reply"]
 
 

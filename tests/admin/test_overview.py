@@ -23,7 +23,7 @@ def tile_counts(client: Client) -> dict[str, int]:
 
 def test_overview_counts_scenarios_errors_requests_and_unmatched(root: Client) -> None:
     create_scenario("fine", {}), create_scenario("off", {}, enabled=False)
-    create_scenario("broken", {"answer_text": "{{ x }}"}, {"answer_text": "{{ y }}"})
+    create_scenario("broken", {"produce.text": "{{ x }}"}, {"produce.text": "{{ y }}"})
     create_journal_row(), create_unmatched_row()
     assert tile_counts(root) == {
         "Scenarios enabled": 2,
@@ -45,7 +45,7 @@ def test_problems_of_scenario_files_are_on_the_overview_and_the_list(
 
 def test_overview_figures_link_to_filtered_lists(root: Client) -> None:
     create_scenario("fine", {}), create_scenario("off", {}, enabled=False)
-    create_scenario("broken", {"answer_text": "{{ x }}"})
+    create_scenario("broken", {"produce.text": "{{ x }}"})
     create_journal_row(), create_unmatched_row()
     tiles = root.get("/admin/").context["tiles"]
     assert len(tiles) == 4

@@ -15,6 +15,7 @@ from tests.admin.pages import (
     LIST,
     SESSION,
     create_scenario,
+    edit_step,
     fields_at,
     new_step,
     page_of,
@@ -27,7 +28,12 @@ pytestmark = pytest.mark.django_db
 PLAY = f"{LIST}test/?tab=conversation"
 NEW = f"{LIST}new/"
 DRAFTS = "/admin/scenarios_app/draft/"
-STEP = {"name": "sun", "match_user": "sun", "answer_text": "It is sunny.", "consume": False}
+STEP = {
+    "name": "sun",
+    "match.messages(user)": "sun",
+    "produce.text": "It is sunny.",
+    "consume": False,
+}
 
 EXPECTED_ANSWER = {"scenario": "weather", "step": "sun", "response_preview": "It is sunny."}
 
@@ -61,7 +67,7 @@ def test_each_turn_passes_or_fails_beside_the_actual_answer(root: Client) -> Non
 
 
 def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
-    create_scenario("once", {"match_user": "hello"})
+    create_scenario("once", {"match.messages(user)": "hello"})
     for _ in range(2):
         assert states(play_conversation(root, {"user": "hello"})) == [True]
     journal.flush()
@@ -79,12 +85,14 @@ def test_unplayable_conversation_shows_errors_and_is_kept(root: Client) -> None:
 def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
     scenario = create_scenario("weather", STEP)
     draft = edit_as_draft(root, scenario)
-    draft.steps.update(answer_text="It rains.")
+    edit_step(draft.steps.get(), {"produce.text": "It rains."})
     turn = {"user": "sun?", "expect": {"text": "It rains."}}
     assert states(play_conversation(root, turn)) == [False]
     assert states(play_conversation(root, turn, draft=str(draft.pk))) == [True]
     url = page_of(scenario)
-    edits = fields_at(root, url) | new_step(1, match_user="moon", answer_text="It shines.")
+    edits = fields_at(root, url) | new_step(
+        1, {"match.messages(user)": "moon", "produce.text": "It shines."}
+    )
     edits["steps-TOTAL_FORMS"] = "2"
     page = root.post(url.replace("/change/", "/test/?tab=conversation"), edits)
     hidden_fields = dict(page.context["tried"].hidden)
@@ -109,7 +117,7 @@ def test_play_page_starts_with_a_request_for_the_first_step(root: Client) -> Non
 
 def test_proposal_for_a_step_with_a_tool_result_condition_passes(root: Client) -> None:
     match = {"messages": [{"role": "tool", "which": "new"}]}
-    create_scenario("loop", {"name": "answer", "answer_text": "Sunny.", "match_extra": match})
+    create_scenario("loop", {"name": "answer", "produce.text": "Sunny.", "match.*": match})
     conversation = root.get(PLAY, {"tab": "conversation", "scenario": "loop"}).context[
         "conversation"
     ]
@@ -117,7 +125,7 @@ def test_proposal_for_a_step_with_a_tool_result_condition_passes(root: Client) -
 
 
 def test_scenario_without_a_proposal_shows_the_reason(root: Client) -> None:
-    create_scenario("red", {"answer_text": "Yes.", "match_extra": {"headers": {"x-team": "red"}}})
+    create_scenario("red", {"produce.text": "Yes.", "match.*": {"headers": {"x-team": "red"}}})
     text = root.get(PLAY, {"tab": "conversation", "scenario": "red"}).content.decode()
     assert "No conversation was found that this scenario answers." in text
     assert "x-team" in text
@@ -210,7 +218,7 @@ def test_downloaded_conversation_is_played_by_the_command(root: Client) -> None:
 
 def test_download_has_the_played_draft_in_place_of_the_published_scenario(root: Client) -> None:
     draft = edit_as_draft(root, create_scenario("weather", STEP))
-    draft.steps.update(answer_text="It rains.")
+    edit_step(draft.steps.get(), {"produce.text": "It rains."})
     page = play_conversation(
         root, {"user": "sun?"}, scenario="weather", draft=str(draft.pk), download="1"
     )
@@ -219,7 +227,7 @@ def test_download_has_the_played_draft_in_place_of_the_published_scenario(root: 
 
 
 def test_invalid_scenario_is_left_out_of_the_download(root: Client) -> None:
-    create_scenario("broken", {"match_extra": {"nonsense": 1}})
+    create_scenario("broken", {"match.*": {"nonsense": 1}})
     page = play_conversation(root, {"user": "sun?"}, scenario="broken", download="1")
     assert json.loads(page.content).keys() == {"conversations"}
 

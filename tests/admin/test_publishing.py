@@ -17,6 +17,7 @@ from tests.admin.drafting import (
 from tests.admin.pages import (
     LIST,
     create_scenario,
+    edit_step,
     fields_at,
     new_step,
     page_of,
@@ -31,8 +32,8 @@ def test_published_scenario_is_replaced_by_its_draft(editor: Client) -> None:
     scenario = create_scenario("weather", {}, {}, {})
     unchanged, edited_step, removed = scenario.steps.all()
     draft = edit_as_draft(editor, scenario)
-    changes = {"priority": "4", "steps-1-answer_text": "edited", "steps-2-DELETE": "on"}
-    changes |= {"steps-TOTAL_FORMS": "4", **new_step(3, answer_text="new")}
+    changes = {"priority": "4", "steps-1-produce.text": "edited", "steps-2-DELETE": "on"}
+    changes |= {"steps-TOTAL_FORMS": "4", **new_step(3, {"produce.text": "new"})}
     assert save_draft(editor, draft, **changes).status_code == 302
     response = publish(editor, draft)
     scenario.refresh_from_db()
@@ -57,7 +58,7 @@ def test_published_draft_is_deleted(editor: Client) -> None:
 
 def test_history_names_who_published(editor: Client, root: Client) -> None:
     draft = edit_as_draft(editor, create_scenario("weather", {}))
-    save_draft(editor, draft, **{"steps-0-answer_text": "new"})
+    save_draft(editor, draft, **{"steps-0-produce.text": "new"})
     publish(root, draft)
     newest, *_ = versions_of(Scenario.objects.get())
     assert (newest.who, newest.reason) == ("root", PUBLISHED)
@@ -66,7 +67,7 @@ def test_history_names_who_published(editor: Client, root: Client) -> None:
 
 def test_draft_without_published_scenario_becomes_a_new_scenario(editor: Client) -> None:
     draft = Draft.objects.create(name="soon")
-    draft.steps.create(order=1, answer_text="here")
+    draft.steps.create(order=1, document={"produce": {"text": "here"}})
     publish(editor, draft)
     scenario = Scenario.objects.get()
     assert (scenario.name, texts(scenario)) == ("soon", ["here"])
@@ -75,7 +76,7 @@ def test_draft_without_published_scenario_becomes_a_new_scenario(editor: Client)
 
 def test_save_and_publish_opens_the_publish_page(editor: Client) -> None:
     draft = edit_as_draft(editor, create_scenario("weather", {}))
-    response = save_draft(editor, draft, _publish="1", **{"steps-0-answer_text": "new"})
+    response = save_draft(editor, draft, _publish="1", **{"steps-0-produce.text": "new"})
     assert response["Location"] == f"{DRAFTS}{draft.pk}/publish/"
     assert "to &quot;new&quot;" in editor.get(response["Location"]).content.decode()
 
@@ -104,7 +105,7 @@ def test_publishing_under_a_taken_name_is_refused(editor: Client) -> None:
 def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> None:
     draft = edit_as_draft(editor, create_scenario("weather", {}, {}))
     # A fixture can contain such a row.
-    draft.steps.filter(order=2).update(answer_text="")
+    edit_step(draft.steps.get(order=2), {"produce.text": ""})
     response = publish(editor, draft)
     assert [f"{line.where}: {line.message}" for line in response.context["wrong"]] == [
         "Step 2, Answer text: enter an answer"
@@ -118,8 +119,8 @@ def test_concurrent_change_of_the_published_scenario_stops_publishing(
 ) -> None:
     scenario = create_scenario("weather", {}, {})
     draft = edit_as_draft(editor, scenario)
-    save_draft(editor, draft, **{"steps-0-answer_text": "mine"})
-    save(root, scenario, **{"steps-1-answer_text": "theirs"})
+    save_draft(editor, draft, **{"steps-0-produce.text": "mine"})
+    save(root, scenario, **{"steps-1-produce.text": "theirs"})
     response = publish(editor, draft)
     assert "root changed the published scenario" in message_text(response)
     publication = response.context["publication"]
@@ -133,7 +134,7 @@ def test_draft_changed_after_the_preview_is_not_published(editor: Client, root: 
     draft = edit_as_draft(editor, create_scenario("weather", {}))
     url = f"{DRAFTS}{draft.pk}/publish/"
     preview_fields = fields_at(editor, url, "publish_form")
-    save_draft(root, draft, **{"steps-0-answer_text": "theirs"})
+    save_draft(root, draft, **{"steps-0-produce.text": "theirs"})
     assert "changed since you looked" in message_text(editor.post(url, preview_fields, follow=True))
     assert texts(Scenario.objects.get()) == ["answer 1"]
 
@@ -164,7 +165,7 @@ def test_draft_of_a_deleted_scenario_is_published_after_confirmation(
 def test_steps_keep_their_keys_after_a_reload_of_the_same_document(editor: Client) -> None:
     scenario = create_scenario("weather", {}, {})
     draft = edit_as_draft(editor, scenario)
-    save_draft(editor, draft, **{"steps-1-answer_text": "new"})
+    save_draft(editor, draft, **{"steps-1-produce.text": "new"})
     Step.objects.filter(scenario=scenario).renew_keys()
     keys = list(scenario.steps.values_list("pk", "key"))
     assert plan_publication(draft).meanwhile == ()

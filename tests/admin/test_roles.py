@@ -42,7 +42,7 @@ DOCUMENT = json.dumps({"name": "in", "steps": [{"produce": {"text": "x"}}]})
 @pytest.fixture
 def stored_scenario(db: None) -> Scenario:
     create_journal_row(session="s")
-    return create_scenario("one", {"answer_text": "a"})
+    return create_scenario("one", {"produce.text": "a"})
 
 
 def page_urls(stored_scenario: Scenario) -> list[str]:
@@ -138,7 +138,7 @@ def test_reader_sees_no_buttons_that_change_anything(
 
 
 def test_editor_writes_scenarios(editor: Client, stored_scenario: Scenario) -> None:
-    assert save(editor, stored_scenario, **{"steps-0-answer_text": "b"}).status_code == 302
+    assert save(editor, stored_scenario, **{"steps-0-produce.text": "b"}).status_code == 302
     assert texts(stored_scenario) == ["b"]
     form_data = fields_at(editor, ADD) | {"name": "new"}
     assert editor.post(ADD, form_data).status_code == 302
@@ -193,8 +193,8 @@ def allow(user: User, *codenames: str) -> Client:
 
 def test_author_writes_drafts(author: Client, stored_scenario: Scenario) -> None:
     draft = edit_as_draft(author, stored_scenario)
-    assert save_draft(author, draft, **{"steps-0-answer_text": "b"}).status_code == 302
-    assert [step.answer_text for step in draft.steps.all()] == ["b"]
+    assert save_draft(author, draft, **{"steps-0-produce.text": "b"}).status_code == 302
+    assert texts(draft) == ["b"]
     author.post(f"{LIST}new/", {"example": next(iter(examples()))})
     author.post(f"{DRAFTS}from-document/", {"document": DOCUMENT})
     assert Draft.objects.count() == 3
@@ -219,7 +219,7 @@ def test_author_cannot_publish(author: Client, stored_scenario: Scenario) -> Non
     url = draft_url(draft, "publish")
     assert (author.get(url).status_code, author.post(url).status_code) == (403, 403)
     sent = fields_at(author, draft_page(draft), "draft_form")
-    changes = {"steps-0-answer_text": "b", "_publish": "1"}
+    changes = {"steps-0-produce.text": "b", "_publish": "1"}
     assert author.post(draft_page(draft), sent | changes, follow=True).status_code == 403
     assert texts(stored_scenario) == ["a"]
     assert Draft.objects.filter(pk=draft.pk).exists()
@@ -246,7 +246,7 @@ def test_publishing_needs_both_its_own_permission_and_that_on_scenarios(
 
 
 def test_warning_about_a_step_is_shown_without_the_permission_to_view_steps(db: None) -> None:
-    answer = {"match_user": "hi", "consume": False, "answer_text": "a"}
+    answer = {"match.messages(user)": "hi", "consume": False, "produce.text": "a"}
     scenario = create_scenario("twice", answer, answer)
     user = User.objects.create_user("reader", is_staff=True)
     page = allow(user, "view_scenario").get(page_of(scenario))

@@ -78,8 +78,11 @@ def stored_payload(request: pytest.FixtureRequest, db: None) -> str:
     name = text[:200]
     scenario = create_scenario(
         name,
-        {"name": name, "match_user": text, "answer_text": text, "match_model": text},
-        {"answer_text": "{{ x }}" + text, "answer_tool_calls": [{"name": text, "arguments": text}]},
+        {"name": name, "match.messages(user)": text, "produce.text": text, "match.model": text},
+        {
+            "produce.text": "{{ x }}" + text,
+            "produce.tool_calls": [{"name": text, "arguments": text}],
+        },
         description=text,
         tags=[text.replace(",", "")],
         variables={text: text},
@@ -129,7 +132,7 @@ def test_hostile_values_are_escaped_on_every_page(root: Client, stored_payload: 
     pages["session"] = root.get(SESSION, {"name": stored_payload})
     pages["filtered"] = root.get(JOURNAL, {"session": stored_payload, "q": stored_payload})
     pages["wrong"] = save(
-        root, Scenario.objects.get(), **{"steps-0-match_user_mode": stored_payload}
+        root, Scenario.objects.get(), **{"steps-0-match.messages(user).how": stored_payload}
     )
     pages["import"] = root.post(IMPORT, {"text": stored_payload, "existing": stored_payload})
     document = f'{{"name": "a", {_json(stored_payload)}: 1}}'

@@ -17,7 +17,7 @@ from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store.drafts import get_or_create_draft
 from tests.admin.drafting import DRAFTS
-from tests.admin.pages import LIST, create_scenario, fields_at, save, texts
+from tests.admin.pages import LIST, create_scenario, fields_at, inputs_of, save, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +37,7 @@ def names(client: Client, **query: str) -> list[str]:
 
 def test_list_shows_steps_tags_and_problems(root: Client) -> None:
     create_scenario("fine", {}, {}, tags=["demo"], description="Says\nmuch")
-    create_scenario("broken", {"answer_text": "{{ nobody }}"}, {})
+    create_scenario("broken", {"produce.text": "{{ nobody }}"}, {})
     html = unescape(root.get(LIST).content.decode())
     assert 'sc-tag-group" title="Group">demo</span>' in html and ">Says</span>" in html
     assert "1 problem<" in html and "unknown name in {{ nobody }}" in html
@@ -47,7 +47,7 @@ def test_list_shows_steps_tags_and_problems(root: Client) -> None:
 
 @pytest.mark.parametrize("path", [LIST, DRAFTS])
 def test_step_count_is_the_same_after_a_search(root: Client, path: str) -> None:
-    scenario = create_scenario("many", *({"answer_text": "sunny"} for _ in range(3)))
+    scenario = create_scenario("many", *({"produce.text": "sunny"} for _ in range(3)))
     get_or_create_draft(scenario)
     for query in ({}, {"q": "sunny"}, {"q": "many sunny"}):
         (row,) = root.get(path, query).context["cl"].result_list
@@ -88,11 +88,19 @@ def test_switch_needs_a_post_and_the_permission(root: Client, reader: Client) ->
     ["Hellö", "look up", "tagged", "Be brief", "sunny", "get_weather", "umbrella", "call_it", "Hm"],
 )
 def test_search_covers_steps_and_tags(root: Client, term: str) -> None:
-    create_scenario("other", {"match_user": "something else"})
-    step = {"match_user": "Hellö", "name": "look up", "match_system": "Be brief"}
-    step |= {"match_tool_result": "sunny", "match_tools": ["get_weather"], "answer_reasoning": "Hm"}
-    step |= {"answer_text": "umbrella", "answer_tool_calls": [{"name": "call_it"}]}
-    create_scenario("wanted", step, {"answer_text": "umbrella"}, tags=["tagged"])
+    create_scenario("other", {"match.messages(user)": "something else"})
+    step = {
+        "match.messages(user)": "Hellö",
+        "name": "look up",
+        "match.messages(system)": "Be brief",
+    }
+    step |= {
+        "match.messages(tool)": "sunny",
+        "match.tools": ["get_weather"],
+        "produce.reasoning": "Hm",
+    }
+    step |= {"produce.text": "umbrella", "produce.tool_calls": [{"name": "call_it"}]}
+    create_scenario("wanted", step, {"produce.text": "umbrella"}, tags=["tagged"])
     assert names(root, q=term) == ["wanted"]
 
 
@@ -115,14 +123,17 @@ def test_actions_disable_and_enable_scenarios(root: Client) -> None:
 
 def test_duplicate_has_a_free_name_new_keys_and_is_disabled(root: Client) -> None:
     scenario = create_scenario(
-        "one", {"answer_text": "a", "match_user": "x"}, {}, tags=["t"], priority=5
+        "one", {"produce.text": "a", "match.messages(user)": "x"}, {}, tags=["t"], priority=5
     )
     create_scenario("one copy", {})
     messages = messages_of(post_action(root, "duplicate", scenario))
     assert messages == ["Created “one copy 2”, disabled until you enable them."]
     copy = Scenario.objects.get(name="one copy 2")
     assert (copy.enabled, copy.tags, copy.priority) == (False, ["t"], 5)
-    assert texts(copy) == texts(scenario) and copy.steps.first().match_user == "x"
+    assert (
+        texts(copy) == texts(scenario)
+        and inputs_of(copy.steps.first())["match.messages(user)"] == "x"
+    )
     assert Step.objects.values("key").distinct().count() == Step.objects.count() == 5
 
 
@@ -133,7 +144,7 @@ def test_name_of_a_duplicate_is_cut_to_the_limit(root: Client) -> None:
 
 def test_export_returns_the_documents(root: Client) -> None:
     scenario_one, scenario_two = (
-        create_scenario("öne", {"answer_text": "ä"}),
+        create_scenario("öne", {"produce.text": "ä"}),
         create_scenario("two", {}),
     )
     response = post_action(root, "export", scenario_one)
@@ -149,7 +160,7 @@ def test_export_returns_the_documents(root: Client) -> None:
 def test_invalid_scenario_is_neither_exported_nor_duplicated(root: Client) -> None:
     valid_scenario, invalid_scenario = (
         create_scenario("fine", {}),
-        create_scenario("broken", {"answer_text": "{{ nobody }}"}),
+        create_scenario("broken", {"produce.text": "{{ nobody }}"}),
     )
     for action, began in (("export", "Nothing was exported"), ("duplicate", "Nothing was dup")):
         (message,) = messages_of(post_action(root, action, valid_scenario, invalid_scenario))
@@ -177,8 +188,8 @@ def test_deletion_removes_steps_and_session_state(
 
 
 def test_filters_and_search(root: Client) -> None:
-    create_scenario("a", {"match_user": "weather"}, tags=["x", "y"], enabled=False)
-    create_scenario("b", {"answer_text": "sunny"}, tags=["y"])
+    create_scenario("a", {"match.messages(user)": "weather"}, tags=["x", "y"], enabled=False)
+    create_scenario("b", {"produce.text": "sunny"}, tags=["y"])
     create_scenario("c", {}, description="Sunday", select="first_user_message")
     assert names(root, tag="y") == ["a", "b"] and names(root, tag="x") == ["a"]
     assert names(root, tag="z") == []
@@ -199,11 +210,11 @@ def test_longer_list_takes_no_more_queries(
 
 @pytest.mark.django_db(transaction=True)
 def test_warnings_are_shown_counted_and_filtered_after_a_save(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain", "consume": False})
-    create_scenario("fine", {"match_user": "sun"})
+    scenario = create_scenario("weather", {"match.messages(user)": "rain", "consume": False})
+    create_scenario("fine", {"match.messages(user)": "sun"})
     assert "sc-doubt" not in root.get(LIST).content.decode()
     assert names(root, problems="warnings") == []
-    response = save(root, scenario, **{"steps-0-match_user": ""})
+    response = save(root, scenario, **{"steps-0-match.messages(user)": ""})
     page = root.get(response["Location"]).content.decode()
     assert "Saved, with " in page and ">1 warning</a>" in page
     assert "it has no condition" in page
@@ -212,7 +223,7 @@ def test_warnings_are_shown_counted_and_filtered_after_a_save(root: Client) -> N
 
 
 def test_errors_and_warnings_have_separate_filters(root: Client) -> None:
-    create_scenario("broken", {"answer_text": "{{ nobody }}"})
+    create_scenario("broken", {"produce.text": "{{ nobody }}"})
     create_scenario("doubtful", {"consume": False})
     assert names(root, problems="yes") == ["broken"]
     assert names(root, problems="warnings") == ["doubtful"]

@@ -114,7 +114,7 @@ def test_edit_of_a_scenario_keeps_session_state(root: Client, busy_session: str)
     scenario = Scenario.objects.get()
     before = state_of(busy_session)
     assert save(root, scenario, description="new").status_code == 302
-    assert save(root, scenario, **{"steps-0-answer_text": "new"}).status_code == 302
+    assert save(root, scenario, **{"steps-0-produce.text": "new"}).status_code == 302
     assert state_of(busy_session) == before
 
 
@@ -278,7 +278,7 @@ def test_sessions_have_names_for_people_and_a_search(root: Client) -> None:
 
 
 def test_session_shows_near_misses_as_the_page_of_the_request_does(root: Client) -> None:
-    create_scenario("weather", {"match_user": "sun"})
+    create_scenario("weather", {"match.messages(user)": "sun"})
     mismatch = {"field": "messages", "expected": "contains “sun”", "actual": "hello"}
     misses = [{"scenario": "weather", "step": "1", "mismatches": [mismatch]}]
     row = create_unmatched_row(session="s", way="match", near_misses=misses)

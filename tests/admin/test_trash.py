@@ -60,7 +60,7 @@ def test_deletion_of_several_names_the_answers_of_each(editor: Client) -> None:
 
 def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client) -> None:
     scenario = create_scenario(
-        "weather", {"answer_text": "one"}, {"answer_text": "two"}, tags=["x"]
+        "weather", {"produce.text": "one"}, {"produce.text": "two"}, tags=["x"]
     )
     save(editor, scenario, description="better")
     save_conversation("weather", {"turns": [{"user": "sun?"}]})
@@ -70,7 +70,11 @@ def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client
     assert (entry.name, entry.steps, entry.deleted_by) == ("weather", 2, "QA editor")
     assert "“weather” is restored." in message_text(restore(editor, pk))
     restored_scenario = Scenario.objects.get(pk=pk)
-    assert (restored_scenario.name, restored_scenario.description, restored_scenario.tags) == (
+    assert (
+        restored_scenario.name,
+        restored_scenario.document["description"],
+        restored_scenario.tags,
+    ) == (
         "weather",
         "better",
         ["x"],
@@ -84,7 +88,7 @@ def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client
 
 
 def test_steps_deleted_earlier_are_not_restored(editor: Client) -> None:
-    scenario = create_scenario("weather", {"answer_text": "old"}, {"answer_text": "new"})
+    scenario = create_scenario("weather", {"produce.text": "old"}, {"produce.text": "new"})
     deleted_step = scenario.steps.first()
     assert deleted_step is not None
     deleted_step.delete()
@@ -113,10 +117,10 @@ def test_second_of_two_concurrent_restores_is_404(
 
 
 def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> None:
-    scenario = create_scenario("weather", {"answer_text": "old"})
+    scenario = create_scenario("weather", {"produce.text": "old"})
     pk = scenario.pk
     delete(editor, scenario)
-    create_scenario("weather", {"answer_text": "new"})
+    create_scenario("weather", {"produce.text": "new"})
     assert "is restored as “weather (2)”, because its name is taken" in message_text(
         restore(editor, pk)
     )

@@ -46,7 +46,10 @@ def test_turn_script_page_saves_it_unchanged_and_edits_its_report(root: Client) 
     row = Scenario.objects.get()
     assert save(root, row).status_code == 302
     assert dump(document_of(row)) == convert(document)
-    changes = {"steps-0-report_content": "# Better", "steps-0-report_status": ""}
+    changes = {
+        "steps-0-produce.final_report.report_content": "# Better",
+        "steps-0-produce.final_report.status": "",
+    }
     assert save(root, row, **changes).status_code == 302
     edited_document = dump(document_of(Scenario.objects.get()))
     better = script(turn(final_report_response("# Better", reportFormat="markdown")))

@@ -200,12 +200,12 @@ def _step(text: str) -> dict[str, Any]:
     return {
         **{f"match_{name}": text for name in ("user", "system", "tool_result")},
         **{f"answer_{name}": text for name in ("text", "reasoning", "refusal")},
-        **dict.fromkeys(("name", "match_model", "match_tool_result_name"), text[:255]),
-        "match_tools": [text],
-        "report_content": text,
-        "answer_tool_calls": [{"id": text, "name": text, "arguments": {text: text}}],
-        "match_extra": {text: text},
-        "response_headers": {text: text},
+        **dict.fromkeys(("name", "match.model", "match.tool_results(name)"), text[:255]),
+        "match.tools": [text],
+        "produce.final_report.report_content": text,
+        "produce.tool_calls": [{"id": text, "name": text, "arguments": {text: text}}],
+        "match.*": {text: text},
+        "side_effects.headers": {text: text},
     }
 
 

@@ -28,8 +28,8 @@ from traces_app.models import Trace, TraceEvent
 pytestmark = pytest.mark.browser
 
 STEPS = (
-    {"name": "rain", "match_user": "rain", "consume": False, "answer_text": "TODO"},
-    {"name": "sun", "match_user": "sun", "answer_tool_calls": [{"name": "f"}]},
+    {"name": "rain", "match.messages(user)": "rain", "consume": False, "produce.text": "TODO"},
+    {"name": "sun", "match.messages(user)": "sun", "produce.tool_calls": [{"name": "f"}]},
 )
 MAX_TAB_PRESSES = 6
 # Records that people add and change, with the path to their conversation.
@@ -62,7 +62,7 @@ def paths(live: Live) -> list[str]:
     row = create_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
     draft, _ = get_or_create_draft(row)
     first = quote(row.history.earliest().history_date.isoformat())
-    row.description = "Rain, sun or snow."
+    row.document["description"] = "Rain, sun or snow."
     row.save()
     role = Group.objects.get(name=EDITOR).pk
     deleted_scenario = create_scenario("gone", {})
@@ -191,7 +191,7 @@ def test_ctrl_s_saves_the_form(admin: Admin) -> None:
     admin.page.get_by_label("Description").fill("Written by keys.")
     admin.page.keyboard.press("Control+s")
     expect(admin.page.get_by_text("was changed successfully")).to_be_visible()
-    assert Scenario.objects.get().description == "Written by keys."
+    assert Scenario.objects.get().document["description"] == "Written by keys."
 
 
 @pytest.mark.parametrize("path", ["nothing/", "admin/nothing/", "admin/auth/user/"])

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scenarios_app.models import Draft, Scenario, TrialConversation
-from tests.admin.pages import create_scenario
+from tests.admin.pages import create_scenario, texts
 from tests.browser.conftest import Admin
 from tests.browser.editing import open_row, open_test, page_of
 
@@ -49,13 +49,13 @@ def test_example_is_played_changed_and_saved(log_in: Callable[..., Admin], width
 
 def test_unsaved_edits_are_played(admin: Admin) -> None:
     page = admin.page
-    scenario = create_scenario("weather", {"match_user": "sun", "consume": False})
+    scenario = create_scenario("weather", {"match.messages(user)": "sun", "consume": False})
     admin.go(page_of(scenario))
     open_row(page, 0).get_by_label("Answer text").fill("It burns.")
     tab = open_test(page, "Conversation")
     tab.get_by_role("button", name="Play", exact=True).click()
     expect(tab.locator(".sc-tried-step")).to_contain_text("It burns.")
-    assert Scenario.objects.get().steps.get().answer_text == "answer 1"
+    assert texts(Scenario.objects.get()) == ["answer 1"]
 
 
 def test_dropped_file_is_previewed_on_the_import_page(admin: Admin, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 def test_draft_is_edited_unserved_and_then_published(admin: Admin) -> None:
     page = admin.page
-    scenario = create_scenario("weather", {"answer_text": "old", "consume": False})
+    scenario = create_scenario("weather", {"produce.text": "old", "consume": False})
     admin.go(page_of(scenario))
     page.get_by_role("button", name="Edit as draft").click()
     banner = page.get_by_label("Draft", exact=True)

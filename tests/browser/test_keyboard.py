@@ -25,7 +25,7 @@ def tab_to(page: Page, target: Locator) -> None:
 
 
 def test_step_is_edited_and_saved_with_the_keyboard(admin: Admin) -> None:
-    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"produce.text": "a"}, {"produce.text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
     disable_animations(page)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from scenarios_app.models import Scenario
-from tests.admin.pages import create_scenario, texts
+from tests.admin.pages import create_scenario, inputs_of, texts
 from tests.browser.conftest import Admin
 from tests.browser.editing import ADD, add_step, open_row, page_of, row
 
@@ -35,11 +35,21 @@ def test_warning_appears_while_typing_and_disappears_when_fixed(admin: Admin) ->
 
 
 def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
-    call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
-    reply = {"match_user": "rain", "match_tool_result": "sunny", "answer_text": "Yes."}
+    call = {
+        "match.messages(user)": "rain",
+        "produce.text": "",
+        "produce.tool_calls": [{"name": "weather"}],
+    }
+    reply = {
+        "match.messages(user)": "rain",
+        "match.messages(tool)": "sunny",
+        "produce.text": "Yes.",
+    }
     steps = ({"consume": False, **call}, {"consume": False, **reply})
     # Enough steps that the rows are loaded without their fields.
-    scenario = create_scenario("loop", *steps, *({"match_user": f"other {n}"} for n in range(20)))
+    scenario = create_scenario(
+        "loop", *steps, *({"match.messages(user)": f"other {n}"} for n in range(20))
+    )
     page = admin.page
     notes = page.locator("#notes")
     for name in ("Use this step for the first answer only", "Try step 2 before it"):
@@ -52,8 +62,8 @@ def test_loop_is_fixed_by_a_click(admin: Admin) -> None:
 
 
 def test_all_steps_with_one_warning_are_moved_by_a_click(admin: Admin) -> None:
-    steps = ({"match_user": f"rain {n}", "answer_text": str(n)} for n in range(20))
-    scenario = create_scenario("rain", {"match_user": "rain", "consume": False}, *steps)
+    steps = ({"match.messages(user)": f"rain {n}", "produce.text": str(n)} for n in range(20))
+    scenario = create_scenario("rain", {"match.messages(user)": "rain", "consume": False}, *steps)
     page = admin.page
     notes = page.locator("#notes")
     admin.go(page_of(scenario))
@@ -83,7 +93,7 @@ def test_untouched_page_shows_no_error(admin: Admin) -> None:
 
 
 def test_error_is_shown_at_its_field_before_a_save(admin: Admin) -> None:
-    scenario = create_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
+    scenario = create_scenario("two", {"produce.text": "a"}, {"produce.text": "b"})
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 1)
@@ -116,7 +126,11 @@ def test_note_links_to_the_tool_call_lines(admin: Admin) -> None:
 
 
 def test_step_for_a_tool_result_is_added_by_a_click(admin: Admin) -> None:
-    call = {"match_user": "rain", "answer_text": "", "answer_tool_calls": [{"name": "weather"}]}
+    call = {
+        "match.messages(user)": "rain",
+        "produce.text": "",
+        "produce.tool_calls": [{"name": "weather"}],
+    }
     scenario = create_scenario("loop", {"consume": False, **call})
     page = admin.page
     notes = page.locator("#notes")
@@ -130,11 +144,13 @@ def test_step_for_a_tool_result_is_added_by_a_click(admin: Admin) -> None:
     expect(page.locator(".sc-doubt")).to_have_count(0)
     assert texts(scenario) == ["It rains.", ""]
     added = scenario.steps.order_by("order").first()
-    assert added and (added.match_user, added.match_tool_result_name) == ("rain", "weather")
+    inputs = inputs_of(added)
+    assert inputs["match.messages(user)"] == "rain"
+    assert inputs["match.tool_results(name)"] == "weather"
 
 
 def test_save_with_warnings_shows_them_on_the_next_page(admin: Admin) -> None:
-    scenario = create_scenario("all", {"match_user": "rain"})
+    scenario = create_scenario("all", {"match.messages(user)": "rain"})
     page = admin.page
     admin.go(page_of(scenario))
     step = open_row(page, 0)
@@ -156,9 +172,9 @@ def test_long_warning_in_the_footer_is_fully_visible(
 ) -> None:
     admin = log_in(width=width)
     tool = "look_up_everything_about_the_order_of_a_customer_in_the_archive_of_last_year"
-    call = {"answer_text": "", "answer_tool_calls": [{"name": tool}], "consume": False}
+    call = {"produce.text": "", "produce.tool_calls": [{"name": tool}], "consume": False}
     page = admin.page
-    admin.go(page_of(create_scenario("long", {"match_user": "rain", **call})))
+    admin.go(page_of(create_scenario("long", {"match.messages(user)": "rain", **call})))
     page.get_by_label("Description").fill("changed")
     line = page.locator("#checked")
     expect(line).to_contain_text("endless loop")

@@ -32,7 +32,7 @@ def paths() -> list[str]:
     scenario = create_scenario(
         text[:150],
         *(
-            {"name": payload[:200], "match_user": payload, "match_model": payload}
+            {"name": payload[:200], "match.messages(user)": payload, "match.model": payload}
             for payload in HOSTILE
         ),
         description=text,
@@ -114,9 +114,13 @@ def test_login_form_logs_in(open_page: OpenPage, live: Live) -> None:
 def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
     scenario = create_scenario(
         "three",
-        {"name": "call the tool", "match_user": "weather " * 4, "match_tools": ["get_weather"]},
-        {"match_tool_result": "sunny", "answer_text": "It is sunny. " * 20},
-        {"answer_text": "I can only talk about the weather."},
+        {
+            "name": "call the tool",
+            "match.messages(user)": "weather " * 4,
+            "match.tools": ["get_weather"],
+        },
+        {"match.messages(tool)": "sunny", "produce.text": "It is sunny. " * 20},
+        {"produce.text": "I can only talk about the weather."},
         description="Asks for a tool, then answers",
     )
     admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
@@ -127,7 +131,7 @@ def test_three_steps_fit_on_one_screen(admin: Admin) -> None:
 
 
 def test_reader_opens_rows_and_cannot_type(log_in: Callable[..., Admin]) -> None:
-    scenario = create_scenario("one", {"answer_text": "a"})
+    scenario = create_scenario("one", {"produce.text": "a"})
     admin = log_in(READER)
     admin.go(f"scenarios_app/scenario/{scenario.pk}/change/")
     admin.page.locator(".sc-step summary").first.click()

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 
 
 def test_switch_in_the_list_is_saved_immediately(admin: Admin) -> None:
-    create_scenario("one", {"answer_text": "Hi!", "consume": False})
-    create_scenario("two", {"match_user": "nothing"})
+    create_scenario("one", {"produce.text": "Hi!", "consume": False})
+    create_scenario("two", {"match.messages(user)": "nothing"})
     assert request_answer(admin, "hello") == "Hi!"
     page = admin.page
     admin.go("scenarios_app/scenario/")

@@ -26,8 +26,8 @@ SCRIPT = {
     "must": [{"not_say": {"contains": "sorry", "ignore_case": True}}],
 }
 STEPS = (
-    {"match_user": "money", "answer_text": "What is your order number?"},
-    {"match_user": "12", "answer_text": "Sorry, that is lost."},
+    {"match.messages(user)": "money", "produce.text": "What is your order number?"},
+    {"match.messages(user)": "12", "produce.text": "Sorry, that is lost."},
 )
 
 

@@ -224,7 +224,9 @@ def test_qa_completes_the_first_hour_without_a_mouse(admin: Admin) -> None:
 def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     log_in: Callable[..., Admin], live: Live
 ) -> None:
-    create_scenario("weather", {"match_user": "weather", "answer_text": "old", "consume": False})
+    create_scenario(
+        "weather", {"match.messages(user)": "weather", "produce.text": "old", "consume": False}
+    )
     page = log_in(AUTHOR, allow_failed_requests=True).page
     menu(page, "Scenarios").click()
     page.locator("#result_list").get_by_role("link", name="weather").first.click()
@@ -283,7 +285,7 @@ def test_operator_completes_the_first_hour(
 ) -> None:
     # In dev the known providers can be chosen.
     settings.MOCKLLM_ENV = "dev"
-    create_scenario("rain", {"match_user": "Rain", "answer_text": "It rains."})
+    create_scenario("rain", {"match.messages(user)": "Rain", "produce.text": "It rains."})
     trace = Api(live.base_url, "walker").send("Rain?").trace_id
     comparison = create_conversation("Which of them?", preference="a").comparisons.get()
     assert say(live, "Who are you?").status_code == 404

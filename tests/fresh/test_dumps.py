@@ -30,7 +30,7 @@ client = Client()
 client.force_login(person)
 call_command("loaddata", "profiles", verbosity=0)
 for name in ("kept", "deleted"):
-    scenario = create_scenario(name, {"answer_text": "a"})
+    scenario = create_scenario(name, {"produce.text": "a"})
     assert save(client, scenario, description="by a person").status_code == 302
 TrialConversation.objects.create(scenario="kept", content={"turns": []})
 page = f"/admin/scenarios_app/scenario/{Scenario.objects.get(name='deleted').pk}/delete/"
@@ -47,7 +47,7 @@ from scenarios_app.models import TrialConversation
 from tests.admin.chat.talks import create_conversation
 from tests.admin.pages import create_scenario
 User.objects.create_superuser("somebody")
-create_scenario("mine", {"answer_text": "my answer"})
+create_scenario("mine", {"produce.text": "my answer"})
 TrialConversation.objects.create(scenario="mine")
 create_conversation("Mine?")
 print("{}")
@@ -60,7 +60,7 @@ from traces_app.models import ModelCall, TraceEvent
 print(json.dumps({
     "users": list(User.objects.order_by("username").values_list("username", flat=True)),
     "scenarios": list(Scenario.objects.order_by("name").values_list("name", flat=True)),
-    "steps": list(Step.objects.order_by("answer_text").values_list("answer_text", flat=True)),
+    "steps": list(Step.objects.order_by("produce.text").values_list("produce.text", flat=True)),
     "trials": TrialConversation.objects.count(),
     "profiles": ModelProfile.objects.count(),
     "events": TraceEvent.objects.count(),

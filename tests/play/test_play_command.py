@@ -36,7 +36,9 @@ def test_examples_pass(capsys: Any) -> None:
 
 
 def test_stored_scenarios_answer_a_file_without_scenarios(capsys: Any, tmp_path: Path) -> None:
-    create_scenario("stored", {"match_user": "hello", "answer_text": "From the database."})
+    create_scenario(
+        "stored", {"match.messages(user)": "hello", "produce.text": "From the database."}
+    )
     turn = {"user": "hello", "expect": {"text": "From the database."}}
     assert run_play(capsys, write_file(tmp_path, {"turns": [turn]}))[0] == 0
 

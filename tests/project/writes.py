@@ -60,7 +60,7 @@ def form_fields(form_id: str, changes: Mapping[str, str]) -> Body:
 
 def with_step(form_id: str, *, index: int = 1) -> Body:
     """Return the fields of a form with a further step at its end."""
-    new = new_step(index, answer_text="new") | {"steps-TOTAL_FORMS": str(index + 1)}
+    new = new_step(index, {"produce.text": "new"}) | {"steps-TOTAL_FORMS": str(index + 1)}
     return form_fields(form_id, {"name": "with a step", **new})
 
 
@@ -167,7 +167,7 @@ def steps(model: str) -> list[Write]:
     allowed, may_add = (CHANGE, ("add",)) if model == DRAFT else ((), ())
     form_id = model.split("/")[1]
     posts = {
-        "edit a step": form_fields(form_id, {"steps-0-answer_text": "b"}),
+        "edit a step": form_fields(form_id, {"steps-0-produce.text": "b"}),
         "add a step": with_step(form_id),
         "move a step": form_fields(form_id, {"steps-0-order": "7"}),
         "delete a step": form_fields(form_id, {"steps-0-DELETE": "on"}),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def make_swept_scenario(**results: str) -> Scenario:
     """Create a scenario with results of fault kinds at its first step."""
-    scenario = create_scenario("weather", {"answer_text": "Sunny."})
+    scenario = create_scenario("weather", {"produce.text": "Sunny."})
     version = version_of(dump(document_of(scenario)))
     step_results = {("1", kind): outcome for kind, outcome in results.items()}
     assert add_results({"weather": version}, {"weather": step_results}) == []

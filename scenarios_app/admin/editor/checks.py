@@ -70,12 +70,13 @@ def _scenario_warnings(
 ) -> list[WarningGroup]:
     """Return the lint warnings of the posted scenario at its rows, as if it replaced the stored
     `name`; its errors if it does not compile; nothing if it is disabled."""
-    if not scenario.enabled:
-        return []
     step_forms = formset.remaining_forms if formset else []
     try:
-        compiled = compile_scenario(document_of(scenario, [form.instance for form in step_forms]))
+        document = document_of(scenario, [form.instance for form in step_forms])
+        if not document.enabled:
+            return []
+        suspicions = suspicions_in_place(compile_scenario(document), of=name)
     except DocumentError as error:
         lines = [FormProblem(problem.place, problem.message, "") for problem in error.problems]
         return [WarningGroup(line.message, (line,)) for line in lines]
-    return warning_groups(suspicions_in_place(compiled, of=name), step_forms)
+    return warning_groups(suspicions, step_forms)

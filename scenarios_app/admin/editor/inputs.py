@@ -2,41 +2,46 @@
 shows a recorded answer."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db import models
 from django.utils.choices import flatten_choices
 
+from mockllm_site.kit.fields import NamesFormField
 from scenarios_app.admin.editor.frequency import FREQUENCIES, kind_choices
-from scenarios_app.admin.editor.layout import Cell
+from scenarios_app.admin.editor.places import IGNORE_CASE, MODES, REST, Field, Layout, Object
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.phrases import as_list, get_member
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.json_text import decode, to_plain_json
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.shapes import DocumentError
-from scenarios_app.models import AnyStep
-from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
-from scenarios_app.store.translate import step_object
+from scenarios_app.engine.shapes.fields import MAX_NAME_CHARS
+from scenarios_app.models.fields import (
+    FinishReason,
+    LinesFormField,
+    Reasoning,
+    ScriptFormField,
+    Select,
+)
 from scenarios_app.wire.registry import providers
 
-# Labels of the empty choice.
-_BLANK = {"expect_reasoning": "any", "answer_finish_reason": "automatic"}
 # The choices that show or hide other fields, by their names in the page's scripts.
-_SCRIPT_NAMES = {"failures_kind": {"x-model": "failing"}, "fault_kind": {"x-model": "fault"}}
+_SCRIPT_NAMES = {"failures.fault.kind": "failing", "produce.fault.kind": "fault"}
 # Short labels, because the choice stands before its text.
-_MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
-_MODES += [("regex", "matches regex")]
-_STREAMING = [("", "streamed or not"), ("true", "streamed"), ("false", "not streamed")]
-_SELECT = {"class": "sc-input sc-select"}
-_AREA = {"class": "sc-input sc-area", "rows": 1}
-_CODE = {"class": "sc-input sc-area sc-code", "rows": 1, "spellcheck": "false"}
+_MODES = tuple(zip(MODES, ("contains", "is exactly", "starts with", "matches regex"), strict=True))
+_STREAMING = (("", "streamed or not"), ("true", "streamed"), ("false", "not streamed"))
+# Kinds of conditions on a text; how it is compared and whether the case counts are other inputs.
+CONDITIONS = ("condition", "message", "model")
+HOW, IGNORE = ".how", ".ignore_case"
 AS_RECORDED: Final = "replays as recorded"
 EDITED: Final = "edited: answers from its parts"
 _MAX_SHOWN_CHARS: Final = 20_000
+# Places of names in documents, which have a maximum length.
+_NAMES = ("name", "side_effects.counter")
 
 
 class JsonFormField(forms.JSONField):
@@ -60,9 +65,12 @@ class JsonFormField(forms.JSONField):
         return value
 
     def prepare_value(self, value: Any) -> Any:
+        """Return JSON as text that UTF-8 can carry; posted text as it is."""
         if isinstance(value, str):
             return value
-        return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+        text = json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+        has_surrogates = any("\ud800" <= c <= "\udfff" for c in text)
+        return json.dumps(value, indent=2) if has_surrogates else text
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """Return posted text unchanged, so that a wrong one is shown again."""
@@ -78,6 +86,11 @@ class JsonFormField(forms.JSONField):
             return True
 
 
+class JsonListFormField(JsonFormField):
+    kind = list
+    expected = "expected a JSON list: [...]"
+
+
 class RecordedFormField(JsonFormField):
     """A recorded answer, read-only: status, type and body as text."""
 
@@ -85,28 +98,14 @@ class RecordedFormField(JsonFormField):
         return recorded_answer_text(value) if isinstance(value, dict) else value
 
 
-class JsonListFormField(JsonFormField):
-    kind = list
-    expected = "expected a JSON list: [...]"
-
-
-class ChoiceOrStoredField(forms.ChoiceField):
+class ChoiceField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
-    def add_choice(self, stored: str) -> None:
+    def add_choice(self, stored: object) -> None:
         """Add the stored value to the choices if it is not one."""
         choices: Any = self.choices
         if stored and not self.valid_value(stored):
             self.choices = [*choices, (stored, stored)]
-
-
-def provider_choices() -> list[tuple[str, str]]:
-    return [("", "any provider"), *((name, name) for name in providers())]
-
-
-def choice_label(field: Any, value: object) -> Any:
-    """Return the label of a value, or the value itself if it is not a choice."""
-    return dict(flatten_choices(field.choices)).get(str(value), value)
 
 
 class StreamingField(forms.TypedChoiceField):
@@ -119,75 +118,142 @@ class StreamingField(forms.TypedChoiceField):
         return bool(self.prepare_value(initial) != (data or ""))
 
 
-_CHOICES: Mapping[str, tuple[type[forms.ChoiceField], Any]] = {
-    "match_provider": (ChoiceOrStoredField, provider_choices),
-    "consume": (forms.ChoiceField, FREQUENCIES),
-    "failures_kind": (ChoiceOrStoredField, kind_choices),
-    "fault_kind": (ChoiceOrStoredField, kind_choices),
+class NumberField(forms.FloatField):
+    """A number; one without a fraction is whole."""
+
+    def to_python(self, value: Any) -> Any:
+        number = super().to_python(value)
+        return int(number) if number is not None and number.is_integer() else number
+
+
+def provider_choices() -> list[tuple[str, str]]:
+    return [("", "any provider"), *((name, name) for name in providers())]
+
+
+def choice_label(field: Any, value: object) -> Any:
+    """Return the label of a value, or the value itself if it is not a choice."""
+    return dict(flatten_choices(field.choices)).get(str(value), value)
+
+
+_INPUT = {"class": "sc-input"}
+_AREA = {"class": "sc-input sc-area", "rows": 1}
+_CODE = {"class": "sc-input sc-area sc-code", "rows": 1, "spellcheck": "false"}
+_SELECT = {"class": "sc-input sc-select"}
+_SWITCH = {"class": "sc-switch", "role": "switch"}
+_Kind: TypeAlias = tuple[type[forms.Field], type[forms.Widget], Mapping[str, Any]]
+
+
+def _choice(choices: Any) -> tuple[_Kind, Mapping[str, Any]]:
+    return (ChoiceField, forms.Select, _SELECT), {"choices": choices}
+
+
+_TEXT: _Kind = (ScriptFormField, forms.Textarea, _AREA)
+_LINE: _Kind = (forms.CharField, forms.TextInput, _INPUT)
+_OBJECT: _Kind = (JsonFormField, forms.Textarea, _CODE)
+_SWITCHED: _Kind = (forms.BooleanField, forms.CheckboxInput, _SWITCH)
+# The form field of each kind, its widget with attributes, and more options.
+_KINDS: Mapping[str, tuple[_Kind, Mapping[str, Any]]] = {
+    **dict.fromkeys(("text", "condition", "message"), (_TEXT, {"strip": False})),
+    **dict.fromkeys(("line", "model"), (_LINE, {})),
+    "names": ((NamesFormField, forms.TextInput, _INPUT), {}),
+    "lines": ((LinesFormField, forms.Textarea, _AREA), {}),
+    "whole": ((forms.IntegerField, forms.NumberInput, _INPUT), {}),
+    "number": ((NumberField, forms.NumberInput, {**_INPUT, "step": "any"}), {}),
+    **dict.fromkeys(("switch", IGNORE_CASE), (_SWITCHED, {})),
+    **dict.fromkeys(("object", REST), (_OBJECT, {})),
+    "list": ((JsonListFormField, forms.Textarea, _CODE), {}),
+    "recorded": ((RecordedFormField, forms.Textarea, _CODE), {"disabled": True}),
+    "stream": (
+        (StreamingField, forms.Select, _SELECT),
+        {"choices": _STREAMING, "coerce": "true".__eq__, "empty_value": None},
+    ),
+    "select": _choice(Select.choices),
+    "provider": _choice(provider_choices),
+    "fault": _choice(kind_choices),
+    "frequency": _choice(FREQUENCIES),
+    "reasoning": _choice([("", "any"), *Reasoning.choices]),
+    "finish": _choice([("", "automatic"), *FinishReason.choices]),
 }
 
 
-def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
-    """Return the form field that edits a column, with the label, help and example of `cell`."""
-    texts: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
-    if db_field.name == cell.how:
-        texts = {"label": f"{cell.label}: how", "help_text": ""}
-    # Changes are detected against the stored value, not against a posted initial value.
-    texts["show_hidden_initial"] = False
-    if db_field.name in _CHOICES:
-        field_class, choices = _CHOICES[db_field.name]
-        widget = forms.Select({**_SELECT, **_SCRIPT_NAMES.get(db_field.name, {})})
-        return field_class(required=False, choices=choices, widget=widget, **texts)
-    if db_field.name == "match_stream":
-        return StreamingField(
+@cache
+def form_fields(layout: Layout) -> Mapping[str, forms.Field]:
+    """Return the form fields of a page by the names of their inputs, to be copied. The name is the
+    place; a condition has another input before it, for how its text is compared."""
+    fields: dict[str, forms.Field] = {}
+    for field in layout.fields.values():
+        if field.kind in CONDITIONS:
+            fields[field.place + HOW] = ChoiceField(
+                label=f"{field.label}: how",
+                choices=_MODES,
+                required=False,
+                widget=forms.Select(_SELECT),
+            )
+        (form_field, widget, attributes), options = _KINDS[field.kind]
+        attributes = {**attributes, **_attributes(field)}
+        fields[field.place] = form_field(
+            label=field.label,
+            help_text=field.help,
             required=False,
-            choices=_STREAMING,
-            coerce=lambda value: value == "true",
-            empty_value=None,
-            widget=forms.Select(_SELECT),
-            **texts,
+            widget=widget(attributes),
+            # Changes are detected against the stored value, not against a posted initial value.
+            show_hidden_initial=False,
+            **options,
         )
-    if db_field.choices:
-        blank = [("", _BLANK[db_field.name])] if db_field.blank else []
-        choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
-        field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **texts)
-    elif db_field.name == "answer_recorded":
-        area = forms.Textarea(_CODE)
-        field = db_field.formfield(
-            form_class=RecordedFormField, widget=area, disabled=True, **texts
-        )
-    elif isinstance(db_field, JsonField) and not isinstance(db_field, NamesField | LinesField):
-        kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
-        field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **texts)
-    else:
-        field = db_field.formfield(widget=_widget_for(db_field), **texts)
-    assert field is not None
-    if cell.example:
-        field.widget.attrs["placeholder"] = cell.example
-    return field
+    return fields
 
 
-def _widget_for(db_field: "models.Field[Any, Any]") -> forms.Widget:
-    match db_field:
-        case ScriptField() | LinesField():
-            return forms.Textarea(_AREA)
-        case models.BooleanField():
-            return forms.CheckboxInput({"class": "sc-switch", "role": "switch"})
-        case models.IntegerField():
-            return forms.NumberInput({"class": "sc-input"})
-        case models.FloatField():
-            return forms.NumberInput({"class": "sc-input", "step": "any"})
-        case _:
-            return forms.TextInput({"class": "sc-input"})
+def _attributes(field: Field) -> dict[str, Any]:
+    """Return the attributes of the input of this field alone."""
+    attributes: dict[str, Any] = {"placeholder": field.example} if field.example else {}
+    if field.place in _NAMES:
+        attributes["maxlength"] = MAX_NAME_CHARS
+    if field.place in _SCRIPT_NAMES:
+        attributes["x-model"] = _SCRIPT_NAMES[field.place]
+    return attributes
 
 
-def recording_status(row: AnyStep) -> str:
-    """Return AS_RECORDED or EDITED for a recorded step; "" for one that was not recorded or is
-    invalid."""
-    if not row.answer_recorded:
+def input_values(layout: Layout, values: Object, rest: Object) -> dict[str, Any]:
+    """Return the values of inputs, by name, for the values and the rest of a document."""
+    inputs: dict[str, Any] = {}
+    for field in layout.fields.values():
+        if field.kind == REST:
+            inputs[field.place] = rest.get(field.place, {})
+            continue
+        value = values.get(field.place)
+        if field.kind in CONDITIONS:
+            how = "equals" if field.kind == "model" else "contains"
+            if field.kind == "message":
+                inputs[field.place + IGNORE] = get_member(value, "ignore_case") is True
+            if isinstance(value, dict):
+                how, value = next((how, value[how]) for how in MODES if how in value)
+            inputs[field.place + HOW] = how
+        if field.kind != IGNORE_CASE:
+            inputs[field.place] = field.default if value is None else value
+    return inputs
+
+
+def value_of_inputs(field: Field, get: Callable[[str], Any], before: Json) -> Json:
+    """Return the value that a field's inputs have in the document, None for none. `get` returns the
+    value of an input by its name; `before` is the value that the inputs had."""
+    value = get(field.place)
+    if field.kind in CONDITIONS and value:
+        how = get(field.place + HOW)
+        if field.kind == "model" and how == "equals":
+            return str(value)
+        which = {"which": before["which"]} if isinstance(before, dict) and "which" in before else {}
+        ignores = field.kind == "message" and get(field.place + IGNORE)
+        value = {**which, how: value} | ({"ignore_case": True} if ignores else {})
+    return None if value in ("", [], {}) or value == field.default else value
+
+
+def recording_status(step: Json) -> str:
+    """Return AS_RECORDED or EDITED for a recorded step in document form; "" for one that was not
+    recorded or is invalid."""
+    if not get_member(get_member(step, "produce"), "recorded"):
         return ""
     try:
-        produce = validate(ProduceDocument, to_plain_json(step_object(row).get("produce")))
+        produce = validate(ProduceDocument, to_plain_json(get_member(step, "produce")))
     except DocumentError:
         return ""
     return AS_RECORDED if produce.is_unedited_recording else EDITED

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from datetime import UTC
 from typing import Any
 
@@ -21,10 +22,15 @@ from mockllm_site.kit.admin.kept_forms import KeptFormAdmin
 from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.kit.permissions import MissingPermission
 from scenarios_app.admin.editor.checks import check_page, dry_run_edits_page
-from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
-from scenarios_app.admin.editor.inputs import form_field
-from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
-from scenarios_app.admin.editor.merge import HEARTBEAT, presence_page
+from scenarios_app.admin.editor.forms import (
+    OPENED_AT_FIELD,
+    ScenarioForm,
+    changes_by_others,
+    select_of,
+)
+from scenarios_app.admin.editor.inputs import form_fields
+from scenarios_app.admin.editor.layout import SCENARIO, STEP
+from scenarios_app.admin.editor.presence import HEARTBEAT, presence_page
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
@@ -41,7 +47,10 @@ from scenarios_app.models import AnyScenario
 from scenarios_app.store.documents import move_conversation
 from scenarios_app.store.drafts import restore
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
+from scenarios_app.templatetags.scenarios_admin import LABELS
 
+for _layout in (SCENARIO, STEP):
+    LABELS.update((field.place, field.label) for field in _layout.fields.values())
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
@@ -59,7 +68,8 @@ class ScenarioPage(KeptFormAdmin):
     """The base of the pages that edit a published scenario or a draft."""
 
     form = ScenarioForm
-    fieldsets = [(group.title or None, {"fields": group.fields}) for group in SCENARIO]  # noqa: RUF012
+    # The form has fields of its own, no columns.
+    fieldsets = ((None, {"fields": ()}),)
 
     class Media:
         js = (
@@ -93,14 +103,13 @@ class ScenarioPage(KeptFormAdmin):
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
     ) -> Field | None:
-        """Return the editor's own field for a column of the scenario, else Django's."""
-        if cell := SCENARIO_CELLS.get(db_field.name):
-            field = form_field(db_field, cell)
-            if db_field.name == "enabled":
-                # In the list of scenarios the switch has no label.
-                field.widget.attrs["aria-label"] = cell.label
-            return field
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+        """Return the editor's switch for the column in the list of scenarios that can be edited."""
+        if db_field.name != "enabled":
+            return super().formfield_for_dbfield(db_field, request, **kwargs)
+        field = deepcopy(form_fields(SCENARIO)["enabled"])
+        # There the switch has no label.
+        field.widget.attrs["aria-label"] = str(field.label)
+        return field
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -221,7 +230,7 @@ class ScenarioPage(KeptFormAdmin):
         (inline,) = self.get_inline_instances(request, scenario)
         form_class = inline.get_formset(request, scenario).form
         form = form_class(
-            instance=step, prefix=prefix, use_required_attribute=False, select=scenario.select
+            instance=step, prefix=prefix, use_required_attribute=False, select=select_of(scenario)
         )
         context = {
             "groups": group_views(form),

@@ -1,45 +1,35 @@
 """View data for the templates of the scenario page: groups of fields, and steps as rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django import forms
-from django.db.models import Model
 from django.forms.boundfield import BoundField
 
 from scenarios_app.admin.editor.forms import ScenarioForm, StepForm, StepRowForm
-from scenarios_app.admin.editor.frequency import ONCE, failures_summary, frequency_of, shown_when
-from scenarios_app.admin.editor.inputs import JsonFormField, choice_label, recording_status
-from scenarios_app.admin.editor.layout import (
-    SCENARIO,
-    SCENARIO_CELLS,
-    STEP,
-    STEP_CELLS,
-    Cell,
-    Group,
-)
+from scenarios_app.admin.editor.frequency import failures_summary, shown_when
+from scenarios_app.admin.editor.inputs import HOW, JsonFormField, choice_label, recording_status
+from scenarios_app.admin.editor.layout import STEP
+from scenarios_app.admin.editor.places import Field, Group
 from scenarios_app.admin.editor.problems import Fix
 from scenarios_app.admin.editor.sentence import ANYTHING, NOTHING, Title, title_of
 from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS, StepFormSet
 from scenarios_app.engine.conditions.phrases import shorten_line
-from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.matching.lint import UNWRITTEN_TEXTS
-from scenarios_app.models import Select, Step
-from scenarios_app.models.columns import column_of
-from scenarios_app.store.translate import step_object
+from scenarios_app.models import Step
 
 _EMPTY_VALUES: tuple[object, ...] = ("", None, False, [], {})
 
 
 @dataclass(frozen=True, slots=True)
 class CellView:
-    """A form field in the layout, with its errors; `how` chooses how its text is compared."""
+    """A field in the layout with its input and errors; `how` chooses how its text is compared."""
 
-    cell: Cell
+    cell: Field
     field: BoundField
     how: BoundField | None
     errors: tuple[str, ...]
-    model: type[Model]
 
     @property
     def compared(self) -> str:
@@ -55,12 +45,13 @@ class CellView:
     @property
     def shown_when(self) -> str:
         """The expression that shows the field; "" for always, as for a field with errors."""
-        return "" if self.errors else shown_when(self.cell.field, self.field.form)
+        return "" if self.errors else shown_when(self.cell.place, _values_of(self.field.form))
 
     @property
-    def title(self) -> str:
-        """The place in the document, for the tooltip."""
-        return ".".join(column_of(self.model, self.cell.field).place or ())
+    def unshown(self) -> str:
+        """The value that the field cannot show, and where it is edited; "" for none."""
+        form: Any = self.field.form
+        return str(form.unshown.get(self.cell.place, ""))
 
     @property
     def filled(self) -> bool:
@@ -86,8 +77,9 @@ class CellView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A group of fields with their values and errors."""
+    """A group of fields with their values and errors. `id` is unique in the page."""
 
+    id: str
     group: Group
     cells: tuple[CellView, ...]
 
@@ -100,7 +92,7 @@ class GroupView:
     def summary(self) -> str:
         """The values that are set, in one line."""
         if self.group.chooser:
-            return failures_summary(self.cells[0].field.form)
+            return failures_summary(_values_of(self.cells[0].field.form))
         return " · ".join(cell.summary for cell in self.cells if cell.filled)
 
 
@@ -127,15 +119,19 @@ class StepRow:
         return self.form.is_bound and isinstance(self.form, StepForm)
 
     @property
+    def changed(self) -> bool:
+        """True if the row shows posted values that are not stored."""
+        return self.sent and self.form.has_changed()
+
+    @property
     def once(self) -> bool:
         """True if the stored step answers once per session."""
-        by_turn = self.form.select == Select.FIRST_USER_MESSAGE
-        return bool(self.step.pk) and frequency_of(self.step, by_turn=by_turn) == ONCE
+        return bool(self.step.pk) and self.form.once
 
     @property
     def recorded(self) -> str:
         """The `recording_status` of a stored step; "" for a new one."""
-        return recording_status(self.step) if self.step.pk else ""
+        return recording_status(self.form.document) if self.step.pk else ""
 
     @property
     def order(self) -> object:
@@ -145,7 +141,8 @@ class StepRow:
     @property
     def open(self) -> bool:
         """True if the row starts open: it has errors, is new, or its answer is not written yet."""
-        unwritten = self.step.answer_text.strip().casefold() in UNWRITTEN_TEXTS
+        text = self.form.values.get("produce.text")
+        unwritten = isinstance(text, str) and text.strip().casefold() in UNWRITTEN_TEXTS
         return bool(self.errors or not self.step.pk or unwritten)
 
 
@@ -172,7 +169,7 @@ def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
         rows.append(
             StepRow(
                 form=form,
-                title=_title_unless_blank(0 if deleted else number, form.instance),
+                title=_title_unless_blank(0 if deleted else number, form),
                 groups=_groups_to_send(form, formset, has_errors=bool(errors)),
                 hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
                 errors=len(errors),
@@ -202,43 +199,44 @@ def list_problems(
 
 def _scenario_problems(form: ScenarioForm) -> Iterator[FormProblem]:
     """Yield the errors of the scenario's form with links to the fields."""
-    for column, messages in form.errors.items():
-        where = SCENARIO_CELLS[column].label if column in form.fields else ""
-        target = form[column].id_for_label if column in form.fields else ""
+    for name, messages in form.errors.items():
+        where = str(form[name].label) if name in form.fields else ""
+        target = form[name].id_for_label if name in form.fields else ""
         yield from (FormProblem(where, str(message), target) for message in messages)
 
 
 def _row_problems(row: StepRow) -> Iterator[FormProblem]:
-    """Yield the errors of a step with links to the fields, or to the step if they are closed."""
-    for column, message in row.form.all_errors():
+    """Yield the errors of a step with links to the fields, or to the step if they have none."""
+    for name, message in row.form.all_errors():
         where = f"Step {row.title.number}"
         target = row.form.prefix or ""
-        if column:
-            where += f", {STEP_CELLS[column].label}"
-        if column in row.form.fields:
-            target = row.form[column].id_for_label
+        if name:
+            where += f", {STEP.fields[name.removesuffix(HOW)].label}"
+            target = f"id_{row.form.add_prefix(name)}"
         yield FormProblem(where, message, target)
 
 
 def group_views(form: ScenarioForm | StepRowForm) -> tuple[GroupView, ...]:
     """Return the groups of a form's fields with their errors."""
-    groups: tuple[Group, ...] = SCENARIO
-    hidden_errors: Mapping[str, list[str]] = {}
-    if isinstance(form, StepRowForm):
-        groups, hidden_errors = STEP, form.hidden_errors
+    hidden_errors: Mapping[str, list[str]] = getattr(form, "hidden_errors", {})
 
-    def errors(*names: str) -> tuple[str, ...]:
-        """Return the errors of these fields, also of fields without input."""
-        shown_errors = [str(m) for name in names if name for m in form.errors.get(name, ())]
-        return (*shown_errors, *(m for name in names for m in hidden_errors.get(name, ())))
+    def cell_view(cell: Field) -> CellView:
+        names = [name for name in (cell.place, cell.place + HOW) if name in form.fields]
+        errors = [str(message) for name in names for message in form.errors.get(name, ())]
+        how = form[names[1]] if len(names) > 1 else None
+        messages = (*errors, *hidden_errors.get(cell.place, ()))
+        return CellView(cell, form[cell.place], how, messages)
 
-    def cell_view(cell: Cell) -> CellView:
-        how = form[cell.how] if cell.how else None
-        return CellView(
-            cell, form[cell.field], how, errors(cell.field, cell.how), type(form.instance)
-        )
+    row = form.prefix or "scenario"
+    return tuple(
+        GroupView(f"{row}-group-{number}", group, tuple(map(cell_view, group.fields)))
+        for number, group in enumerate(form.layout.groups)
+    )
 
-    return tuple(GroupView(group, tuple(map(cell_view, group.cells))) for group in groups)
+
+def _values_of(form: forms.BaseForm) -> Callable[[str], Any]:
+    """Return a function that returns the value of an input by its name."""
+    return lambda name: form[name].value()
 
 
 def _groups_to_send(
@@ -256,11 +254,8 @@ def _groups_to_send(
     return group_views(step_form)
 
 
-def _title_unless_blank(number: int, step: Step) -> Title:
+def _title_unless_blank(number: int, form: StepRowForm) -> Title:
     """Return a step's title; of a new step without conditions and answer only the name."""
-    try:
-        title = title_of(number, step_object(step))
-    except DocumentError:
-        return Title(number, step.name, "", "")
-    is_blank = not step.pk and (title.when, title.then) == (ANYTHING, NOTHING)
+    title = title_of(number, form.document)
+    is_blank = not form.instance.pk and (title.when, title.then) == (ANYTHING, NOTHING)
     return Title(number, title.name, "", "") if is_blank else title

@@ -1,26 +1,28 @@
 """The formset of a scenario's steps: keeps their order, appends new ones, validates them."""
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
-from django.forms import BaseInlineFormSet, Field, HiddenInput, IntegerField
+from django.forms import BaseInlineFormSet, HiddenInput, IntegerField
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from unfold.admin import StackedInline
 
-from scenarios_app.admin.editor.forms import MAX_ORDER, StepForm, StepRowForm, changes_by_others
-from scenarios_app.admin.editor.inputs import form_field
-from scenarios_app.admin.editor.layout import STEP, STEP_CELLS
-from scenarios_app.admin.editor.problems import is_missing, step_problem
+from scenarios_app.admin.editor.forms import (
+    MAX_ORDER,
+    StepForm,
+    StepRowForm,
+    changes_by_others,
+    select_of,
+)
+from scenarios_app.admin.editor.inputs import form_fields
+from scenarios_app.admin.editor.layout import STEP
+from scenarios_app.admin.editor.problems import is_missing, problem_at
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, compile_scenario, load_documents
+from scenarios_app.engine.document import DocumentError, compile_scenario, load_scenario
 from scenarios_app.models import AnyStep, DraftStep, Scenario, Step
-from scenarios_app.store import RowProblem, limits, problems_of, save_steps
-from scenarios_app.store.columns import EXTRAS, VALUES, empty_value
+from scenarios_app.store import RowProblem, limits, own_document, problems_of, save_steps
 from scenarios_app.store.history import ConcurrentChanges
-from scenarios_app.store.translate import scenario_object, step_object
 
 # In a scenario with more steps, a row's fields are loaded when the row is opened.
 MAX_STEPS_WITH_FIELDS = 10
@@ -93,7 +95,6 @@ class StepFormSet(InlineFormSet):
             save_steps(
                 new=self.new_objects,
                 changed=[step for step, _ in self.changed_objects],
-                columns={name for _, columns in self.changed_objects for name in columns},
                 gone=self.deleted_objects,
             )
         return saved
@@ -106,7 +107,7 @@ class StepFormSet(InlineFormSet):
         )
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
-        return {**super().get_form_kwargs(index), "select": self.instance.select}
+        return {**super().get_form_kwargs(index), "select": select_of(self.instance)}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
         """Return a StepRowForm for a stored step whose row is not open, else a StepForm."""
@@ -136,7 +137,7 @@ class StepFormSet(InlineFormSet):
     def _posted_rows(self) -> set[str]:
         """The prefixes of the rows of which a field was posted."""
         names = (key.rpartition("-") for key in self.data)
-        return {prefix for prefix, _, column in names if column in STEP_CELLS}
+        return {prefix for prefix, _, name in names if name in form_fields(STEP)}
 
     def _refuse_to_delete_changed(self) -> None:
         """Raise ValidationError if a step to delete was changed by another user since the page was
@@ -150,30 +151,22 @@ class StepFormSet(InlineFormSet):
     def _add_document_errors(self, forms: list[StepRowForm]) -> bool:
         """Add the document's errors to the steps' fields, and return whether any was new.
 
-        Columns with errors are left out. Errors of the scenario itself belong to its own form.
+        Values with errors are left out. Errors of the scenario itself belong to its own form.
         Raises ValidationError for an error of the list of steps as a whole.
         """
-        rows = [_without_errors(form) for form in forms]
-        steps: list[dict[str, Json]] = []
-        for form, row in zip(forms, rows, strict=True):
-            try:
-                steps.append(step_object(row))
-            except DocumentError as error:
-                form.add_error_at(error.place, error.message)
-                return True
+        steps = [form.document_without_errors() for form in forms]
         try:
+            own = own_document(self.instance)
             # A missing name would hide the other errors.
-            data = scenario_object(self.instance, steps)
-            data["name"] = data["name"] or "unnamed"
-            for document in load_documents(data, limits=limits()):
-                compile_scenario(document)
+            data = {**own, "name": own["name"] or "unnamed", "steps": steps}
+            compile_scenario(load_scenario(data, limits=limits()))
         except DocumentError as error:
             problems = problems_of(error, self.instance.name)
             for problem in problems:
                 if problem.step is None and problem.place.startswith("steps"):
                     raise ValidationError(problem.message) from None
             added = [
-                _add_problem(forms[one.step - 1], rows[one.step - 1], one)
+                _add_problem(forms[one.step - 1], steps[one.step - 1], one)
                 for one in problems
                 if one.step
             ]
@@ -187,29 +180,16 @@ class StepFormSet(InlineFormSet):
         return form.empty_permitted and not form.has_changed()
 
 
-def _without_errors(form: StepRowForm) -> AnyStep:
-    """Return a copy of the form's step with the columns that have errors emptied."""
-    row = copy(form.instance)
-    for column in form.error_columns:
-        setattr(row, column, empty_value(Step, column))
-    return row
-
-
-def _first_key(column: str) -> str:
-    """Return the top-level key of the document that a column is part of."""
-    return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
-
-
-def _add_problem(form: StepRowForm, row: AnyStep, problem: RowProblem) -> bool:
+def _add_problem(form: StepRowForm, step: Json, problem: RowProblem) -> bool:
     """Add a problem to the row's form; return False if its field has an error anyway."""
-    column, message = step_problem(problem.place, problem.message, row)
-    # The emptied column may be the reason why something is missing.
-    caused_by_removal = is_missing(message) and _first_key(column) in map(
-        _first_key, form.error_columns
-    )
-    if column in form.error_columns or caused_by_removal:
+    field, message = problem_at(STEP, problem.place, problem.message, step)
+    wrong = form.error_places
+    # The value that was left out may be the reason why something is missing.
+    sections = {STEP.fields[place].keys[:1] for place in wrong if place in STEP.fields}
+    caused = field.keys[:1] in sections or () in sections
+    if field.place in wrong or (is_missing(message) and caused):
         return False
-    form.add_error_at(column, message)
+    form.add_error_at(field.place, message)
     return True
 
 
@@ -229,17 +209,7 @@ class StepInline(StackedInline):
     max_num = 10_000
     ordering = ("order", "pk")
     template = "scenarios_app/admin/steps.html"
-    fieldsets = [  # noqa: RUF012
-        *((group.title or None, {"fields": group.fields}) for group in STEP),
-        (None, {"fields": ("order",)}),
-    ]
-
-    def formfield_for_dbfield(
-        self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
-    ) -> Field | None:
-        if cell := STEP_CELLS.get(db_field.name):
-            return form_field(db_field, cell)
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+    fieldsets = ((None, {"fields": ("order",)}),)
 
     # Rows are added, moved and deleted in one post, so all three permissions are needed.
 

@@ -54,7 +54,7 @@ def warning_groups(
     """Return suspicions as lines of the page, with fixes, grouped by their messages. `forms` are
     the forms of the scenario's steps, in order; a suspicion about a step without a form, such as
     one that the user may not view, gets no link and no fixes."""
-    rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
+    rows, steps = [form.prefix or "" for form in forms], [form.document for form in forms]
     index = catalog.snapshot().index.by_name
     lines: dict[str, list[FormProblem]] = {}
     for suspicion in suspicions:

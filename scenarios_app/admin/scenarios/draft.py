@@ -17,9 +17,9 @@ from django.utils.html import format_html
 
 from mockllm_site.kit.admin.records import admin_url, column
 from mockllm_site.kit.permissions import require_permissions
-from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
+from scenarios_app.admin.editor.layout import SCENARIO, STEP
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
-from scenarios_app.admin.editor.problems import scenario_problem, step_problem
+from scenarios_app.admin.editor.problems import problem_at
 from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
@@ -231,10 +231,10 @@ def draft_problems(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[For
     steps = list(draft.steps.all())
     for problem in problems:
         if problem.step is None:
-            column, message = scenario_problem(problem.place, problem.message)
-            yield FormProblem(SCENARIO_CELLS[column].label, message, f"id_{column}")
+            field, message = problem_at(SCENARIO, problem.place, problem.message, draft.document)
+            yield FormProblem(field.label, message, f"id_{field.place}")
         else:
             row = problem.step - 1
-            column, message = step_problem(problem.place, problem.message, steps[row])
-            where = f"Step {problem.step}, {STEP_CELLS[column].label}"
-            yield FormProblem(where, message, f"steps-{row}")
+            document = steps[row].document
+            field, message = problem_at(STEP, problem.place, problem.message, document)
+            yield FormProblem(f"Step {problem.step}, {field.label}", message, f"steps-{row}")

@@ -12,6 +12,8 @@
 
   const listRows = () => [...list.querySelectorAll(":scope > .sc-step")];
   const detailsOf = (row) => row.querySelector(":scope > details");
+  /* The id of the row with a field, by the id or the name of the field. */
+  const rowOf = (field) => field.replace(/^id_/, "").slice(0, field.replace(/^id_/, "").lastIndexOf("-"));
   const isDeleted = (row) => row.querySelector(".sc-trash input")?.checked;
 
   function renumber() {
@@ -45,18 +47,18 @@
     return row;
   }
 
-  /* Adds a step before another one, fills in some columns, and shows its empty answer. */
-  function addFilledRow(columns, nextRowId) {
+  /* Adds a step before another one, fills in some fields, and shows its empty answer. */
+  function addFilledRow(values, nextRowId) {
     const row = addRow();
     document.getElementById(nextRowId).before(row);
     renumber();
-    for (const [column, value] of Object.entries(columns)) {
-      const field = form.elements[`${row.id}-${column}`];
+    for (const [name, value] of Object.entries(values)) {
+      const field = form.elements[`${row.id}-${name}`];
       if (field.type === "checkbox") field.checked = value;
       else field.value = value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
     }
-    showField(form.elements[`${row.id}-answer_text`]);
+    showField(form.elements[`${row.id}-produce.text`]);
   }
 
   /* Opens all details around an element. */
@@ -100,7 +102,7 @@
       return field.dispatchEvent(new Event("change", { bubbles: true }));
     }
     // htmx loads the fields of a row when it is opened.
-    const row = document.getElementById(target.slice(0, target.lastIndexOf("-")));
+    const row = document.getElementById(rowOf(target));
     row.addEventListener("htmx:load", () => applyFix({ target, value, before, was, does }), { once: true });
     detailsOf(row).open = true;
   }
@@ -139,7 +141,9 @@
     const button = event.target.closest(".sc-mend");
     if (button) return applyFix(button.dataset);
     if (!event.target.closest("#told a, #notes a")) return;
-    const target = document.getElementById(event.target.closest("a")?.hash.slice(1) || "-");
+    const id = decodeURIComponent(event.target.closest("a")?.hash.slice(1) || "-");
+    // The fields of a closed step may not be loaded; then its row is shown.
+    const target = document.getElementById(id) ?? document.getElementById(rowOf(id));
     if (!target) return;
     event.preventDefault();
     openAround(target);

@@ -123,7 +123,7 @@ function replaceWithLines(area) {
   area.after(box);
 }
 
-const replaceAllWithLines = (root) => root.querySelectorAll("textarea[name$='-answer_tool_calls']").forEach(replaceWithLines);
+const replaceAllWithLines = (root) => root.querySelectorAll("textarea[name$='-produce.tool_calls']").forEach(replaceWithLines);
 document.addEventListener("formset:added", (event) => replaceAllWithLines(event.target));
 document.addEventListener("htmx:load", (event) => replaceAllWithLines(event.target));
 replaceAllWithLines(document);

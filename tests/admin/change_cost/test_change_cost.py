@@ -57,7 +57,8 @@ async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider()
 @pytest.mark.django_db
 def test_request_to_an_added_provider_can_be_tried(root: Browser) -> None:
     create_scenario(
-        "acmes", {"match_provider": "acme", "match_user": "hello", "answer_text": "Yes."}
+        "acmes",
+        {"match.provider": "acme", "match.messages(user)": "hello", "produce.text": "Yes."},
     )
     fields = {"provider": "acme", "model": "acme-1", "turn": "1", "user": "hello", "stream": "on"}
     page = root.post(TRY, fields)

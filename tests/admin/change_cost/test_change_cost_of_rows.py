@@ -1,4 +1,4 @@
-"""An installed condition, fault or column works in all features without other changes."""
+"""An installed condition, fault or field works in all features without other changes."""
 
 import json
 from collections.abc import Iterator
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.db import models
 from django.test import Client as Browser
 
 from scenarios_app import builder
-from scenarios_app.admin.editor.layout import STEP_CELLS
+from scenarios_app.admin.editor.inputs import form_fields
+from scenarios_app.admin.editor.layout import STEP
+from scenarios_app.admin.editor.places import Field, Group, Layout
 from scenarios_app.admin.editor.sentence import title_of
 from scenarios_app.admin.scenarios.actions import StepsForm
 from scenarios_app.builder.conditions import Conditions, methods_of
@@ -28,13 +29,10 @@ from scenarios_app.engine.producing.faults import (
     FaultKind,
 )
 from scenarios_app.engine.shapes.fields import Whole
-from scenarios_app.models import StepColumns
-from scenarios_app.models.columns import at, column_of, places_of
 from scenarios_app.store import document_of, save_document
-from scenarios_app.store.columns import VALUES
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
-from tests.admin.pages import create_scenario, page_of, save
+from tests.admin.pages import create_scenario, fields_at, page_of, save
 from tests.docs.document_tables import faults_table
 from tests.serving.pipelines import Harness, scenario, text_step
 
@@ -135,10 +133,10 @@ def test_added_condition_is_in_titles_builder_and_lint() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("length")
-def test_condition_without_a_column_is_stored_in_the_extra_column(root: Browser) -> None:
+def test_condition_without_a_field_is_edited_as_json(root: Browser) -> None:
     (document,) = load_documents(scenario("lengths", SHORT))
     scenario_row = save_document(document)
-    assert scenario_row.steps.get().match_extra == {"answer_limit": 10}
+    assert fields_at(root, page_of(scenario_row))["steps-0-match.*"] == '{\n  "answer_limit": 10\n}'
     assert "at most 10 tokens" in root.get(page_of(scenario_row)).content.decode()
     assert save(root, scenario_row).status_code == 302
     assert dump(document_of(scenario_row)) == dump(document)
@@ -205,38 +203,25 @@ def test_added_fault_is_in_schema_titles_and_docs() -> None:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("maintenance")
 def test_added_fault_can_be_chosen_in_the_editor_and_in_bulk(root: Browser) -> None:
-    scenario_row = create_scenario("down", {"fault_kind": "maintenance", "answer_text": ""})
+    scenario_row = create_scenario(
+        "down", {"produce.fault.kind": "maintenance", "produce.text": ""}
+    )
     page = root.get(page_of(scenario_row)).content.decode()
     assert page.count('value="maintenance"') == 2 * 2  # of the step and of a new one
     assert "down for maintenance (503)" in page
-    failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
+    failing = {"steps-0-failures.fault.kind": "maintenance", "steps-0-failures.times": "2"}
     assert save(root, scenario_row, **failing).status_code == 302
     assert dict(StepsForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label
 
 
-class Columns(models.Model):
-    """Columns that declare their path and label."""
-
-    seed = at("produce.seed", models.IntegerField("the seed", null=True))
-    lot = at("produce.lot", models.CharField(max_length=9), label="Drawn by lot")
-    produce_extra = at("produce", models.JSONField(default=dict), rest=True)
-    extra = at("", models.JSONField(default=dict), rest=True)
-    inner_extra = at("produce.inner", models.JSONField(default=dict), rest=True)
-    version = models.IntegerField()
-
-    class Meta:
-        abstract = True
-
-
-def test_column_declares_its_place_and_its_label() -> None:
-    assert places_of(Columns) == {"seed": ("produce", "seed"), "lot": ("produce", "lot")}
-    assert list(places_of(Columns, rest=True)) == ["inner_extra", "produce_extra", "extra"]
-    labels = [column_of(Columns, name).label for name in ("seed", "lot", "version")]
-    assert labels == ["The seed", "Drawn by lot", "Version"]
-
-
-def test_documents_and_page_use_the_columns_place_and_label() -> None:
-    assert places_of(StepColumns)["match_path"] == VALUES["match_path"] == ("match", "path")
-    assert VALUES["report_format"] == ("produce", "final_report", "report_format")
-    assert STEP_CELLS["match_stream"].label == "Streaming"
-    assert STEP_CELLS["match_path"].label == "Path"
+def test_added_field_is_one_row_of_the_table() -> None:
+    seed = Field("produce.seed", "whole", "Seed", 4, example="7")
+    layout = Layout(*STEP.groups, Group("More", seed))
+    step: dict[str, Any] = {"produce": {"seed": 7, "text": "x"}}
+    values, rest = layout.split(step)
+    assert (values["produce.seed"], rest) == (7, {})
+    assert layout.join(values, rest) == step
+    assert layout.find("produce.seed", step) == (seed, [])
+    assert form_fields(layout)["produce.seed"].widget.attrs["placeholder"] == "7"
+    # Without the row the value is edited as JSON.
+    assert STEP.split(step)[1] == {"produce.*": {"seed": 7}}

@@ -43,10 +43,15 @@ def dumped(scenario: Scenario) -> dict[str, Any]:
 
 def test_text_with_windows_line_ends_is_in_its_field(root: Client) -> None:
     fields = fields_at(root, page_of(load(STEP)))
-    for name in ("answer_text", "answer_reasoning", "match_user", "failures_message"):
+    for name in (
+        "produce.text",
+        "produce.reasoning",
+        "match.messages(user)",
+        "failures.fault.message",
+    ):
         assert fields[f"steps-0-{name}"].splitlines() == PLAIN.splitlines()
     assert fields["description"].splitlines() == PLAIN.splitlines()
-    assert fields["steps-0-answer_extra"] == fields["steps-0-match_extra"] == ""
+    assert fields["steps-0-produce.*"] == fields["steps-0-match.*"] == ""
 
 
 def test_unrelated_save_keeps_every_line_end(root: Client) -> None:
@@ -62,7 +67,7 @@ def test_unrelated_save_keeps_every_line_end(root: Client) -> None:
 
 def test_changed_text_has_plain_line_ends_and_the_others_stay(root: Client) -> None:
     scenario = load(STEP)
-    save_like_a_browser(root, scenario, **{"steps-0-answer_text": f"{PLAIN}\nSoon."})
+    save_like_a_browser(root, scenario, **{"steps-0-produce.text": f"{PLAIN}\nSoon."})
     (step,) = dumped(scenario)["steps"]
     assert step["produce"] == {"text": f"{PLAIN}\nSoon.", "reasoning": WINDOWS}
 
@@ -78,18 +83,16 @@ def test_draft_keeps_the_line_ends(root: Client) -> None:
     draft = edit_as_draft(root, load(STEP))
     save_draft(root, draft, **{"steps-0-name": "first"})
     step = draft.steps.get()
-    assert (step.answer_text, step.name) == (WINDOWS, "first")
+    assert (step.document["produce"]["text"], step.document["name"]) == (WINDOWS, "first")
 
 
 @pytest.mark.parametrize("typed", ["Sunny.", ""])
-def test_text_that_a_fixture_keeps_in_an_extra_column_is_edited_in_its_field(
-    root: Client, typed: str
-) -> None:
-    extra = {"text": WINDOWS, "refusal": "No."}
-    scenario = create_scenario("old", {"answer_text": "", "answer_extra": extra})
-    assert fields_at(root, page_of(scenario))["steps-0-answer_text"].splitlines() == (
+def test_text_with_windows_line_ends_is_replaced_or_removed(root: Client, typed: str) -> None:
+    scenario = create_scenario("old", {"produce.text": WINDOWS, "produce.refusal": "No."})
+    assert fields_at(root, page_of(scenario))["steps-0-produce.text"].splitlines() == (
         PLAIN.splitlines()
     )
-    save_like_a_browser(root, scenario, **{"steps-0-answer_text": typed})
+    save_like_a_browser(root, scenario, **{"steps-0-produce.text": typed})
     step = scenario.steps.get()
-    assert (step.answer_text, step.answer_refusal, step.answer_extra) == (typed, "No.", {})
+    texts = {"text": typed, "refusal": "No."} if typed else {"refusal": "No."}
+    assert step.document["produce"] == texts

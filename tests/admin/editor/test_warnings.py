@@ -13,7 +13,7 @@ from tests.admin.trying.test_make_step import create_unmatched_row, post_make_st
 
 pytestmark = pytest.mark.django_db
 
-BROAD = {"match_user": "rain", "consume": False}
+BROAD = {"match.messages(user)": "rain", "consume": False}
 
 
 def groups_of(client: Client, *steps: dict[str, Any]) -> list[WarningGroup]:
@@ -39,13 +39,17 @@ def effects(response: Any) -> list[str]:
 def test_steps_with_the_same_warning_are_one_line(
     root: Client, hidden_steps: int, where: str
 ) -> None:
-    (group,) = groups_of(root, BROAD, *({"match_user": f"rain {n}"} for n in range(hidden_steps)))
+    (group,) = groups_of(
+        root, BROAD, *({"match.messages(user)": f"rain {n}"} for n in range(hidden_steps))
+    )
     assert group.where == where
     assert group.message.startswith("step 1 always answers first")
 
 
 def test_one_fix_moves_all_hidden_steps(root: Client) -> None:
-    (group,) = groups_of(root, BROAD, {"match_user": "rain 1"}, {"match_user": "rain 2"})
+    (group,) = groups_of(
+        root, BROAD, {"match.messages(user)": "rain 1"}, {"match.messages(user)": "rain 2"}
+    )
     (fix,) = group.mends
     assert (fix.label, fix.target, fix.before) == (
         "Move all before step 1",
@@ -56,20 +60,24 @@ def test_one_fix_moves_all_hidden_steps(root: Client) -> None:
 
 def test_fix_of_the_whole_scenario_keeps_its_label(root: Client) -> None:
     create_scenario("first", BROAD, priority=3)
-    (group,) = groups_of(root, {"match_user": "rain 1"}, {"match_user": "rain 2"})
+    (group,) = groups_of(
+        root, {"match.messages(user)": "rain 1"}, {"match.messages(user)": "rain 2"}
+    )
     assert [(fix.label, fix.target) for fix in group.mends] == [
         ("Before all of first: priority 4", "priority")
     ]
 
 
 def test_values_are_set_in_all_steps_by_one_fix(root: Client) -> None:
-    groups = groups_of(root, *({"match_user": "", "consume": False} for _ in range(2)))
+    groups = groups_of(root, *({"match.messages(user)": "", "consume": False} for _ in range(2)))
     assert [fix.label for fix in groups[0].mends][:1] == ["Only once per session (all 2)"]
     assert groups[0].mends[0].target == "steps-0-consume steps-1-consume"
 
 
 def test_fourth_warning_is_folded(root: Client) -> None:
-    steps = ({"match_user": f"question {n}", "answer_text": f"{{{{ x{n}"} for n in range(4))
+    steps = (
+        {"match.messages(user)": f"question {n}", "produce.text": f"{{{{ x{n}"} for n in range(4)
+    )
     scenario = create_scenario("rain", *steps)
     html = root.get(page_of(scenario)).content.decode()
     assert "<details><summary>1 more</summary>" in html
@@ -77,7 +85,7 @@ def test_fourth_warning_is_folded(root: Client) -> None:
 
 
 def test_opened_page_does_not_say_that_it_was_saved(root: Client) -> None:
-    scenario = create_scenario("rain", BROAD, {"match_user": "rain 1"})
+    scenario = create_scenario("rain", BROAD, {"match.messages(user)": "rain 1"})
     for page in (root.get(page_of(scenario)), root.get(edit_as_draft_page(root, scenario))):
         html = page.content.decode()
         assert "always answers first" in html
@@ -90,7 +98,9 @@ def edit_as_draft_page(client: Client, scenario: Any) -> str:
 
 @pytest.mark.django_db(transaction=True)
 def test_save_shows_three_warnings_and_the_number_of_the_others(admin_client: Client) -> None:
-    steps = [{"match_user": f"question {n}", "answer_text": f"{{{{ x{n}"} for n in range(5)]
+    steps = [
+        {"match.messages(user)": f"question {n}", "produce.text": f"{{{{ x{n}"} for n in range(5)
+    ]
     response = save(admin_client, create_scenario("rain", *steps), description="changed")
     (text,) = (str(one) for one in get_messages(response.wsgi_request) if "Saved" in str(one))
     assert "5 warnings</a>:" in text
@@ -99,9 +109,13 @@ def test_save_shows_three_warnings_and_the_number_of_the_others(admin_client: Cl
 
 
 def test_save_names_the_steps_of_others_that_it_hides(root: Client) -> None:
-    create_scenario("story", {"match_user": "rain in Paris"}, {"match_user": "sun"})
-    scenario = create_scenario("broad", {"match_user": "snow", "consume": False}, priority=5)
-    (text,) = effects(save(root, scenario, **{"steps-0-match_user": "rain"}))
+    create_scenario(
+        "story", {"match.messages(user)": "rain in Paris"}, {"match.messages(user)": "sun"}
+    )
+    scenario = create_scenario(
+        "broad", {"match.messages(user)": "snow", "consume": False}, priority=5
+    )
+    (text,) = effects(save(root, scenario, **{"steps-0-match.messages(user)": "rain"}))
     assert "story</a>, step 1 is now never reached: step 1 of broad answers first" in text
     assert effects(save(root, scenario, description="changed")) == []
     (text,) = effects(save(root, scenario, priority="-1"))
@@ -109,12 +123,12 @@ def test_save_names_the_steps_of_others_that_it_hides(root: Client) -> None:
 
 
 def test_own_steps_are_no_effects_on_others(root: Client) -> None:
-    scenario = create_scenario("rain", BROAD, {"match_user": "sun"})
-    assert effects(save(root, scenario, **{"steps-1-match_user": "rain 1"})) == []
+    scenario = create_scenario("rain", BROAD, {"match.messages(user)": "sun"})
+    assert effects(save(root, scenario, **{"steps-1-match.messages(user)": "rain 1"})) == []
 
 
 def test_other_ways_to_save_name_the_steps_that_they_hide(root: Client) -> None:
-    create_scenario("story", {"match_user": "rain in Paris"})
+    create_scenario("story", {"match.messages(user)": "rain in Paris"})
     scenario = create_scenario("broad", BROAD, priority=5, enabled=False)
     enable = {"action": "enable", "_selected_action": str(scenario.pk), "index": "0"}
     hidden = "step 1 is now never reached"
@@ -128,7 +142,7 @@ def test_other_ways_to_save_name_the_steps_that_they_hide(root: Client) -> None:
 
 
 def test_step_made_from_a_request_names_the_steps_that_it_hides(root: Client) -> None:
-    create_scenario("story", {"match_user": "refund"})
+    create_scenario("story", {"match.messages(user)": "refund"})
     row = create_unmatched_row("refund")
     changes = {"target": "new", "name": "a first", "answer": "x", "message": "refund"}
     (text,) = effects(post_make_step(root, row, **changes))

@@ -10,7 +10,7 @@ from django.test import Client
 from scenarios_app.admin.journal import make_step
 from scenarios_app.control.steps import telling_words
 from scenarios_app.models import Draft, Scenario, ServedRequest
-from tests.admin.pages import create_scenario, fields_at
+from tests.admin.pages import create_scenario, fields_at, texts
 from tests.admin.traffic import create_journal_row
 from tests.admin.trying.tries import TRY
 
@@ -87,7 +87,7 @@ def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
     assert answer.headers["Location"].endswith(f"/scenario/{scenario.pk}/change/")
     assert (scenario.name, scenario.enabled) == ("refund my order", True)
     step = scenario.steps.get()
-    assert (step.answer_text, step.consume) == ("Refunded.", False)
+    assert (step.document["produce"], step.document["consume"]) == ({"text": "Refunded."}, False)
     assert winner(root, row) == "refund my order"
     other_words = create_unmatched_row("REFUND MY ORDER, now!", model="gpt-5")
     assert winner(root, other_words) == "refund my order"
@@ -96,15 +96,15 @@ def test_new_scenario_is_enabled_and_answers_the_request(root: Client) -> None:
 @pytest.mark.parametrize(
     ("columns", "near"),
     [
-        ({"match_user": "weather"}, False),
-        ({"match_user": "weather", "match_provider": "openai"}, False),
-        ({"match_user": "weather", "match_path": "/v1/chat/completions"}, False),
-        ({"match_user": "weather", "match_stream": False}, False),
-        ({"match_user": "weather", "turn": 1}, False),
-        ({"match_user": "weather", "match_extra": {"messages": [{"role": "user"}]}}, False),
-        ({"match_user": "e", "match_tools": ["get_weather"]}, False),
-        ({"match_user": "refund", "match_tools": ["get_weather"]}, True),
-        ({"match_user": "weather", "match_model": "gpt-4o"}, True),
+        ({"match.messages(user)": "weather"}, False),
+        ({"match.messages(user)": "weather", "match.provider": "openai"}, False),
+        ({"match.messages(user)": "weather", "match.path": "/v1/chat/completions"}, False),
+        ({"match.messages(user)": "weather", "match.stream": False}, False),
+        ({"match.messages(user)": "weather", "turn": 1}, False),
+        ({"match.messages(user)": "weather", "match.*": {"messages": [{"role": "user"}]}}, False),
+        ({"match.messages(user)": "e", "match.tools": ["get_weather"]}, False),
+        ({"match.messages(user)": "refund", "match.tools": ["get_weather"]}, True),
+        ({"match.messages(user)": "weather", "match.model": "gpt-4o"}, True),
     ],
 )
 def test_scenario_is_near_if_a_condition_holds_that_says_what_it_is_about(
@@ -117,14 +117,14 @@ def test_scenario_is_near_if_a_condition_holds_that_says_what_it_is_about(
 
 
 def test_new_scenario_is_preset_without_a_near_one(root: Client) -> None:
-    create_scenario("alpha", {"match_user": "weather"})
+    create_scenario("alpha", {"match.messages(user)": "weather"})
     assert fields_at(root, make_url(create_unmatched_row()), "make_form")["target"] == "new"
 
 
 def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) -> None:
-    create_scenario("alpha", {"match_user": "weather"})
+    create_scenario("alpha", {"match.messages(user)": "weather"})
     nearest_scenario = create_scenario(
-        "refunds", {"match_user": "refund my order", "match_model": "gpt-5"}
+        "refunds", {"match.messages(user)": "refund my order", "match.model": "gpt-5"}
     )
     first_key = nearest_scenario.steps.get().key
     row = create_unmatched_row()
@@ -141,15 +141,15 @@ def test_nearest_scenario_is_proposed_first_and_keeps_its_steps(root: Client) ->
 
 
 def test_disabled_scenario_is_enabled_by_its_new_step(root: Client) -> None:
-    scenario = create_scenario("off", {"match_user": "x"}, enabled=False)
+    scenario = create_scenario("off", {"match.messages(user)": "x"}, enabled=False)
     post_make_step(root, create_unmatched_row(), target=str(scenario.pk), answer="Refunded.")
     scenario.refresh_from_db()
     assert scenario.enabled
 
 
 def test_page_says_that_a_disabled_scenario_will_be_enabled(root: Client) -> None:
-    scenario = create_scenario("off", {"match_user": "x"}, enabled=False)
-    create_scenario("on", {"match_user": "x"})
+    scenario = create_scenario("off", {"match.messages(user)": "x"}, enabled=False)
+    create_scenario("on", {"match.messages(user)": "x"})
     page = root.get(make_url(create_unmatched_row()))
     assert page.context["form"].disabled_targets == [str(scenario.pk)]
     assert "Saving will also switch it on." in page.content.decode()
@@ -162,7 +162,7 @@ def test_page_says_that_a_disabled_scenario_will_be_enabled(root: Client) -> Non
 
 def test_answer_of_several_lines_has_plain_line_ends(root: Client) -> None:
     post_make_step(root, create_unmatched_row(), answer="Refunded.\r\nSoon.")
-    assert Scenario.objects.get().steps.get().answer_text == "Refunded.\nSoon."
+    assert texts(Scenario.objects.get()) == ["Refunded.\nSoon."]
 
 
 @pytest.mark.parametrize("answer", ["", "  \n"])
@@ -188,7 +188,7 @@ def test_answer_that_is_too_long_is_refused_at_the_field(root: Client, settings:
 
 
 def test_name_that_is_taken_is_refused_at_the_field(root: Client) -> None:
-    create_scenario("taken", {"match_user": "x"})
+    create_scenario("taken", {"match.messages(user)": "x"})
     page = post_make_step(root, create_unmatched_row(), target="new", name="taken", answer="x")
     assert page.context["form"].errors.keys() == {"name"}
 
@@ -206,7 +206,7 @@ def test_scenario_that_is_deleted_meanwhile_is_an_error_at_its_field(
 
 
 def test_preview_separates_answered_from_unmatched_requests(root: Client) -> None:
-    create_scenario("low", {"match_user": "refund"}, priority=-5)
+    create_scenario("low", {"match.messages(user)": "refund"}, priority=-5)
     answered_row = create_unmatched_row("Refund my order!", matched=True, scenario="low", step="1")
     unmatched_row = create_unmatched_row("now refund my order")
     create_unmatched_row("something else")
@@ -220,18 +220,19 @@ def test_preview_separates_answered_from_unmatched_requests(root: Client) -> Non
 
 
 def test_preview_names_the_scenario_with_precedence(root: Client) -> None:
-    create_scenario("high", {"match_user": "refund"}, priority=5)
+    create_scenario("high", {"match.messages(user)": "refund"}, priority=5)
     page = post_make_step(root, create_unmatched_row(), target="new", preview="1")
     assert (page.context["preview"].answers, page.context["preview"].first) == (False, "high")
 
 
 def test_draft_may_have_no_answer_yet(root: Client) -> None:
-    scenario = create_scenario("refunds", {"match_user": "refunds"})
+    scenario = create_scenario("refunds", {"match.messages(user)": "refunds"})
     post_make_step(root, create_unmatched_row(), target=str(scenario.pk), draft="1")
     draft = Draft.objects.get()
     assert (draft.published, draft.steps.count(), scenario.steps.count()) == (scenario, 2, 1)
     post_make_step(root, create_unmatched_row(), target="new", draft="1")
-    assert Draft.objects.filter(published=None).get().steps.get().answer_text == ""
+    step = Draft.objects.filter(published=None).get().steps.get()
+    assert step.document["produce"] == {"text": ""}
 
 
 def test_cut_body_makes_no_step(root: Client) -> None:
@@ -240,14 +241,17 @@ def test_cut_body_makes_no_step(root: Client) -> None:
 
 
 def test_author_saves_the_step_as_a_draft_and_cannot_enable_it(author: Client) -> None:
-    scenario, row = create_scenario("refunds", {"match_user": "refunds"}), create_unmatched_row()
+    scenario, row = (
+        create_scenario("refunds", {"match.messages(user)": "refunds"}),
+        create_unmatched_row(),
+    )
     response = post_make_step(author, row, target=str(scenario.pk), answer="Refunded.")
     assert response.status_code == 403 and scenario.steps.count() == 1
     assert "Can change scenario" in unescape(response.content.decode())
     assert post_make_step(author, row, target="new", answer="Refunded.").status_code == 403
     assert post_make_step(author, row, target=str(scenario.pk), answer="Refunded.", draft="1").url
     draft = Draft.objects.get()
-    assert (draft.published, draft.steps.last().answer_text) == (scenario, "Refunded.")
+    assert (draft.published, texts(draft)[-1]) == (scenario, "Refunded.")
     page = author.get(make_url(row)).content.decode()
     assert "Save and enable" not in page and "Save as a draft" in page
 

@@ -28,7 +28,7 @@ def results(client: Client, term: str) -> list[tuple[str, str]]:
 
 
 def test_scenarios_drafts_sessions_and_requests_are_results(root: Client) -> None:
-    edit_as_draft(root, create_scenario("refunds <b>", {"match_user": "refund"}))
+    edit_as_draft(root, create_scenario("refunds <b>", {"match.messages(user)": "refund"}))
     SessionName.objects.create(session="key-0123456789ab", name="Refund run")
     row = create_journal_row(session="key-0123456789ab", request_preview="Please refund me.")
     assert results(root, "REFUND") == [

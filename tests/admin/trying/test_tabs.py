@@ -16,8 +16,8 @@ PAGE = f"{LIST}test/"
 
 
 def test_change_of_tabs_keeps_what_was_typed(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain"})
-    edits = fields_at(root, page_of(scenario)) | {"steps-0-answer_text": "It pours."}
+    scenario = create_scenario("weather", {"match.messages(user)": "rain"})
+    edits = fields_at(root, page_of(scenario)) | {"steps-0-produce.text": "It pours."}
     page = root.post(f"{LIST}{scenario.pk}/test/", edits)
     form = fields(page.content.decode(), "test_form") | {"user": "rain tomorrow?", "system": "Hi."}
     del form["stream"]
@@ -47,7 +47,7 @@ def test_enter_presses_the_button_of_the_open_tab(root: Client) -> None:
     ("old", "tab"), [("try", "request"), ("play", "conversation"), ("user", "user")]
 )
 def test_earlier_address_leads_to_its_tab(root: Client, old: str, tab: str) -> None:
-    create_scenario("weather", {"match_user": "rain"})
+    create_scenario("weather", {"match.messages(user)": "rain"})
     response = root.get(f"{LIST}{old}/", {"scenario": "weather"}, follow=True)
     assert response.redirect_chain == [(f"{PAGE}?scenario=weather&tab={tab}", 302)]
     current = [is_current for *_, is_current in response.context["tabs"]]

@@ -44,9 +44,9 @@ def test_form_describes_a_request_of_each_provider(key: str) -> None:
 def test_answering_step_is_first_and_others_say_why_not(root: Client) -> None:
     create_scenario(
         "weather",
-        {"name": "rain", "match_user": "rain"},
-        {"name": "sun", "match_user": "sun"},
-        {"name": "sun again", "match_user": "sun"},
+        {"name": "rain", "match.messages(user)": "rain"},
+        {"name": "sun", "match.messages(user)": "sun"},
+        {"name": "sun again", "match.messages(user)": "sun"},
     )
     page = post_try(root, user="Is there sun?")
     assert states(page) == [("sun", "wins"), ("sun again", "matches"), ("rain", "misses")]
@@ -58,9 +58,9 @@ def test_answering_step_is_first_and_others_say_why_not(root: Client) -> None:
 def test_misses_have_the_order_of_the_404(root: Client) -> None:
     create_scenario(
         "places",
-        {"name": "far", "match_user": "a mountain hut"},
-        {"name": "nearer", "match_user": "sunshine in Bergen"},
-        {"name": "nearest", "match_user": "sun in Parisian"},
+        {"name": "far", "match.messages(user)": "a mountain hut"},
+        {"name": "nearer", "match.messages(user)": "sunshine in Bergen"},
+        {"name": "nearest", "match.messages(user)": "sun in Parisian"},
     )
     sample = SampleRequest(user="Is there sun in Paris?", model="gpt-4o")
     explanation = explain_call(sample_call(wires_by_name()["openai"].sample(sample), session=""))
@@ -73,27 +73,27 @@ def test_misses_have_the_order_of_the_404(root: Client) -> None:
 @pytest.mark.parametrize(
     ("step", "summary"),
     [
-        ({"answer_text": "It is <sunny>."}, "would say: <q>It is &lt;sunny&gt;.</q>"),
-        ({"answer_text": "", "answer_tool_calls": [{"name": "f"}]}, "would say: <q>f({})</q>"),
-        ({"answer_text": "", "fault_kind": "rate_limit"}, "would fail with 429"),
-        ({"answer_text": "", "fault_kind": "network_error"}, "would close the connection"),
+        ({"produce.text": "It is <sunny>."}, "would say: <q>It is &lt;sunny&gt;.</q>"),
+        ({"produce.text": "", "produce.tool_calls": [{"name": "f"}]}, "would say: <q>f({})</q>"),
+        ({"produce.text": "", "produce.fault.kind": "rate_limit"}, "would fail with 429"),
+        ({"produce.text": "", "produce.fault.kind": "network_error"}, "would close the connection"),
     ],
 )
 def test_answer_of_the_step_is_summarised(root: Client, step: dict[str, Any], summary: str) -> None:
-    create_scenario("weather", {"name": "sun", "match_user": "sun", **step})
+    create_scenario("weather", {"name": "sun", "match.messages(user)": "sun", **step})
     page = post_try(root, user="Is there sun?").content.decode()
     assert f"Step <b>sun</b> of <b>weather</b> {summary}" in page
 
 
 def test_dry_run_uses_up_no_step_and_is_not_journalled(root: Client) -> None:
-    create_scenario("once", {"match_user": "hello"})
+    create_scenario("once", {"match.messages(user)": "hello"})
     for _ in range(3):
         assert states(post_try(root, user="hello")) == [("1", "wins")]
     assert not ServedRequest.objects.exists()
 
 
 def test_every_provider_shows_its_bytes_streamed_and_whole(root: Client) -> None:
-    create_scenario("talk", {"match_user": "hello", "answer_text": "Good day."})
+    create_scenario("talk", {"match.messages(user)": "hello", "produce.text": "Good day."})
     by_provider = {
         response_bytes.name: response_bytes
         for response_bytes in post_try(root, user="hello").context["bytes"]
@@ -110,10 +110,11 @@ def test_lines_of_a_stream_have_times(root: Client) -> None:
     create_scenario(
         "slow",
         {
-            "match_user": "hello",
-            "answer_text": "one two three",
-            "latency_ms": 40,
-            "extra": {"produce": {"pacing": {"chunk_ms": 100, "words_per_chunk": 1}}},
+            "match.messages(user)": "hello",
+            "produce.text": "one two three",
+            "produce.latency_ms": 40,
+            "produce.pacing.chunk_ms": 100,
+            "produce.pacing.words_per_chunk": 1,
         },
     )
     (first, *_) = post_try(root, user="hello").context["bytes"]
@@ -123,22 +124,24 @@ def test_lines_of_a_stream_have_times(root: Client) -> None:
 
 
 def test_unmatched_request_is_reported(root: Client) -> None:
-    create_scenario("weather", {"match_user": "rain"})
+    create_scenario("weather", {"match.messages(user)": "rain"})
     page = post_try(root, user="hello")
     assert page.context["answer"] == "none"
     assert b"No step matches this request. The closest: weather, step 1." in page.content
 
 
 def test_try_page_can_be_limited_to_one_scenario(root: Client) -> None:
-    create_scenario("one", {"match_user": "hello"})
-    create_scenario("two", {"match_user": "hello"})
+    create_scenario("one", {"match.messages(user)": "hello"})
+    create_scenario("two", {"match.messages(user)": "hello"})
     page = post_try(root, user="hello", scenario="two")
     assert [card.step.scenario for card in page.context["cards"]] == ["two"]
 
 
 def test_scenario_with_precedence_is_named_and_the_tried_one_answers(root: Client) -> None:
-    create_scenario("mine", {"match_user": "hello", "answer_text": "Mine."})
-    other = create_scenario("other", {"match_user": "hello", "answer_text": "Other."}, priority=5)
+    create_scenario("mine", {"match.messages(user)": "hello", "produce.text": "Mine."})
+    other = create_scenario(
+        "other", {"match.messages(user)": "hello", "produce.text": "Other."}, priority=5
+    )
     page = post_try(root, user="hello", scenario="mine")
     first = page.context["first"]
     assert (first.scenario, first.reason) == ("other", "higher priority")
@@ -149,21 +152,21 @@ def test_scenario_with_precedence_is_named_and_the_tried_one_answers(root: Clien
 
 
 def test_scenario_that_does_not_match_names_the_one_that_answers(root: Client) -> None:
-    create_scenario("mine", {"match_user": "goodbye"})
-    create_scenario("other", {"match_user": "hello"})
+    create_scenario("mine", {"match.messages(user)": "goodbye"})
+    create_scenario("other", {"match.messages(user)": "hello"})
     page = post_try(root, user="hello", scenario="mine")
     assert (page.context["first"].scenario, page.context["first"].reason) == ("other", "")
     assert "No step of <b>mine</b> matches." in page.content.decode()
 
 
 def test_scenario_that_answers_has_no_other_before_it(root: Client) -> None:
-    create_scenario("mine", {"match_user": "hello"}, priority=5)
-    create_scenario("other", {"match_user": "hello"})
+    create_scenario("mine", {"match.messages(user)": "hello"}, priority=5)
+    create_scenario("other", {"match.messages(user)": "hello"})
     assert post_try(root, user="hello", scenario="mine").context["first"] is None
 
 
 def test_answer_comes_before_the_folded_steps_that_do_not_match(root: Client) -> None:
-    create_scenario("talk", {"match_user": "hello"}, {"match_user": "goodbye"})
+    create_scenario("talk", {"match.messages(user)": "hello"}, {"match.messages(user)": "goodbye"})
     html = post_try(root, user="hello").content.decode()
     positions = [html.index(mark) for mark in ('id="told"', "sc-bytes", 'data-state="misses"')]
     assert positions == sorted(positions)
@@ -173,14 +176,19 @@ def test_answer_comes_before_the_folded_steps_that_do_not_match(root: Client) ->
 def test_misses_with_fewer_failed_conditions_come_first(root: Client) -> None:
     create_scenario(
         "talk",
-        {"name": "two", "match_user": "hello", "match_system": "a", "match_tools": ["f"]},
-        {"name": "one", "match_user": "nothing like it"},
+        {
+            "name": "two",
+            "match.messages(user)": "hello",
+            "match.messages(system)": "a",
+            "match.tools": ["f"],
+        },
+        {"name": "one", "match.messages(user)": "nothing like it"},
     )
     assert [name for name, _ in states(post_try(root, user="hello"))] == ["one", "two"]
 
 
 def test_try_page_starts_with_a_request_for_the_first_step(root: Client) -> None:
-    create_scenario("weather", {"match_user": "rain", "match_tools": ["get_weather"]})
+    create_scenario("weather", {"match.messages(user)": "rain", "match.tools": ["get_weather"]})
     form = root.get(f"{TRY}?scenario=weather").context["form"]
     assert form["user"].value() == "rain"
     assert form["tools"].value() == "get_weather"
@@ -215,7 +223,9 @@ def test_journal_entry_is_tried_only_with_permission_for_the_journal(client: Cli
 
 
 def test_try_page_escapes_values(root: Client) -> None:
-    create_scenario("<b>bold</b>", {"match_user": "<i>", "answer_text": "<script>1</script>"})
+    create_scenario(
+        "<b>bold</b>", {"match.messages(user)": "<i>", "produce.text": "<script>1</script>"}
+    )
     text = post_try(root, user="<i>").content.decode()
     assert "<script>1</script>" not in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text

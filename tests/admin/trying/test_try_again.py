@@ -104,14 +104,14 @@ def test_request_with_the_scenario_header_is_shown_raw(root: Client) -> None:
 
 
 def test_posted_raw_request_is_tried_with_its_headers(root: Client) -> None:
-    create_scenario("talk", {"match_user": "Two"})
+    create_scenario("talk", {"match.messages(user)": "Two"})
     row = create_journal_row_with_body({"messages": [text_message("One"), text_message("Two")]})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "wins")]
 
 
 def test_edited_form_is_tried_and_not_the_raw_request(root: Client) -> None:
-    create_scenario("talk", {"match_user": "Good day"})
+    create_scenario("talk", {"match.messages(user)": "Good day"})
     row = create_journal_row_with_body({"messages": [text_message("Hello")]})
     fields = fields_at(root, f"{TRY}?request={row.pk}", "test_form")
     assert states(root.post(f"{TRY}?request={row.pk}", fields)) == [("1", "misses")]

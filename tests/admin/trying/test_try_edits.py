@@ -34,8 +34,12 @@ def summary_of(page: Any) -> tuple[str, str, str]:
 
 
 def test_unsaved_edits_are_tried_and_not_saved(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain"})
-    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
+    scenario = create_scenario("weather", {"match.messages(user)": "rain"})
+    changes = {
+        "name": "climate",
+        "steps-0-match.messages(user)": "snow",
+        "steps-0-produce.text": "It snows.",
+    }
     page = try_edits(root, page_of(scenario), **changes)
     assert page.context["form"]["user"].value() == "snow"
     assert summary_of(page) == ("climate", "1", "It snows.")
@@ -43,8 +47,12 @@ def test_unsaved_edits_are_tried_and_not_saved(root: Client) -> None:
 
 
 def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain"})
-    changes = {"name": "climate", "steps-0-match_user": "snow", "steps-0-answer_text": "It snows."}
+    scenario = create_scenario("weather", {"match.messages(user)": "rain"})
+    changes = {
+        "name": "climate",
+        "steps-0-match.messages(user)": "snow",
+        "steps-0-produce.text": "It snows.",
+    }
     html = try_edits(root, page_of(scenario), **changes).content.decode()
     form_data = fields(html, "test_form")
     page = root.post(TRY, form_data | {"user": "More snow?"})
@@ -54,36 +62,36 @@ def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
 
 
 def test_unsaved_edits_keep_the_used_steps_of_the_session(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain", "consume": True})
+    scenario = create_scenario("weather", {"match.messages(user)": "rain", "consume": True})
     key = scenario.steps.get().key
     hidden_fields = try_edits(root, page_of(scenario)).context["tried"].hidden
     assert (hidden_fields["keys"], hidden_fields["of"]) == (key, "weather")
 
 
 def test_new_scenario_is_tried_before_its_first_save(root: Client) -> None:
-    step = new_step(0, match_user="snow", answer_text="It snows.")
+    step = new_step(0, {"match.messages(user)": "snow", "produce.text": "It snows."})
     page = try_edits(root, ADD, name="new", **step, **{"steps-TOTAL_FORMS": "1"})
     assert summary_of(page) == ("new", "1", "It snows.")
     assert not Scenario.objects.exists()
 
 
 def test_unsaved_edits_of_a_draft_are_tried(root: Client) -> None:
-    draft = edit_as_draft(root, create_scenario("weather", {"match_user": "rain"}))
-    changes = {"steps-0-answer_text": "It pours."}
+    draft = edit_as_draft(root, create_scenario("weather", {"match.messages(user)": "rain"}))
+    changes = {"steps-0-produce.text": "It pours."}
     page = try_edits(root, draft_page(draft), "draft_form", **changes)
     assert summary_of(page) == ("weather", "1", "It pours.")
 
 
 def test_edits_with_errors_list_the_errors(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain"})
-    page = try_edits(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
+    scenario = create_scenario("weather", {"match.messages(user)": "rain"})
+    page = try_edits(root, page_of(scenario), **{"steps-0-produce.tool_calls": "[", "name": ""})
     text = page.content.decode()
     assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
     assert "Fix this first:" in text and 'id="test_form"' not in text
 
 
 def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
-    scenario = create_scenario("weather", {"match_user": "rain"})
+    scenario = create_scenario("weather", {"match.messages(user)": "rain"})
     changes = fields_at(root, page_of(scenario))
     del changes["enabled"]
     page = root.post(f"{LIST}{scenario.pk}/test/", changes)
@@ -93,6 +101,6 @@ def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
 
 @pytest.mark.parametrize("document", ["", "{", '{"scenarios": []}', '{"name": "a", "x": 1}'])
 def test_invalid_edits_fall_back_to_the_stored_scenarios(root: Client, document: str) -> None:
-    create_scenario("weather", {"match_user": "rain"})
+    create_scenario("weather", {"match.messages(user)": "rain"})
     page = post_try(root, user="rain", document=document, keys="", of="")
     assert summary_of(page) == ("weather", "1", "answer 1")
