@@ -1,6 +1,7 @@
 """Lint in the editor shows warnings and errors while typing, before a save."""
 
 from collections.abc import Callable
+from urllib.parse import parse_qs
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -188,3 +189,22 @@ def test_long_warning_in_the_footer_is_fully_visible(
     admin.save()
     expect(page.get_by_text("Saved, with 1 warning:")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_check_sends_changed_steps_alone_and_leaves_long_texts_to_the_save(admin: Admin) -> None:
+    long_text = "word " * 10_500
+    scenario = create_scenario("long", {"produce.text": long_text}, {"produce.text": "short"})
+    page, status = admin.page, admin.page.locator("#checked")
+    admin.go(page_of(scenario))
+    second = open_row(page, 1)
+    with page.expect_request("**/check/") as check:
+        second.get_by_label("Answer text").fill("shorter")
+    names = parse_qs(check.value.post_data or "", keep_blank_values=True).keys()
+    assert "steps-1-produce.text" in names and "steps-0-produce.text" not in names
+    assert {"steps-0-id", "steps-0-order", "steps-1-id", "steps-1-order"} <= names
+    expect(status).to_have_text("No warnings")
+    first = open_row(page, 0)
+    first.get_by_label("Answer text").fill(f"{long_text}more")
+    expect(status).to_have_text("Long text: it is checked when you save")
+    first.get_by_label("Answer text").fill("{{ nobody }}")
+    expect(page.locator("#notes")).to_contain_text("unknown name in {{ nobody }}")

@@ -11,6 +11,7 @@
   const saveErrors = document.getElementById("told");
   const editedCells = new WeakSet();
   const statusLink = document.createElement("a");
+  const MAX_CHECKED_CHARS = 50_000;
   let focusPosition = null;
   let isSwapHeldBack = false;
 
@@ -31,7 +32,14 @@
     statusLink.dataset.tone = tone;
   }
 
-  const cellOf = (link) => document.getElementById(link.hash.slice(1) || "-")?.closest(".sc-cell");
+  const cellOf = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)) || "-")?.closest(".sc-cell");
+
+  /* True for a field of a stored step that the user has not changed: the server has its value. */
+  function isStored(name) {
+    const [, rowId, key] = name.match(/^(steps-\d+)-(.+)$/) ?? [];
+    const row = rowId && !["id", "order", "DELETE"].includes(key) && document.getElementById(rowId);
+    return Boolean(row) && !row.matches(".sc-changed, .sc-fresh");
+  }
 
   /* A refused save counts as an edit of all cells. */
   function isUnedited(cell) {
@@ -94,9 +102,17 @@
     const cell = event.target.closest(".sc-cell");
     if (cell) editedCells.add(cell);
   });
-  // htmx would use the address of the button that was clicked last.
-  form.addEventListener("htmx:configRequest", ({ target, detail }) => {
-    if (target === form) detail.path = form.getAttribute("hx-post");
+  /* Sends only what was changed. Long texts wait for the save: each check would read all of them. */
+  form.addEventListener("htmx:configRequest", (event) => {
+    const { target, detail } = event;
+    if (target !== form) return;
+    // htmx would use the address of the button that was clicked last.
+    detail.path = form.getAttribute("hx-post");
+    const fields = [...detail.formData].filter(([name]) => !isStored(name));
+    [...detail.formData.keys()].filter(isStored).forEach((name) => detail.formData.delete(name));
+    if (fields.reduce((sum, [, value]) => sum + value.length, 0) <= MAX_CHECKED_CHARS) return;
+    event.preventDefault();
+    showStatus("Long text: it is checked when you save", "warn");
   });
   notes.addEventListener("htmx:beforeSwap", ({ detail }) => {
     // New notes would move the rows while the user drags one.
