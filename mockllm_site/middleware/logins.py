@@ -9,10 +9,10 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
-from simple_history.middleware import HistoryRequestMiddleware
 
 from mockllm_site.middleware.pages import PageMiddleware
 from mockllm_site.middleware.provider_requests import is_provider_request
+from scenarios_app.models import author_request
 
 # The control API has tokens; a browser's session means nothing to it.
 WITHOUT_LOGIN = ("/control/",)
@@ -68,17 +68,31 @@ class Messages(PageMiddleware, MessageMiddleware):
         return messages is not None and (messages.used or messages.added_new)
 
 
-class History:
-    """Gives histories of rows the user of the request that changes them."""
+class Authors:
+    """Makes the user of a request the author of the revisions that it saves."""
 
     sync_capable = async_capable = True
 
     def __init__(self, get_response: Any) -> None:
         self._get_response = get_response
-        self._with_user = HistoryRequestMiddleware(get_response)
         if iscoroutinefunction(get_response):
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        is_provider = is_provider_request(request)
-        return (self._get_response if is_provider else self._with_user)(request)
+        if is_provider_request(request):
+            return self._get_response(request)
+        if iscoroutinefunction(self):
+            return self._respond(request)
+        token = author_request.set(request)
+        try:
+            return self._get_response(request)
+        finally:
+            author_request.reset(token)
+
+    async def _respond(self, request: HttpRequest) -> HttpResponseBase:
+        token = author_request.set(request)
+        try:
+            response: HttpResponseBase = await self._get_response(request)
+        finally:
+            author_request.reset(token)
+        return response

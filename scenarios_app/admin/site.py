@@ -17,7 +17,7 @@ from scenarios_app.admin.filters import MATCH_PARAMETER, UNMATCHED
 from scenarios_app.admin.journal.session_list import display_names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import UNMATCHED_ROWS, Scenario, ServedRequest
+from scenarios_app.models import UNMATCHED_ROWS, Revision, Scenario, ServedRequest
 from scenarios_app.wire.registry import wires_by_name
 
 _LIST = "/admin/scenarios_app"
@@ -139,8 +139,8 @@ def first_steps(*, may_publish: bool = True) -> list[dict[str, Any]]:
 def own_scenarios() -> QuerySet[Scenario]:
     """Return the scenarios that were not loaded from a shipped fixture."""
     loaded = [f"loaded from {fixture}" for fixture in _SHIPPED]
-    created = Scenario.history.filter(id=OuterRef("pk"), history_type="+")
-    otherwise = created.exclude(history_change_reason__in=loaded)
+    revisions = Revision.objects.filter(kind="scenario", key=OuterRef("key"))
+    otherwise = revisions.first_of_each().exclude(reason__in=loaded)
     is_own = ~Q(name__in=shipped_names()) | Exists(otherwise)
     return Scenario.objects.filter(is_own)
 

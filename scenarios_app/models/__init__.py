@@ -18,6 +18,13 @@ from scenarios_app.models.journal import (
     ServedRequest,
     SessionName,
 )
+from scenarios_app.models.revisions import (
+    Revision,
+    author_request,
+    mark_changed,
+    mark_deleted,
+    one_save,
+)
 from scenarios_app.models.scenarios import (
     Presence,
     Scenario,
@@ -40,6 +47,7 @@ __all__ = [
     "Outcome",
     "PastAnswers",
     "Presence",
+    "Revision",
     "Scenario",
     "ScenarioRow",
     "Select",
@@ -51,6 +59,10 @@ __all__ = [
     "TextMode",
     "TrialConversation",
     "announce_changes",
+    "author_request",
     "catalog_changed",
+    "mark_changed",
+    "mark_deleted",
     "new_key",
+    "one_save",
 ]

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from django.apps import apps
-from django.db import models, transaction
+from django.db import DEFAULT_DB_ALIAS, models, transaction
 from django.dispatch import Signal
 from django.utils import timezone
+
+from scenarios_app.models.revisions import mark_changed, one_save
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -50,13 +52,14 @@ class CatalogVersion(models.Model):
 
 
 def announce_changes(scenarios: Collection[int | None], using: str) -> None:
-    """Give changed scenarios a new version and notify this process's catalog."""
+    """Give changed scenarios a new version and a revision, and notify this process's catalog."""
     scenario = apps.get_model("scenarios_app", "Scenario")
     rows: models.QuerySet[Any] = models.QuerySet(scenario, using=using)
     keys = [pk for pk in scenarios if pk is not None]
     for start in range(0, len(keys), 500):
         part = rows.filter(pk__in=keys[start : start + 500])
         part.update(version=new_key(), updated_at=timezone.now())
+    mark_changed(scenario, keys, using)
     catalog_changed.send(CatalogVersion, using=using)
 
 
@@ -111,6 +114,15 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             CatalogVersion.increase(self.db)
             return super().bulk_update(objs, fields, batch_size)
 
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete the rows and what depends on them as one save."""
+        self._for_write = True
+        with one_save(using=self.db):
+            return super().delete()
+
+    # Not a method of managers, which would delete all rows.
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
     def discard(self) -> None:
         with self._change() as scenarios:
             scenarios.update(self.order_by().values_list(self.scenario_column, flat=True))
@@ -127,6 +139,11 @@ class CatalogRow(models.Model):
         """Save in a transaction together with what a signal changes."""
         with transaction.atomic(using=kwargs.get("using")):
             super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete the row and what depends on it as one save."""
+        with one_save(using=kwargs.get("using") or self._state.db or DEFAULT_DB_ALIAS):
+            return super().delete(*args, **kwargs)
 
 
 class Installation(models.Model):

@@ -1,12 +1,14 @@
 """Drafts of scenarios, in separate tables, so that no query for scenarios returns one."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from django.db import models
-from simple_history.models import HistoricalRecords
+from django.db import DEFAULT_DB_ALIAS, models
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
 
 from scenarios_app.models.changes import DiscardQuerySet, new_key
 from scenarios_app.models.fields import JsonField
+from scenarios_app.models.revisions import Revision, mark_changed, one_save
 from scenarios_app.models.scenarios import Scenario, ScenarioRow, Step, StepRow
 
 
@@ -27,11 +29,15 @@ class Draft(ScenarioRow):
     base = JsonField(default=dict, blank=True, editable=False)
 
     objects = DraftQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["key", "published", "base"])
 
     class Meta:
         ordering = ("name", "pk")
         permissions = (("publish_draft", "Can publish draft"),)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete the draft with its steps and revisions."""
+        with one_save(using=kwargs.get("using") or self._state.db or DEFAULT_DB_ALIAS):
+            return super().delete(*args, **kwargs)
 
     def natural_key(self) -> tuple[str]:
         return (self.key,)
@@ -49,7 +55,6 @@ class DraftStep(StepRow):
     key = models.CharField(max_length=16, default=new_key, editable=False)
 
     objects = DraftStepQuerySet.as_manager()
-    history = HistoricalRecords()
 
     class Meta:
         verbose_name = "step of a draft"
@@ -66,6 +71,21 @@ class DraftStep(StepRow):
         return (self.scenario.key, self.order)
 
     natural_key.dependencies = ("scenarios_app.draft",)  # type: ignore[attr-defined]
+
+
+@receiver([post_save], sender=Draft)
+@receiver([post_save, post_delete], sender=DraftStep)
+def _after_change(*, instance: Draft | DraftStep, using: str, **_: object) -> None:
+    """Record a revision of the draft."""
+    mark_changed(
+        Draft, [instance.scenario_id if isinstance(instance, DraftStep) else instance.pk], using
+    )
+
+
+@receiver(post_delete, sender=Draft)
+def _after_deletion(*, instance: Draft, using: str, **_: object) -> None:
+    """Delete the revisions of a deleted draft."""
+    Revision.objects.using(using).of(instance).delete()
 
 
 AnyScenario: TypeAlias = Scenario | Draft

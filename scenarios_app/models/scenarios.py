@@ -12,7 +12,6 @@ from django.db import connections, models
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
 from django.utils import timezone
-from simple_history.models import HistoricalRecords
 
 from scenarios_app.models.changes import (
     CatalogQuerySet,
@@ -22,6 +21,7 @@ from scenarios_app.models.changes import (
     new_key,
 )
 from scenarios_app.models.fields import JsonField, NamesField, Select
+from scenarios_app.models.revisions import mark_deleted, move_revisions
 
 
 class ScenarioRow(models.Model):
@@ -65,7 +65,8 @@ class ScenarioQuerySet(CatalogQuerySet["Scenario"]):
 
 
 class Scenario(CatalogRow, ScenarioRow):
-    """A named list of steps. `version` is new after every change of it or of its steps."""
+    """A named list of steps. `version` is new after every change of it or of its steps; `key` is
+    its identity in revisions."""
 
     columns = ("name", "enabled", "priority", "select", "tags")
 
@@ -74,10 +75,10 @@ class Scenario(CatalogRow, ScenarioRow):
     priority = models.IntegerField(default=0, help_text="The highest is tried first.")
     select = models.CharField("selected by", max_length=32, choices=Select, default=Select.MATCH)
     tags = NamesField(blank=True, default=list)
+    key = models.CharField(max_length=16, default=new_key, editable=False, db_index=True)
     version = models.CharField(max_length=16, default=new_key, editable=False)
 
     objects = ScenarioQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["version"])
 
     class Meta:
         ordering = ("-priority", "name")
@@ -127,7 +128,6 @@ class Step(CatalogRow, StepRow):
     version = models.CharField(max_length=16, default=new_key, editable=False)
 
     objects = StepQuerySet.as_manager()
-    history = HistoricalRecords(excluded_fields=["key", "version"])
 
     class Meta:
         ordering = ("order", "pk")
@@ -152,6 +152,27 @@ def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> Non
     CatalogVersion.increase(using)
     if isinstance(instance, Step):
         instance.version = new_key()
+
+
+@receiver(pre_save, sender=Scenario)
+@receiver(pre_save, sender=Step)
+def _before_load(*, instance: Scenario | Step, raw: bool, using: str, **_: object) -> None:
+    """Keep keys of rows that a fixture loads unique; the revisions of a scenario that it replaces
+    become those of its new key."""
+    if not raw:
+        return
+    rows: models.QuerySet[Any] = type(instance)._base_manager.using(using)
+    if rows.filter(key=instance.key).exclude(pk=instance.pk).exists():
+        instance.key = new_key()
+    if isinstance(instance, Scenario):
+        for key in rows.filter(pk=instance.pk).values_list("key", flat=True):
+            move_revisions(key, instance.key, using)
+
+
+@receiver(pre_delete, sender=Scenario)
+def _before_deletion(*, instance: Scenario, using: str, **_: object) -> None:
+    """Record the deletion, while the steps are stored."""
+    mark_deleted(Scenario.objects.using(using).filter(pk=instance.pk))
 
 
 @receiver([post_save, post_delete], sender=Scenario)

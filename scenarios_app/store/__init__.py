@@ -1,4 +1,4 @@
-"""Scenario documents in database rows: reads and saves them, and writes their history.
+"""Scenario documents in database rows: reads and saves them.
 
 A row's document is what was written, key for key. `own_document` is a scenario's part of it and
 `whole_document` has the steps too; both may be invalid. `document_of` validates.
@@ -8,10 +8,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.utils import timezone
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from scenarios_app.conf import setting
 from scenarios_app.engine.canonical import Json
@@ -26,14 +25,19 @@ from scenarios_app.models import (
     AnyScenario,
     AnyStep,
     CatalogVersion,
+    Draft,
     Scenario,
     Step,
     announce_changes,
+    mark_changed,
     new_key,
+    one_save,
 )
+from scenarios_app.models.documents import Object, default_of, own_document, whole_document
+
+__all__ = ["Object", "own_document", "whole_document"]
 
 T = TypeVar("T")
-Object: TypeAlias = dict[str, Json]
 
 _BATCH_ROWS = 500
 
@@ -44,42 +48,11 @@ def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -
     return load_scenario(whole_document(scenario, steps), limits=limits())
 
 
-def whole_document(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -> Object:
-    """Return the JSON of a scenario's rows, unvalidated."""
-    rows: Iterable[AnyStep] = scenario.steps.all() if steps is None else steps
-    own, documents = own_document(scenario), [row.document for row in rows]
-    return {**own, "steps": documents} if documents or "steps" in own else own
-
-
-def own_document(scenario: AnyScenario) -> Object:
-    """Return a scenario's own part of its document, unvalidated, with the values of columns that
-    were changed since it was written."""
-    document: Json = scenario.document
-    # A document has no key of this name, so that what is no object stays a problem.
-    own: Object = dict(document) if isinstance(document, dict) else {"document": document}
-    if "name" not in own:
-        own = {"name": scenario.name, **own}
-    for key in scenario.columns:
-        value, default = getattr(scenario, key), _default_of(scenario, key)
-        if own.get(key, default) == value:
-            continue
-        if value == default:
-            del own[key]
-        else:
-            own[key] = value
-    return own
-
-
 def set_own_document(scenario: AnyScenario, own: Mapping[str, Json]) -> None:
     """Set a scenario's own part of its document and its columns; the row is not saved."""
     scenario.document = dict(own)
     for key in scenario.columns:
-        setattr(scenario, key, own.get(key, _default_of(scenario, key)))
-
-
-def _default_of(scenario: AnyScenario, column: str) -> Any:
-    field: Any = scenario._meta.get_field(column)
-    return field.get_default()
+        setattr(scenario, key, own.get(key, default_of(scenario, key)))
 
 
 def split_document(document: Mapping[str, Json]) -> tuple[Object, list[Any]]:
@@ -118,20 +91,24 @@ def save_document(document: ScenarioDocument) -> Scenario:
     return scenario
 
 
-@transaction.atomic
 def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> list[Scenario]:
     """Store documents of different names; each replaces the scenario of its name.
 
     `reason` is written to the history. All steps get new keys, so that they are unused in every
     session. An unchanged scenario keeps its rows, and its history does not grow.
     """
+    with one_save(reason):
+        return _save_documents(documents)
+
+
+def _save_documents(documents: Sequence[ScenarioDocument]) -> list[Scenario]:
     CatalogVersion.increase(DEFAULT_DB_ALIAS)
     stored_by_name: dict[str, Scenario] = {}
     for names in batches([document.name for document in documents]):
         rows = Scenario.objects.filter(name__in=names).prefetch_related("steps")
         stored_by_name |= {row.name: row for row in rows}
     created, changed, unchanged, saved = (list[Scenario]() for _ in range(4))
-    new_steps, old_steps = list[Step](), list[Step]()
+    new_steps = list[Step]()
     for document in documents:
         stored = stored_by_name.get(document.name)
         before = list(stored.steps.all()) if stored else []
@@ -145,20 +122,15 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
             for step in steps:
                 step.scenario = stored
             changed.append(stored)
-            old_steps += before
         else:
             created.append(scenario)
         new_steps += steps
         saved.append(stored or scenario)
     Scenario.objects.bulk_create(created)
-    add_history("+", created, reason)
     Scenario.objects.bulk_update(changed, ["document", *Scenario.columns])
-    add_history("~", changed, reason)
-    add_history("-", old_steps, reason)
     for part in batches([scenario.pk for scenario in changed]):
         Step.objects.filter(scenario__in=part).discard()
     Step.objects.bulk_create(new_steps)
-    add_history("+", new_steps, reason)
     for part in batches([scenario.pk for scenario in unchanged]):
         Step.objects.filter(scenario__in=part).renew_keys()
     return saved
@@ -207,38 +179,6 @@ def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
     return (items[start : start + _BATCH_ROWS] for start in range(0, len(items), _BATCH_ROWS))
 
 
-def add_history(
-    kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], reason: str = ""
-) -> None:
-    """Copy rows into the history: call it before a deletion, and after other changes. `kind` is
-    `+`, `~` or `-`."""
-    if not rows:
-        return
-    model: Any = type(rows[0])
-    history = model.history.model
-    connection = connections[history.objects.db]
-    quote = connection.ops.quote_name
-    entry = history(
-        history_type=kind,
-        history_date=timezone.now(),
-        history_user=history.get_default_history_user(rows[0]),
-        history_change_reason=reason or None,
-    )
-    names = ("history_type", "history_date", "history_user", "history_change_reason")
-    fields = [history._meta.get_field(name) for name in names]
-    values = [f.get_db_prep_save(getattr(entry, f.attname), connection) for f in fields]
-    copied = ", ".join(quote(field.column) for field in history.tracked_fields)
-    named = ", ".join(quote(field.column) for field in fields)
-    insert = f"INSERT INTO {quote(history._meta.db_table)} ({copied}, {named})"
-    select = f"SELECT {copied}, %s, %s, %s, %s FROM {quote(model._meta.db_table)}"
-    with connection.cursor() as cursor:
-        for batch in batches([row.pk for row in rows]):
-            listed = ", ".join(["%s"] * len(batch))
-            where = f'WHERE "id" IN ({listed}) ORDER BY "id"'
-            cursor.execute(f"{insert} {select} {where}", [*values, *batch])
-
-
-@transaction.atomic
 def save_steps(
     *,
     new: Sequence[AnyStep] = (),
@@ -246,23 +186,24 @@ def save_steps(
     gone: Sequence[AnyStep] = (),
     reason: str = "",
 ) -> None:
-    """Store `new` steps, update `changed` ones, delete those `gone`, and write the history with the
+    """Store `new` steps and update `changed` ones and delete those `gone`, as one save with the
     `reason`. All steps are of one model."""
-    model = next((type(step) for step in (*new, *changed, *gone)), None)
-    if model is None:
+    steps = (*new, *changed, *gone)
+    if not steps:
         return
-    rows: Any = model._default_manager
-    if model is Step:
-        CatalogVersion.increase(rows.db)
-    add_history("-", gone, reason)
-    for batch in batches([step.pk for step in gone]):
-        rows.filter(pk__in=batch).discard()
-    _update_steps(changed)
-    add_history("~", changed, reason)
-    rows.bulk_create(new)
-    add_history("+", new, reason)
-    if model is Step:
-        announce_changes({step.scenario_id for step in changed}, rows.db)
+    rows: Any = type(steps[0])._default_manager
+    scenarios = {step.scenario_id for step in steps}
+    with one_save(reason):
+        if rows.model is Step:
+            CatalogVersion.increase(rows.db)
+        for batch in batches([step.pk for step in gone]):
+            rows.filter(pk__in=batch).discard()
+        _update_steps(changed)
+        rows.bulk_create(new)
+        if rows.model is Step:
+            announce_changes(scenarios, rows.db)
+        else:
+            mark_changed(Draft, scenarios, rows.db)
 
 
 def _update_steps(steps: Sequence[AnyStep]) -> None:

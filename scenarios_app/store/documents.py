@@ -15,16 +15,17 @@ from scenarios_app.engine.document import (
     load_scenario,
     merge_documents,
 )
-from scenarios_app.models import CatalogVersion, Draft, Scenario, Step, TrialConversation
-from scenarios_app.recording.document import TAG
-from scenarios_app.store import (
-    Object,
-    add_history,
-    batches,
-    limits,
-    save_documents,
-    split_document,
+from scenarios_app.models import (
+    CatalogVersion,
+    Draft,
+    Scenario,
+    Step,
+    TrialConversation,
+    mark_deleted,
+    one_save,
 )
+from scenarios_app.recording.document import TAG
+from scenarios_app.store import Object, batches, limits, save_documents, split_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +55,19 @@ def load(
     return Loaded(tuple(d.name for d in merged if d.name not in stored_names), replaced)
 
 
-@transaction.atomic
 def remove(names: Collection[str], *, reason: str) -> list[str]:
     """Move the scenarios of these names to the trash; return the names of those that existed."""
     removed: list[str] = []
-    for part in batches(sorted(names)):
-        CatalogVersion.increase(DEFAULT_DB_ALIAS)
-        # Not `delete`, which takes a statement for each row.
-        scenarios = Scenario.objects.filter(name__in=part)
-        steps = Step.objects.filter(scenario__in=scenarios)
-        add_history("-", list(steps), reason)
-        add_history("-", rows := list(scenarios), reason)
-        Draft.objects.filter(published__in=rows).update(published=None)
-        steps.discard()
-        scenarios.discard()
-        removed += (row.name for row in rows)
+    with one_save(reason):
+        for part in batches(sorted(names)):
+            CatalogVersion.increase(DEFAULT_DB_ALIAS)
+            # Not `delete`, which takes a statement for each row.
+            scenarios = Scenario.objects.filter(name__in=part)
+            mark_deleted(scenarios)
+            removed += scenarios.values_list("name", flat=True)
+            Draft.objects.filter(published__in=scenarios).update(published=None)
+            Step.objects.filter(scenario__in=scenarios).discard()
+            scenarios.discard()
     return removed
 
 

@@ -1,18 +1,17 @@
 """Drafts: copies of published scenarios to edit, and how they are published."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Max
 from django.utils import timezone
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import (
     DocumentError,
     ScenarioDocument,
@@ -24,11 +23,11 @@ from scenarios_app.models import (
     AnyScenario,
     CatalogVersion,
     Draft,
-    DraftStep,
     Scenario,
     Step,
     StepRow,
     new_key,
+    one_save,
 )
 from scenarios_app.store import (
     RowProblem,
@@ -43,8 +42,9 @@ from scenarios_app.store import (
 from scenarios_app.store.history import (
     PUBLISHED,
     State,
-    StepId,
     changes_between,
+    current_keys,
+    current_state,
     editors_since,
     last_deleter_of,
     state_at,
@@ -80,12 +80,12 @@ class Publication:
 
 def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
     """Return the draft of a published scenario, and whether it was created now."""
-    with transaction.atomic():
+    with one_save():
         # A concurrent call waits here, and then finds this draft.
         published = Scenario.objects.select_for_update().get(pk=scenario.pk)
         if existing := Draft.objects.filter(published=published).first():
             return existing, False
-        state = _state_of(published)
+        state = current_state(published)
         base = {"scenario": state.scenario, "steps": state.steps}
         draft = Draft(published=published, base=base)
         set_own_document(draft, own_document(published))
@@ -97,7 +97,7 @@ def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
 def create_draft(document: ScenarioDocument) -> Draft:
     """Create a draft without a published scenario; a number is appended if its name is taken."""
     scenario, steps = rows_of(document)
-    with transaction.atomic():
+    with one_save():
         draft = Draft()
         set_own_document(draft, {**scenario.document, "name": free_name(document.name)})
         draft.save()
@@ -131,15 +131,15 @@ def plan_publication(draft: Draft) -> Publication:
     # Read again: the draft's cached row may be old.
     published = Scenario.objects.filter(pk=draft.published_id or 0).first()
     problems = _problems_of(draft)
-    base, drafted_state = _base_of(draft), _state_of(draft)
-    published_state = _state_of(published) if published else _EMPTY_STATE
-    keys = _current_keys(base, published_state)
+    base, drafted_state = _base_of(draft), current_state(draft)
+    published_state = current_state(published) if published else _EMPTY_STATE
+    keys = current_keys(base, published_state)
     changes: tuple[str, ...] = ()
     meanwhile: tuple[str, ...] = ()
     who = ""
     if published:
-        changes = tuple(changes_between(published_state, _with_keys(drafted_state, keys)))
-        meanwhile = tuple(changes_between(_with_keys(base, keys), published_state))
+        changes = tuple(changes_between(published_state, drafted_state.with_keys(keys)))
+        meanwhile = tuple(changes_between(base, published_state))
         who = " and ".join(editors_since(published, draft.created_at)) if meanwhile else ""
     elif base.scenario:
         meanwhile, who = (DELETED,), last_deleter_of(str(base.scenario.get("name")))
@@ -166,7 +166,7 @@ def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
     meanwhile. Steps that come from published ones keep their keys. Raises PublishError, and changes
     nothing, if the token is outdated, the draft has errors or others changed the scenario.
     """
-    with transaction.atomic():
+    with one_save(PUBLISHED):
         # Other writers of scenarios wait from here on.
         CatalogVersion.increase(DEFAULT_DB_ALIAS)
         latest = Draft.objects.select_related("published").filter(pk=draft.pk).first()
@@ -181,17 +181,8 @@ def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
             who = publication.who
             raise PublishError(f"{who} changed the published scenario since it was made.")
         scenario = _write_scenario(latest)
-        discard(latest)
+        latest.delete()
     return scenario
-
-
-@transaction.atomic
-def discard(draft: Draft) -> None:
-    """Delete a draft and its history, and nothing else."""
-    pk = draft.pk
-    draft.delete()
-    for model, column in ((Draft, "id"), (DraftStep, "scenario_id")):
-        model.history.filter(**{column: pk}).delete()
 
 
 def restore(scenario: AnyScenario, time: datetime) -> None:
@@ -202,33 +193,30 @@ def restore(scenario: AnyScenario, time: datetime) -> None:
     """
     state = state_at(scenario, time)
     row, steps = rows_of(load_scenario(state.document(scenario.name), limits=limits()))
-    stored_steps: Any = scenario.steps
+    keys = current_keys(state, current_state(scenario))
     if isinstance(scenario, Draft):
-        stored_steps = DraftStep.history.filter(scenario_id=scenario.pk)
-    keys: dict[StepId, str] = dict(stored_steps.values_list("id", "key"))
-    with transaction.atomic():
+        # Steps that were deleted may still be those of the published scenario.
+        keys = {key: key for key in state.steps} | keys
+    with one_save():
         set_own_document(scenario, row.document)
         scenario.updated_at = timezone.now()
         scenario.save()
         rows = zip(state.steps, steps, strict=True)
-        _save_rows(scenario, [(keys.get(pk) or new_key(), step) for pk, step in rows])
+        _save_rows(scenario, [(str(keys.get(key) or new_key()), step) for key, step in rows])
 
 
 def _write_scenario(draft: Draft) -> Scenario:
     """Store a draft as its published scenario, or as a new one, and keep the keys of old steps."""
     scenario = draft.published or Scenario()
-    keys = _current_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
-    rows = [(keys.get(row.key) or new_key(), row) for row in draft.steps.all()]
+    keys = current_keys(_base_of(draft), current_state(scenario)) if scenario.pk else {}
+    rows = [(str(keys.get(row.key) or new_key()), row) for row in draft.steps.all()]
     set_own_document(scenario, own_document(draft))
-    vars(scenario)["_change_reason"] = PUBLISHED
     scenario.save()
-    _save_rows(scenario, rows, reason=PUBLISHED)
+    _save_rows(scenario, rows)
     return scenario
 
 
-def _save_rows(
-    scenario: AnyScenario, rows: Iterable[tuple[str, StepRow]], reason: str = ""
-) -> None:
+def _save_rows(scenario: AnyScenario, rows: Iterable[tuple[str, StepRow]]) -> None:
     """Store these steps by key: add new ones, change those that differ, delete the others."""
     model: Any = scenario.steps.model
     there = {step.key: step for step in scenario.steps.all()}
@@ -242,7 +230,7 @@ def _save_rows(
             step.order, step.document = row.order, row.document
             changed.append(step)
     gone = list(there.values())
-    save_steps(new=new, changed=changed, gone=gone, reason=reason)
+    save_steps(new=new, changed=changed, gone=gone)
 
 
 def _step_json(row: StepRow) -> str:
@@ -260,31 +248,12 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
     return ()
 
 
-def _state_of(scenario: AnyScenario) -> State:
-    """Return the scenario and its steps as documents, by the steps' keys."""
-    steps: dict[StepId, dict[str, Json]] = {s.key: s.document for s in scenario.steps.all()}
-    return State(own_document(scenario), steps)
-
-
 def _base_of(draft: Draft) -> State:
     """Return the published state that the draft was made from, an empty one without it."""
     match draft.base:
         case {"scenario": dict(scenario), "steps": dict(steps)}:
             return State(scenario, {k: step for k, step in steps.items() if isinstance(step, dict)})
     return _EMPTY_STATE
-
-
-def _current_keys(base: State, now: State) -> dict[Any, Any]:
-    """Map keys of old steps to current keys: those that still exist, or all in order if the states
-    are equal, since loading the same document again renews all keys."""
-    if _state_json(base) == _state_json(now):
-        return dict(zip(base.steps, now.steps, strict=True))
-    return {key: key for key in base.steps if key in now.steps}
-
-
-def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
-    """Return the state with the steps' keys replaced as `keys` maps them; other keys stay."""
-    return State(state.scenario, {keys.get(key, key): step for key, step in state.steps.items()})
 
 
 def _state_json(state: State) -> str:

@@ -1,53 +1,59 @@
-"""Versions of a scenario, read from its history: who changed what and when."""
+"""Versions of a scenario, read from its revisions: who changed what and when."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import MAXYEAR, UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import MAXYEAR, UTC, datetime
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
-from django.db.models import Model
+from django.db.models import QuerySet
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.models import AnyScenario, Draft, DraftStep, Scenario, Step
-from scenarios_app.store import add_history, batches, own_document
+from scenarios_app.models import AnyScenario, Draft, Revision, Scenario
+from scenarios_app.store import set_own_document, split_document, whole_document
 
-# Changes by one person within this time belong to one save.
-SAVE_GAP = timedelta(seconds=1)
 NO_USER = "no user"
 # The reason in the history of a published draft.
 PUBLISHED = "published from the draft"
-INVALID = "not compared: this version or the one before is invalid"
 MAX_VERSIONS = 50
 _MAX_VALUE_CHARS = 80
-_UNTRACKED_COLUMNS = {"order", "updated_at"}
-_TIME_COLUMNS = {"created_at", "updated_at"}
 
-_STEP_HISTORIES = (Step.history.model, DraftStep.history.model)
-# Identifies a step: its primary key or its `key`.
+# The key of a step, or in a state without keys its number.
 StepId: TypeAlias = int | str
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """A scenario at one time: its own part of the document, None if it did not exist, and its steps
-    in order."""
+    in order. Either may be invalid."""
 
     scenario: Mapping[str, Json] | None
-    steps: Mapping[StepId, Mapping[str, Json]]
+    steps: Mapping[StepId, Json]
 
     def document(self, name: str) -> dict[str, Json]:
         """Return the document of this state under another name."""
-        steps: list[Json] = [dict(step) for step in self.steps.values()]
-        return {**(self.scenario or {}), "name": name, "steps": steps}
+        return {**(self.scenario or {}), "name": name, "steps": [*self.steps.values()]}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], step_keys: Sequence[str]) -> "State":
+        """Return the state of a document whose steps have these keys."""
+        own, steps = split_document(document)
+        keys: Sequence[StepId] = step_keys
+        if not len(step_keys) == len(set(step_keys)) == len(steps):
+            # As in a fixture written by hand.
+            keys = range(len(steps))
+        return cls(own, dict(zip(keys, steps, strict=True)))
+
+    def with_keys(self, keys: Mapping[StepId, StepId]) -> "State":
+        """Return the state with the steps' keys replaced as `keys` maps them; other keys stay."""
+        return State(self.scenario, {keys.get(key, key): s for key, s in self.steps.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The result of one save. `at` is when it was finished; `reason` names a cause other than an
-    edit."""
+    """The result of one save at a time; `reason` names a cause other than an edit."""
 
     at: datetime
     who: str
@@ -60,39 +66,16 @@ class ConcurrentChanges:
     """The changes of a scenario by others since a time.
 
     `scenario` is the old row, None if it did not change. `steps` are the old rows of changed steps
-    by primary key, None for new and deleted ones.
+    by primary key, None for new ones. `deleted_steps` counts steps that were deleted.
     """
 
     who: str = NO_USER
     scenario: Any = None
     steps: dict[int, Any] = field(default_factory=dict)
+    deleted_steps: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.scenario or self.steps)
-
-
-def record_loaded(rows: Iterable[Model], reason: str) -> None:
-    """Add versions of the scenarios, drafts and steps that a fixture wrote, since its rows are
-    saved without history. A row that equals its latest version gets no new one."""
-    keys: dict[Any, list[Any]] = {model: [] for model in (Scenario, Step, Draft, DraftStep)}
-    for row in rows:
-        if type(row) in keys:
-            keys[type(row)].append(row.pk)
-    for model, loaded in keys.items():
-        for part in batches(loaded):
-            records = model.history.filter(id__in=part).order_by("history_date", "history_id")
-            latest = {record.id: record for record in records}
-            stored = list(model.objects.filter(pk__in=part))
-            add_history("+", [row for row in stored if row.pk not in latest], reason)
-            recorded = [row for row in stored if row.pk in latest]
-            changed = [row for row in recorded if _differs(row, latest[row.pk], _TIME_COLUMNS)]
-            add_history("~", changed, reason)
-
-
-def _differs(row: Any, record: Any, ignored: set[str]) -> bool:
-    """Return whether a row or record differs from another record of it in other columns."""
-    names = {column.attname for column in record.tracked_fields} - ignored
-    return any(repr(getattr(row, name)) != repr(getattr(record, name)) for name in names)
+        return bool(self.scenario or self.steps or self.deleted_steps)
 
 
 def parse_time(text: str) -> datetime:
@@ -106,75 +89,108 @@ def parse_time(text: str) -> datetime:
 def versions_of(scenario: AnyScenario) -> list[Version]:
     """Return the latest MAX_VERSIONS versions, the newest first, each with its changes from the one
     before."""
-    records = _history_records(scenario)
-    saves: list[list[Any]] = []
-    for record in records:
-        if saves and _same_save(saves[-1][-1], record):
-            saves[-1].append(record)
+    revisions = list(Revision.objects.of(scenario).reverse()[: MAX_VERSIONS + 1])
+    versions: list[Version] = []
+    for revision, before in zip_longest(revisions, revisions[1:]):
+        if revision.deleted:
+            changes: tuple[str, ...] = ("deleted",)
+        elif before is None:
+            changes = ("created",)
         else:
-            saves.append([record])
-    recent = saves[-MAX_VERSIONS - 1 :]
-    states = [_valid_state(records, save[-1].history_date) for save in recent]
-    versions = [
-        _version_of(save, tuple(changes_between(before, after)) if before and after else (INVALID,))
-        for (before, after), save in zip(pairwise(states), recent[1:], strict=True)
-    ]
-    if len(saves) <= MAX_VERSIONS and saves:
-        versions.insert(0, _version_of(saves[0], ("created",)))
-    return versions[::-1]
+            changes = tuple(changes_between(_state_of(before), _state_of(revision)))
+        versions.append(Version(revision.at, revision.user or NO_USER, changes, revision.reason))
+    return versions[:MAX_VERSIONS]
+
+
+def current_state(scenario: AnyScenario) -> State:
+    """Return the stored state of a scenario or draft."""
+    steps = list(scenario.steps.all())
+    return State.of(whole_document(scenario, steps), [step.key for step in steps])
 
 
 def state_at(scenario: AnyScenario, time: datetime) -> State:
     """Return the state of a scenario at a time. Raises DocumentError if it did not exist."""
-    state = _state(_history_records(scenario), time)
-    if state.scenario is None:
+    revision = Revision.objects.of(scenario).filter(at__lte=time).last()
+    if revision is None:
         raise DocumentError("", "There was no such scenario then.")
-    return state
+    return _state_of(revision)
 
 
 def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
     """Return what changed since a time; moved steps do not count."""
-    newer = _history_records(scenario, history_date__gt=time)
-    changes = ConcurrentChanges(" and ".join(_authors_of_each(newer)) or NO_USER)
-    for kind, pk in {(type(record), record.id) for record in newer}:
-        rows = kind.objects.filter(id=pk).order_by("history_date")
-        before, after = rows.filter(history_date__lte=time).last(), rows.last()
-        if before is not None and not _differs(before, after, _UNTRACKED_COLUMNS):
-            continue
-        was = None if before is None or after.history_type == "-" else before.instance
-        if kind in _STEP_HISTORIES:
-            changes.steps[pk] = was
-        else:
-            changes.scenario = was
+    revisions = Revision.objects.of(scenario)
+    newer = list(revisions.filter(at__gt=time))
+    if not newer:
+        return ConcurrentChanges()
+    changes = ConcurrentChanges(" and ".join(_authors(newer)))
+    old = revisions.filter(at__lte=time).last()
+    after = _state_of(newer[-1])
+    before = State(None, {}) if old is None else _state_of(old)
+    before = before.with_keys(current_keys(before, after))
+    if before.scenario is not None and not _is_same(_own(before), _own(after)):
+        changes.scenario = type(scenario)()
+        set_own_document(changes.scenario, before.scenario)
+    stored = dict(scenario.steps.values_list("key", "pk"))
+    for key, step in after.steps.items():
+        was: Any = before.steps.get(key)
+        if key in stored and not _is_same(was, step):
+            changes.steps[stored[key]] = was and scenario.steps.model(key=key, document=was)
+    changes.deleted_steps = len(before.steps.keys() - after.steps.keys())
     return changes
 
 
 def editors_since(scenario: Scenario, time: datetime) -> list[str]:
     """Return who has changed a scenario since a time; NO_USER alone if there is no record."""
-    return _authors_of_each(_history_records(scenario, history_date__gt=time)) or [NO_USER]
+    return _authors(Revision.objects.of(scenario).filter(at__gt=time)) or [NO_USER]
 
 
 def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
     """Return who created each draft, by primary key."""
-    creations = Draft.history.filter(id__in=[row.pk for row in rows], history_type="+")
-    authors = {record.id: author_of(record) for record in creations.select_related("history_user")}
-    return {row.pk: authors.get(row.pk, NO_USER) for row in rows}
+    revisions = Revision.objects.filter(kind="draft", key__in=[row.key for row in rows])
+    users = dict(revisions.first_of_each().values_list("key", "user"))
+    return {row.pk: users.get(row.key) or NO_USER for row in rows}
 
 
-def author_of(*records: Any) -> str:
-    """Return the first user of the records of one save, or NO_USER."""
-    return next((str(one.history_user) for one in records if one.history_user), NO_USER)
-
-
-def _authors_of_each(records: Iterable[Any]) -> list[str]:
-    """Return the authors of the records, sorted and each once."""
-    return sorted({author_of(record) for record in records})
+def deletions() -> QuerySet[Revision]:
+    """Return the last revisions of deleted scenarios, the latest first."""
+    rows = Revision.objects.filter(kind="scenario", deleted=True)
+    return rows.latest_of_each().order_by("-at", "-pk")
 
 
 def last_deleter_of(name: str) -> str:
     """Return who last deleted a scenario of this name, or NO_USER."""
-    gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")
-    return author_of(*gone.order_by("-history_date")[:1])
+    users = (gone.user for gone in deletions() if gone.document.get("name") == name)
+    return next(users, "") or NO_USER
+
+
+def current_keys(before: State, now: State) -> dict[StepId, StepId]:
+    """Map the keys of earlier steps to those that they have now. A step whose key is unknown now is
+    an equal one with a new key, since loading a document again renews all keys."""
+    new: dict[str, list[StepId]] = {}
+    for key, step in now.steps.items():
+        if key not in before.steps:
+            new.setdefault(json.dumps(step), []).append(key)
+    keys: dict[StepId, StepId] = {}
+    for key, step in before.steps.items():
+        if key in now.steps:
+            keys[key] = key
+        elif equal := new.get(json.dumps(step)):
+            keys[key] = equal.pop(0)
+    return keys
+
+
+def _state_of(revision: Revision) -> State:
+    return State.of(revision.document, revision.step_keys)
+
+
+def _authors(revisions: Iterable[Revision]) -> list[str]:
+    """Return the authors of the revisions, sorted and each once."""
+    return sorted({revision.user or NO_USER for revision in revisions})
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # Compared as text: 1 is not true.
+    return json.dumps(one) == json.dumps(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +206,8 @@ class Difference:
 
 def compare_states(before: State, after: State) -> Iterator[Difference]:
     """Yield the values that differ between two states."""
-    objects = [(0, before.scenario or {}, after.scenario or {})]
+    before = before.with_keys(current_keys(before, after))
+    objects: list[tuple[int, Json, Json]] = [(0, _own(before), _own(after))]
     for number, (key, step) in enumerate(after.steps.items(), start=1):
         objects.append((number, before.steps.get(key, {}), step))
     for number, (key, step) in enumerate(before.steps.items(), start=1):
@@ -204,11 +221,14 @@ def compare_states(before: State, after: State) -> Iterator[Difference]:
 _MISSING: Any = object()
 
 
-def _changed_values(
-    before: Mapping[str, Json], after: Mapping[str, Json]
-) -> Iterator[tuple[str, Json, Json]]:
+def _own(state: State) -> dict[str, Json]:
+    """Return a scenario's own part of its document without the place of the steps."""
+    return {key: value for key, value in (state.scenario or {}).items() if key != "steps"}
+
+
+def _changed_values(before: Json, after: Json) -> Iterator[tuple[str, Json, Json]]:
     """Yield the places at which two objects differ, with both values; _MISSING for none."""
-    old, new = dict(_leaf_values(dict(before))), dict(_leaf_values(dict(after)))
+    old, new = dict(_leaf_values(before)), dict(_leaf_values(after))
     for place in dict.fromkeys([*old, *new]):
         old_value, new_value = old.get(place, _MISSING), new.get(place, _MISSING)
         # Compared as text: 1 is not true.
@@ -225,7 +245,8 @@ def _value_text(value: Json) -> str | None:
 
 def changes_between(before: State, after: State) -> Iterator[str]:
     """Yield the changes from one state to another, one line each."""
-    yield from _describe_differences("", before.scenario or {}, after.scenario or {})
+    before = before.with_keys(current_keys(before, after))
+    yield from _describe_differences("", _own(before), _own(after))
     for number, key in enumerate(before.steps, start=1):
         if key not in after.steps:
             yield f"step {number} removed"
@@ -241,59 +262,7 @@ def changes_between(before: State, after: State) -> Iterator[str]:
         yield "steps moved"
 
 
-def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
-    """Return the version that the records of one save make."""
-    reason = next(filter(None, (record.history_change_reason for record in save)), "")
-    return Version(save[-1].history_date, author_of(*save), changes, reason)
-
-
-def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
-    """Return the history records of a scenario and its steps that fit the filters, by time."""
-    own = type(scenario).history.filter(id=scenario.pk, **those)
-    steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
-    records = [*own.select_related("history_user"), *steps.select_related("history_user")]
-    return sorted(records, key=lambda record: record.history_date)
-
-
-def _same_save(one: Any, other: Any) -> bool:
-    """Return whether two records have one user and reason, less than SAVE_GAP apart."""
-    return bool(
-        one.history_user_id == other.history_user_id
-        and one.history_change_reason == other.history_change_reason
-        and other.history_date - one.history_date < SAVE_GAP
-    )
-
-
-def _state(records: Iterable[Any], time: datetime) -> State:
-    """Return the state at a time; `records` are sorted by time. Raises DocumentError."""
-    latest: dict[tuple[bool, int], Any] = {}
-    for record in records:
-        if record.history_date <= time:
-            latest[_is_step(record), record.id] = record
-    alive = [record for record in latest.values() if record.history_type != "-"]
-    own = next((record for record in alive if not _is_step(record)), None)
-    steps = sorted((r for r in alive if _is_step(r)), key=lambda r: (r.order, r.id))
-    return State(
-        None if own is None else own_document(own.instance),
-        {step.id: step.document for step in steps},
-    )
-
-
-def _valid_state(records: Iterable[Any], time: datetime) -> State | None:
-    """Return the state at a time as by `_state`, or None if its rows are invalid."""
-    try:
-        return _state(records, time)
-    except DocumentError:
-        return None
-
-
-def _is_step(record: Any) -> bool:
-    return isinstance(record, _STEP_HISTORIES)
-
-
-def _describe_differences(
-    where: str, before: Mapping[str, Json], after: Mapping[str, Json]
-) -> Iterator[str]:
+def _describe_differences(where: str, before: Json, after: Json) -> Iterator[str]:
     """Yield a line for each value that was added, removed or changed."""
     for place, old, new in _changed_values(before, after):
         if new is _MISSING:

@@ -1,19 +1,24 @@
-"""The trash: deleted scenarios, restored from their history with their past versions."""
+"""The trash: deleted scenarios, restored from their last revision with their past versions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, transaction
-from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from scenarios_app.models import CatalogVersion, Draft, Scenario, Step, TrialConversation, new_key
-from scenarios_app.store import save_steps
+from scenarios_app.models import (
+    CatalogVersion,
+    Draft,
+    Revision,
+    Scenario,
+    Step,
+    TrialConversation,
+    one_save,
+)
+from scenarios_app.store import save_steps, set_own_document, split_document
 from scenarios_app.store.drafts import free_name
-from scenarios_app.store.history import SAVE_GAP, author_of
+from scenarios_app.store.history import NO_USER, deletions
 
 DEFAULT_DAYS = 30
 RESTORED = "restored from the trash"
@@ -21,7 +26,7 @@ RESTORED = "restored from the trash"
 
 @dataclass(frozen=True, slots=True)
 class TrashEntry:
-    """A deleted scenario; `pk` is its primary key before deletion and after a restore."""
+    """A deleted scenario; `pk` is the primary key of its last revision."""
 
     pk: int
     name: str
@@ -39,24 +44,22 @@ def retention_days() -> int:
 
 def trash_entries() -> list[TrashEntry]:
     """Return the deleted scenarios that can be restored, the latest first."""
-    records = _deletions().filter(history_date__gt=_oldest_kept()).select_related("history_user")
     return [
         TrashEntry(
-            pk=record.id,
-            name=record.name,
-            description=record.description,
-            steps=len(_steps(record)),
-            deleted_at=record.history_date,
-            deleted_by=author_of(record),
+            pk=revision.pk,
+            name=revision.document["name"],
+            description=revision.document.get("description", ""),
+            steps=len(revision.step_keys),
+            deleted_at=revision.at,
+            deleted_by=revision.user or NO_USER,
         )
-        for record in records.order_by("-history_date")
+        for revision in deletions().filter(at__gt=_oldest_kept())
     ]
 
 
 def deleted_scenario(pk: int) -> Scenario:
     """Return a scenario in the trash as an unsaved row. Raises Scenario.DoesNotExist."""
-    scenario: Scenario = _kept_record(pk).instance
-    return scenario
+    return _row_of(_kept_revision(pk))
 
 
 @transaction.atomic
@@ -66,18 +69,19 @@ def restore(pk: int) -> Scenario:
     If its name is taken, a number is appended. Steps get new keys, so no session has used them.
     Raises Scenario.DoesNotExist if the scenario is not in the trash.
     """
-    CatalogVersion.increase(DEFAULT_DB_ALIAS)
-    record = _kept_record(pk)
-    scenario: Scenario = record.instance
-    scenario.name = free_name(scenario.name, drafts=False)
-    scenario.version = new_key()
-    vars(scenario)["_change_reason"] = RESTORED
-    scenario.save(force_insert=True)
-    steps: list[Step] = [step_record.instance for step_record in _steps(record)]
-    for step in steps:
-        step.scenario = scenario
-        step.key = new_key()
-    save_steps(new=steps, reason=RESTORED)
+    with one_save(RESTORED):
+        CatalogVersion.increase(DEFAULT_DB_ALIAS)
+        revision = _kept_revision(pk)
+        scenario = _row_of(revision)
+        scenario.name = free_name(scenario.name, drafts=False)
+        scenario.save(force_insert=True)
+        _, steps = split_document(revision.document)
+        save_steps(
+            new=[
+                Step(scenario=scenario, order=number, document=step)
+                for number, step in enumerate(steps, 1)
+            ]
+        )
     return scenario
 
 
@@ -85,15 +89,15 @@ def restore(pk: int) -> Scenario:
 def erase_expired() -> int:
     """Erase deleted scenarios past the retention, with the conversations of names that no other
     scenario or draft has; return how many were erased."""
-    expired = _deletions().filter(history_date__lte=_oldest_kept())
-    erased = dict(expired.values_list("id", "name"))
-    Step.history.filter(scenario_id__in=erased).delete()
-    Scenario.history.filter(id__in=erased).delete()
-    names = set(erased.values())
-    for rows in (Scenario.objects, Draft.objects, _deletions()):
+    expired = list(deletions().filter(at__lte=_oldest_kept()))
+    keys = [revision.key for revision in expired]
+    Revision.objects.filter(kind="scenario", key__in=keys).delete()
+    names = {revision.document["name"] for revision in expired}
+    names -= {revision.document["name"] for revision in deletions()}
+    for rows in (Scenario.objects, Draft.objects):
         names -= set(rows.filter(name__in=names).values_list("name", flat=True))
     TrialConversation.objects.filter(scenario__in=names).delete()
-    return len(erased)
+    return len(expired)
 
 
 def _oldest_kept() -> datetime:
@@ -101,33 +105,17 @@ def _oldest_kept() -> datetime:
     return timezone.now() - timedelta(days=retention_days())
 
 
-def _deletions() -> "QuerySet[Any]":
-    """Return the last history record of each deleted scenario, however old."""
-    stored = Scenario.objects.filter(pk=OuterRef("id"))
-    later = Scenario.history.filter(id=OuterRef("id"), history_id__gt=OuterRef("history_id"))
-    records: QuerySet[Any] = Scenario.history.filter(history_type="-")
-    return records.exclude(Exists(stored)).exclude(Exists(later))
-
-
-def _kept_record(pk: int) -> Any:
-    """Return the deletion record of a scenario in the trash; raises Scenario.DoesNotExist."""
-    record = _deletions().filter(id=pk, history_date__gt=_oldest_kept()).first()
-    if record is None:
+def _kept_revision(pk: int) -> Revision:
+    """Return the last revision of a scenario in the trash; raises Scenario.DoesNotExist."""
+    revision = deletions().filter(pk=pk, at__gt=_oldest_kept()).first()
+    if revision is None:
         raise Scenario.DoesNotExist
-    return record
+    return revision
 
 
-def _steps(record: Any) -> Sequence[Any]:
-    """Return the history records of the steps deleted together with a scenario, in step order.
-
-    Their deletions follow one another up to the scenario's own, each within SAVE_GAP.
-    """
-    deletions = Step.history.filter(scenario_id=record.id, history_type="-")
-    steps: list[Any] = []
-    last = record.history_date
-    for step in deletions.order_by("-history_date", "-history_id"):
-        if last - step.history_date > SAVE_GAP:
-            break
-        last = step.history_date
-        steps.append(step)
-    return sorted(steps, key=lambda step: (step.order, step.id))
+def _row_of(revision: Revision) -> Scenario:
+    """Return the unsaved row of a deleted scenario."""
+    scenario = Scenario(key=revision.key)
+    own, _ = split_document(revision.document)
+    set_own_document(scenario, own)
+    return scenario

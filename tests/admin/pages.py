@@ -10,7 +10,7 @@ from django.test import Client
 from scenarios_app.admin.editor.inputs import input_values, value_of_inputs
 from scenarios_app.admin.editor.layout import STEP
 from scenarios_app.admin.editor.places import IGNORE_CASE, REST
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import Scenario, Step, one_save
 from scenarios_app.store import set_own_document
 
 ADD = "/admin/scenarios_app/scenario/add/"
@@ -31,10 +31,11 @@ def create_scenario(name: str, *steps: Mapping[str, Any], **own: Any) -> Scenari
     "answer NUMBER"."""
     scenario = Scenario()
     set_own_document(scenario, {"name": name, **own})
-    scenario.save()
-    for number, step in enumerate(steps, 1):
-        document = step_document({"produce.text": f"answer {number}", **step})
-        Step.objects.create(scenario=scenario, order=number, document=document)
+    with one_save():
+        scenario.save()
+        for number, step in enumerate(steps, 1):
+            document = step_document({"produce.text": f"answer {number}", **step})
+            Step.objects.create(scenario=scenario, order=number, document=document)
     return scenario
 
 

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from scenarios_app.models import Draft, DraftStep, Scenario, Step
+from scenarios_app.models import Draft, DraftStep, Revision, Scenario, Step
 from scenarios_app.store.drafts import plan_publication
 from scenarios_app.store.history import PUBLISHED, versions_of
 from tests.admin.drafting import (
@@ -51,9 +51,8 @@ def test_published_scenario_is_replaced_by_its_draft(editor: Client) -> None:
 def test_published_draft_is_deleted(editor: Client) -> None:
     draft = edit_as_draft(editor, create_scenario("weather", {}))
     publish(editor, draft)
-    for model in (Draft, DraftStep):
-        assert not model.objects.exists()
-        assert not model.history.exists()
+    assert not Draft.objects.exists() and not DraftStep.objects.exists()
+    assert not Revision.objects.of(draft).exists()
 
 
 def test_history_names_who_published(editor: Client, root: Client) -> None:

@@ -16,6 +16,7 @@ from scenarios_app.engine.state import StepRef
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store.drafts import get_or_create_draft
+from scenarios_app.store.history import versions_of
 from tests.admin.drafting import DRAFTS
 from tests.admin.pages import LIST, create_scenario, fields_at, inputs_of, save, texts
 
@@ -113,7 +114,7 @@ def test_actions_disable_and_enable_scenarios(root: Client) -> None:
         "Disabled 1 of 2."
     ]
     assert set(catalog.index().by_name) == set()
-    assert scenario_one.history.first().enabled is False
+    assert versions_of(scenario_one)[0].changes == ("enabled set to false",)
     assert LogEntry.objects.get().change_message == "Disabled."
     assert messages_of(post_action(root, "enable", scenario_one, scenario_two)) == [
         "Enabled 2 of 2."

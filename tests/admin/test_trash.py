@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from scenarios_app.models import Draft, Scenario, Step, TrialConversation
+from scenarios_app.models import Draft, Revision, Scenario, TrialConversation
 from scenarios_app.store import trash
 from scenarios_app.store.documents import conversation_for, save_conversation
-from scenarios_app.store.history import versions_of
+from scenarios_app.store.history import deletions, versions_of
 from tests.admin.drafting import message_text, served_step_keys
 from tests.admin.pages import LIST, create_scenario, fields_at, save, texts
 from tests.admin.traffic import create_journal_row
@@ -25,14 +25,19 @@ def delete(client: Client, scenario: Scenario) -> Any:
     return client.post(url, fields_at(client, url, "delete_form"), follow=True)
 
 
-def restore(client: Client, pk: int) -> Any:
-    return client.post(f"{TRASH}{pk}/restore/", follow=True)
+def entry_key(scenario: Scenario) -> int:
+    """Return the primary key of a deleted scenario's entry in the trash."""
+    return deletions().get(key=scenario.key).pk
 
 
-def age(pk: int, **old: int) -> None:
+def restore(client: Client, scenario: Scenario) -> Any:
+    return client.post(f"{TRASH}{entry_key(scenario)}/restore/", follow=True)
+
+
+def age(scenario: Scenario, **old: int) -> None:
     then = timezone.now() - timedelta(**old)
-    Scenario.history.filter(id=pk, history_type="-").update(history_date=then)
-    Step.history.filter(scenario_id=pk, history_type="-").update(history_date=then)
+    Revision.objects.of(scenario).filter(deleted=True).update(at=then)
+    Revision.objects.of(scenario).filter(deleted=False).update(at=then - timedelta(seconds=1))
 
 
 def test_deletion_names_answers_and_links_to_the_trash(editor: Client) -> None:
@@ -64,12 +69,11 @@ def test_restored_scenario_has_its_steps_history_and_conversation(editor: Client
     )
     save(editor, scenario, description="better")
     save_conversation("weather", {"turns": [{"user": "sun?"}]})
-    pk = scenario.pk
     delete(editor, scenario)
     (entry,) = trash.trash_entries()
     assert (entry.name, entry.steps, entry.deleted_by) == ("weather", 2, "QA editor")
-    assert "“weather” is restored." in message_text(restore(editor, pk))
-    restored_scenario = Scenario.objects.get(pk=pk)
+    assert "“weather” is restored." in message_text(restore(editor, scenario))
+    restored_scenario = Scenario.objects.get(key=scenario.key)
     assert (
         restored_scenario.name,
         restored_scenario.document["description"],
@@ -92,19 +96,15 @@ def test_steps_deleted_earlier_are_not_restored(editor: Client) -> None:
     deleted_step = scenario.steps.first()
     assert deleted_step is not None
     deleted_step.delete()
-    deletion_time = timezone.now() - timedelta(minutes=1)
-    Step.history.filter(history_type="-").update(history_date=deletion_time)
-    pk = scenario.pk
     delete(editor, scenario)
-    restore(editor, pk)
-    assert texts(Scenario.objects.get(pk=pk)) == ["new"]
+    restore(editor, scenario)
+    assert texts(Scenario.objects.get(key=scenario.key)) == ["new"]
 
 
 def test_second_of_two_concurrent_restores_is_404(
     editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = create_scenario("weather", {})
-    pk = scenario.pk
     delete(editor, scenario)
     restore_first = trash.restore
 
@@ -113,26 +113,25 @@ def test_second_of_two_concurrent_restores_is_404(
         return restore_first(pk)
 
     monkeypatch.setattr(trash, "restore", restore_late)
-    assert restore(editor, pk).status_code == 404
+    assert restore(editor, scenario).status_code == 404
 
 
 def test_restored_scenario_with_a_taken_name_gets_a_number(editor: Client) -> None:
     scenario = create_scenario("weather", {"produce.text": "old"})
-    pk = scenario.pk
     delete(editor, scenario)
     create_scenario("weather", {"produce.text": "new"})
     assert "is restored as “weather (2)”, because its name is taken" in message_text(
-        restore(editor, pk)
+        restore(editor, scenario)
     )
-    assert texts(Scenario.objects.get(pk=pk)) == ["old"]
+    assert texts(Scenario.objects.get(key=scenario.key)) == ["old"]
 
 
 def test_history_of_a_deleted_scenario_is_shown(editor: Client) -> None:
     scenario = create_scenario("weather", {})
-    pk = scenario.pk
     delete(editor, scenario)
-    assert f'href="{TRASH}{pk}/"' in editor.get(TRASH).content.decode()
-    text = editor.get(f"{TRASH}{pk}/").content.decode()
+    page = f"{TRASH}{entry_key(scenario)}/"
+    assert f'href="{page}"' in editor.get(TRASH).content.decode()
+    text = editor.get(page).content.decode()
     assert "deleted</span>" in text
     assert "Restore this version" not in text
 
@@ -143,50 +142,46 @@ def test_deleted_scenarios_are_kept_for_the_retention(
 ) -> None:
     settings.RETENTION_DAYS = setting
     old_scenario, recent_scenario = create_scenario("old", {}), create_scenario("young", {})
-    keys = old_scenario.pk, recent_scenario.pk
     save_conversation("old", {})
     delete(editor, old_scenario)
     delete(editor, recent_scenario)
-    age(keys[0], days=days, minutes=1)
-    age(keys[1], days=days, minutes=-1)
+    age(old_scenario, days=days, minutes=1)
+    age(recent_scenario, days=days, minutes=-1)
     assert [entry.name for entry in trash.trash_entries()] == ["young"]
-    assert editor.get(f"{TRASH}{keys[0]}/").status_code == 404
-    assert restore(editor, keys[0]).status_code == 404
+    assert editor.get(f"{TRASH}{entry_key(old_scenario)}/").status_code == 404
+    assert restore(editor, old_scenario).status_code == 404
     # The next deletion drops what is older.
     delete(editor, create_scenario("other", {}))
-    assert not Scenario.history.filter(id=keys[0]).exists()
-    assert not Step.history.filter(scenario_id=keys[0]).exists()
+    assert not Revision.objects.of(old_scenario).exists()
     assert not TrialConversation.objects.exists()
-    assert Scenario.history.filter(id=keys[1]).exists()
+    assert Revision.objects.of(recent_scenario).exists()
 
 
 def test_conversation_outlives_an_expired_scenario_whose_name_is_still_used(
     editor: Client,
 ) -> None:
     expired = [create_scenario(name, {}) for name in ("drafted", "deleted again", "gone")]
-    keys = [scenario.pk for scenario in expired]
     for scenario in expired:
         save_conversation(scenario.name, {})
         delete(editor, scenario)
     Draft.objects.create(name="drafted")
     delete(editor, create_scenario("deleted again", {}))
-    for pk in keys:
-        age(pk, days=31)
+    for scenario in expired:
+        age(scenario, days=31)
     assert trash.erase_expired() == 3
     assert {row.scenario for row in TrialConversation.objects.all()} == {"drafted", "deleted again"}
 
 
 def test_reader_sees_the_trash_and_restores_nothing(editor: Client, reader: Client) -> None:
     scenario = create_scenario("weather", {})
-    pk = scenario.pk
     delete(editor, scenario)
     assert "Restore" not in reader.get(TRASH).content.decode()
-    assert reader.post(f"{TRASH}{pk}/restore/").status_code == 403
+    assert reader.post(f"{TRASH}{entry_key(scenario)}/restore/").status_code == 403
     assert not Scenario.objects.exists()
 
 
 def test_scenario_outside_the_trash_is_404(editor: Client) -> None:
-    scenario = create_scenario("weather", {})
-    assert editor.get(f"{TRASH}{scenario.pk}/").status_code == 404
-    assert restore(editor, scenario.pk).status_code == 404
-    assert editor.get(f"{TRASH}{scenario.pk}/restore/").status_code == 405
+    pk = Revision.objects.of(create_scenario("weather", {})).get().pk
+    assert editor.get(f"{TRASH}{pk}/").status_code == 404
+    assert editor.post(f"{TRASH}{pk}/restore/").status_code == 404
+    assert editor.get(f"{TRASH}{pk}/restore/").status_code == 405

@@ -13,6 +13,7 @@ from mockllm_site.kit.admin.records import admin_url
 from mockllm_site.roles import EDITOR
 from scenarios_app.models import Scenario
 from scenarios_app.store.drafts import get_or_create_draft
+from scenarios_app.store.history import versions_of
 from tests.admin.chat.talks import create_conversation
 from tests.admin.pages import create_scenario
 from tests.browser.axe import violations
@@ -61,7 +62,7 @@ def paths(live: Live) -> list[str]:
     live.load(scenario({"text": "Let me add.", **TOOL_CALL}, {"text": "It is **3**."}))
     row = create_scenario("weather", *STEPS, description="Rain or sun.", tags=["demo"])
     draft, _ = get_or_create_draft(row)
-    first = quote(row.history.earliest().history_date.isoformat())
+    first = quote(versions_of(row)[-1].at.isoformat())
     row.document["description"] = "Rain, sun or snow."
     row.save()
     role = Group.objects.get(name=EDITOR).pk

@@ -5,7 +5,7 @@ from typing import Any
 from scenarios_app.control.stores import CommonScenarios
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal import journal
-from scenarios_app.models import Draft, Scenario, ServedRequest, Step
+from scenarios_app.models import Draft, Revision, Scenario, ServedRequest
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import get_or_create_draft, plan_publication
 from scenarios_app.store.drafts import publish as publish_draft
@@ -20,13 +20,12 @@ def scenario(name: str, text: str = "Hi.") -> dict[str, Any]:
 
 
 def texts(name: str) -> dict[str, Any]:
-    """Return the answers of a scenario, and those in the history of steps that were not deleted."""
+    """Return the answers of a scenario, and those of its latest revision."""
     scenario_row = Scenario.objects.get(name=name)
-    records = Step.history.filter(scenario_id=scenario_row.pk)
-    deleted = records.filter(history_type="-").values("id")
+    latest = Revision.objects.of(scenario_row).latest_of_each().get()
     return {
         "stored": [step.document["produce"]["text"] for step in scenario_row.steps.all()],
-        "history": list(records.exclude(id__in=deleted).values_list("answer_text", flat=True)),
+        "history": [step["produce"]["text"] for step in latest.document["steps"]],
     }
 
 

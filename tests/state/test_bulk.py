@@ -1,13 +1,21 @@
-"""Bulk writes leave the same rows and history as single writes."""
+"""Bulk writes leave the same rows and revisions as single writes."""
 
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from simple_history.models import HistoricalRecords
 
-from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
-from scenarios_app.store import add_history, save_steps
+from scenarios_app.models import (
+    CatalogVersion,
+    Draft,
+    DraftStep,
+    Revision,
+    Scenario,
+    Step,
+    author_request,
+    one_save,
+)
+from scenarios_app.store import save_steps
 
 pytestmark = pytest.mark.django_db
 
@@ -17,21 +25,6 @@ UNUSUAL_DOCUMENTS: list[dict[str, Any]] = [
     {"match": {"user": "%s ? :x {{ y }}", "stream": False}, "expect": {"temperature": 0.5}},
     {"name": "ünïcode ✓", "turn": 3, "match": {"tools": ["a", "b"]}, "consume": False},
 ]
-# Columns that differ between two writes.
-VARYING_COLUMNS = {
-    "history_id",
-    "key",
-    "history_date",
-    "id",
-    "scenario",
-    "scenario_id",
-    "updated_at",
-}
-
-
-def history_rows(model: Any, scenario: Any) -> list[dict[str, Any]]:
-    records = model.history.filter(scenario_id=scenario.pk).order_by("history_id")
-    return [{k: v for k, v in row.items() if k not in VARYING_COLUMNS} for row in records.values()]
 
 
 def step_rows(scenario: Any) -> list[dict[str, Any]]:
@@ -65,33 +58,32 @@ def test_bulk_write_gives_the_rows_and_history_of_single_writes(parent: Any, mod
         else:
             save_steps(changed=steps[1:], gone=steps[:1])
     assert step_rows(bulk_scenario) == step_rows(single_scenario)
-    bulk_history = sorted(history_rows(model, bulk_scenario), key=lambda row: row["history_type"])
-    assert bulk_history == sorted(
-        history_rows(model, single_scenario), key=lambda row: row["history_type"]
-    )
-    assert [row["history_type"] for row in bulk_history] == ["+"] * 3 + ["-"] + ["~"] * 2
+    single, bulk = (list(Revision.objects.of(row)) for row in (single_scenario, bulk_scenario))
+    assert bulk[-1].document["steps"] == single[-1].document["steps"]
+    # The scenario, its new steps, and the changes together.
+    assert len(bulk) == 3
 
 
-def test_history_has_user_and_reason(rf: Any) -> None:
-    scenario = Scenario.objects.create(name="a")
+def test_revision_has_user_and_reason(rf: Any) -> None:
     request = rf.get("/")
     request.user = User.objects.create_user("editor")
-    HistoricalRecords.context.request = request
+    token = author_request.set(request)
     try:
-        save_steps(new=[Step(scenario=scenario, order=1)], reason="published")
+        with one_save():
+            scenario = Scenario.objects.create(name="a")
+            save_steps(new=[Step(scenario=scenario, order=1)], reason="published")
     finally:
-        del HistoricalRecords.context.request
-    record = Step.history.get()
-    assert (record.history_user, record.history_change_reason) == (request.user, "published")
+        author_request.reset(token)
+    revision = Revision.objects.get()
+    assert (revision.user, revision.reason) == ("editor", "published")
 
 
 def test_many_more_rows_than_a_statement_takes_are_written() -> None:
     scenario = Scenario.objects.create(name="a")
     save_steps(new=[Step(scenario=scenario, order=n) for n in range(1_234)])
-    assert Step.history.filter(history_type="+").count() == scenario.steps.count() == 1_234
-    assert set(Step.history.values_list("id", flat=True)) == set(
-        scenario.steps.values_list("pk", flat=True)
-    )
+    latest = Revision.objects.of(scenario).latest_of_each().get()
+    assert latest.step_keys == list(scenario.steps.values_list("key", flat=True))
+    assert len(latest.step_keys) == 1_234
 
 
 def test_bulk_write_changes_the_versions_of_catalog_and_scenario() -> None:
@@ -124,5 +116,4 @@ def test_empty_bulk_write_changes_no_version() -> None:
     Scenario.objects.create(name="a")
     number = CatalogVersion.objects.get().number
     save_steps()
-    add_history("+", [])
     assert CatalogVersion.objects.get().number == number

@@ -9,10 +9,17 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import connection, models
 from django.test import RequestFactory
-from simple_history.models import HistoricalRecords
 
 from scenarios_app.engine import parts, scenario
-from scenarios_app.models import CatalogVersion, Scenario, ServedRequest, Step, fields
+from scenarios_app.models import (
+    CatalogVersion,
+    Revision,
+    Scenario,
+    ServedRequest,
+    Step,
+    author_request,
+    fields,
+)
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 
 
@@ -87,19 +94,17 @@ def test_failed_save_does_not_change_the_catalog_number(monkeypatch: pytest.Monk
 @pytest.mark.django_db
 def test_history_has_the_user_of_each_change() -> None:
     request = RequestFactory().get("/")
-    request.user = User.objects.create(username="qa")
-    HistoricalRecords.context.request = request
+    request.user = user = User.objects.create(username="qa")
+    token = author_request.set(request)
     try:
         weather = Scenario.objects.create(name="weather", priority=1)
         weather.priority = 2
         weather.save()
     finally:
-        del HistoricalRecords.context.request
-    entries = weather.history.order_by("history_id")
-    assert [(e.history_type, e.priority, e.history_user.username) for e in entries] == [
-        ("+", 1, "qa"),
-        ("~", 2, "qa"),
-    ]
+        author_request.reset(token)
+    user.delete()
+    revisions = Revision.objects.of(weather)
+    assert [(r.document["priority"], r.user) for r in revisions] == [(1, "qa"), (2, "qa")]
 
 
 @pytest.mark.django_db

@@ -56,7 +56,6 @@ IMPORTED = (
     "scenarios_app.serving.reply",
     "scenarios_app.verdict.metrics",
     "scenarios_app.wire.registry",
-    "simple_history.models",
     "traces_app.log",
     "unfold",
     "unfold.dataclasses",

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import loaddata
 from django.core.serializers.base import DeserializationError
-from django.db.models import Model
 
 from mockllm_site import paths
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.document.json_text import decode
 from scenarios_app.engine.document.regular_files import open_regular_file, read_regular_file
+from scenarios_app.models import Scenario, one_save
 from scenarios_app.store.fixtures import problems_in
-from scenarios_app.store.history import record_loaded
 
 SCENARIO_KEYS = {"scenarios", "steps", "turns"}
 NOT_ROWS_BUT_SCENARIOS = (
@@ -39,35 +37,29 @@ class Command(loaddata.Command):
             raise CommandError(f"{error} There are {', '.join(paths.fixture_names())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
-        """Load a fixture and record its rows in the history. Raise CommandError with one line; that
-        of an invalid scenario names file, scenario, step and place."""
-        self._loaded: list[Model] = []
+        """Load a fixture as one save. Raise CommandError with one line; that of an invalid scenario
+        names file, scenario, step and place."""
         for file, _, _ in self.find_fixtures(fixture_label):
             try:
                 open_regular_file(file).close()
             except OSError as error:
                 raise CommandError(f"{file}: cannot be read: {error.strerror}") from None
         try:
-            super().load_label(fixture_label)
-            if problems := problems_in(self._loaded, self.using):
-                files = ", ".join(file for file, _, _ in self.find_fixtures(fixture_label))
-                listed = "; ".join(map(str, problems[:MAX_PROBLEMS]))
-                more = len(problems) - MAX_PROBLEMS
-                raise CommandError(f"{files}: {listed}" + (f"; {more} more" if more > 0 else ""))
-            record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
+            with one_save(f"loaded from {Path(fixture_label).stem}", self.using) as save:
+                super().load_label(fixture_label)
+                if problems := problems_in(save.changed[self.using, Scenario], self.using):
+                    files = ", ".join(file for file, _, _ in self.find_fixtures(fixture_label))
+                    listed = "; ".join(map(str, problems[:MAX_PROBLEMS]))
+                    more = len(problems) - MAX_PROBLEMS
+                    raise CommandError(
+                        f"{files}: {listed}" + (f"; {more} more" if more > 0 else "")
+                    )
         except DeserializationError as error:
             reasons = (
                 fixture_problem(Path(file)) for file, _, _ in self.find_fixtures(fixture_label)
             )
             reason = next(filter(None, reasons), " ".join(str(error).split()))
             raise CommandError(reason) from error
-
-    def save_obj(self, obj: Any) -> bool:
-        """Save a row, keep it for the history, and return whether it was saved."""
-        saved: bool = super().save_obj(obj)
-        if saved:
-            self._loaded.append(obj.object)
-        return saved
 
 
 def fixture_problem(file: Path) -> str:

@@ -43,10 +43,16 @@ from scenarios_app.admin.effects import reports_effects
 from scenarios_app.admin.pages import render_page
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario
+from scenarios_app.models import AnyScenario, one_save
 from scenarios_app.store.documents import move_conversation
 from scenarios_app.store.drafts import restore
-from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
+from scenarios_app.store.history import (
+    compare_states,
+    current_state,
+    parse_time,
+    state_at,
+    versions_of,
+)
 from scenarios_app.templatetags.scenarios_admin import LABELS
 
 for _layout in (SCENARIO, STEP):
@@ -125,15 +131,17 @@ class ScenarioPage(KeptFormAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Flush the journal first: its writer would wait for the page's transaction."""
+        """Save the scenario and its steps as one revision. Flush the journal first: its writer
+        would wait for the page's transaction."""
         journal.flush()
-        return super().changeform_view(request, object_id, form_url, extra_context)
+        with one_save():
+            return super().changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(
         self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
         """Save a changed scenario; after a rename, move its stored conversation."""
-        # If only steps changed, the scenario needs no history entry of its own.
+        # If only steps changed, its columns need no write.
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
         before = form.initial.get("name", "")
@@ -290,7 +298,7 @@ def _version_comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
     invalid time or version."""
     try:
         time = parse_time(at).astimezone(UTC)
-        then, now = state_at(scenario, time), state_at(scenario, timezone.now())
+        then, now = state_at(scenario, time), current_state(scenario)
     except (ValueError, OverflowError, DocumentError):
         return {}
     return {

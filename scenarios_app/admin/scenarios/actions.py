@@ -40,7 +40,7 @@ def set_column(
     changed = []
     for scenario in scenarios:
         if (value := value_for(scenario)) != getattr(scenario, column):
-            # Saved one by one, so that each has an entry in its history.
+            # Not `update`: the values differ.
             setattr(scenario, column, value)
             scenario.save(update_fields=[column, "updated_at"])
             changed.append(scenario)

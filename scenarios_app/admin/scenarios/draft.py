@@ -29,7 +29,7 @@ from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import Draft, DraftStep
-from scenarios_app.store import RowProblem, document_of, drafts, limits
+from scenarios_app.store import RowProblem, document_of, limits
 from scenarios_app.store.drafts import (
     Publication,
     PublishError,
@@ -196,13 +196,6 @@ class DraftAdmin(ScenarioPage):
         if request.method == "POST" and draft.published is not None:
             return redirect("admin:scenarios_app_scenario_change", draft.published.pk)
         return response
-
-    def delete_model(self, request: HttpRequest, obj: Draft) -> None:
-        drafts.discard(obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Draft]) -> None:
-        for draft in queryset:
-            drafts.discard(draft)
 
 
 def publish_permissions(draft: Draft) -> tuple[str, str]:

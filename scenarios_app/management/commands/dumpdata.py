@@ -13,8 +13,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import dumpdata
 from django.db.models import Model
 
-# Rows that name users of this database as their authors; never dumped.
-HISTORIES = {"admin.LogEntry"}
+# Names users of this database as authors; never dumped.
+ADMIN_LOG = "admin.LogEntry"
 # Rows that belong to this database or its servers; dumped only if their model is named.
 LOCAL_APPS = {"axes", "sessions"}
 LOCAL_MODELS = {
@@ -28,8 +28,8 @@ LOCAL_MODELS = {
 
 class Command(dumpdata.Command):
     help = (
-        "Writes rows as a fixture for loaddata, by their names. Histories are left out, and unless "
-        "their model is named, the journal and other rows of this server."
+        "Writes rows as a fixture for loaddata, by their names. The admin's log is left out, and "
+        "unless their model is named, the journal and other rows of this server."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,22 +41,16 @@ class Command(dumpdata.Command):
     def handle(self, *app_labels: str, **options: Any) -> None:
         """Write the fixture. Raise CommandError, and change no file, if that is not possible."""
         named = {label.lower() for label in app_labels}
-        left_out = {model._meta.label for model in apps.get_models() if _is_history(model)}
-        if histories := sorted(name for name in left_out if name.lower() in named):
-            raise CommandError(f"{histories[0]} is a history, which belongs to this database.")
+        if ADMIN_LOG.lower() in named:
+            raise CommandError(f"{ADMIN_LOG} is a history, which belongs to this database.")
         local = {model._meta.label for model in apps.get_models() if _is_local(model)}
-        left_out |= {name for name in local if name.lower() not in named}
-        options["exclude"] = [*options["exclude"], *sorted(left_out)]
+        left_out = sorted(name for name in local if name.lower() not in named)
+        options["exclude"] = [*options["exclude"], ADMIN_LOG, *left_out]
         if not options["output"] or _is_device(options["output"]):
             super().handle(*app_labels, **options)
             return
         with _replaced_when_whole(options["output"]) as output:
             super().handle(*app_labels, **{**options, "output": output})
-
-
-def _is_history(model: type[Model]) -> bool:
-    """True for Django's admin log and for the tables of simple_history."""
-    return model._meta.label in HISTORIES or hasattr(model, "tracked_fields")
 
 
 def _is_local(model: type[Model]) -> bool:
