@@ -12,8 +12,7 @@ from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
 
-from mockllm_site.kit.fields import EditedRow, NamesField
-from traces_app.fields import TextJsonField
+from mockllm_site.kit.fields import EditedRow, JsonField, NamesField
 
 _VARIABLE_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
 # A key without lower-case letters and signs.
@@ -83,7 +82,7 @@ class ModelProfile(models.Model):
     context_strategy = models.CharField(
         max_length=16, choices=ContextStrategy, default=ContextStrategy.SANDWICH
     )
-    mcp_servers = TextJsonField("MCP servers", default=list, blank=True)
+    mcp_servers = JsonField("MCP servers", default=list, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -164,8 +163,8 @@ class Message(EditedRow):
     sender = models.CharField(max_length=16, choices=Sender)
     content = models.TextField(blank=True)
     thinking = models.TextField(blank=True)
-    rounds = TextJsonField(default=list, blank=True)
-    tool_calls = TextJsonField(default=list, blank=True)
+    rounds = JsonField(default=list, blank=True)
+    tool_calls = JsonField(default=list, blank=True)
     status = models.CharField(max_length=16, choices=MessageStatus, default=MessageStatus.COMPLETE)
     provider_id = models.CharField("provider", max_length=50, blank=True)
     model_id = models.CharField("model", max_length=200, blank=True)

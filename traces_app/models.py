@@ -6,8 +6,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL
 from django.utils import timezone
 
-from mockllm_site.kit.fields import EditedRow, NamesField
-from traces_app.fields import TextJsonField
+from mockllm_site.kit.fields import EditedRow, JsonField, NamesField
 
 
 class Status(models.TextChoices):
@@ -81,7 +80,7 @@ class TraceEvent(EditedRow):
     trace = models.ForeignKey(Trace, CASCADE, related_name="events")
     seq = models.PositiveIntegerField()
     type = models.CharField(max_length=16)
-    payload = TextJsonField(default=dict)
+    payload = JsonField(default=dict)
     at = models.DateTimeField(default=timezone.now)
 
     objects = EventQuerySet.as_manager()
@@ -116,9 +115,9 @@ class ModelCall(EditedRow):
     purpose = models.CharField(max_length=16, default="answer")
     provider_id = models.CharField("provider", max_length=50, blank=True)
     model_id = models.CharField("model", max_length=200, blank=True)
-    request = TextJsonField(default=dict)
-    tools = TextJsonField(default=list)
-    parts = TextJsonField(default=list)
+    request = JsonField(default=dict)
+    tools = JsonField(default=list)
+    parts = JsonField(default=list)
     # The mock's scenario and step, if the mock answered.
     answered_by = models.CharField(max_length=520, blank=True, default="")
     finish_reason = models.CharField(max_length=32, blank=True)

@@ -57,14 +57,14 @@ def find_problem() -> str:
         tables = connection.introspection.table_names()
         executor = MigrationExecutor(connection)
     except DatabaseProblem as error:
-        return f"{_db_label()}: {_error_reason(error)}"
+        return f"{database_label()}: {_error_reason(error)}"
     if is_in_memory():
         return "" if tables else IN_MEMORY_HINT
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return ""
     if not tables:
-        return f"{_db_label()} has no tables yet: {_MIGRATE_FIRST}"
-    return f"{_db_label()} is of another version: {_MIGRATE_FIRST}"
+        return f"{database_label()} has no tables yet: {_MIGRATE_FIRST}"
+    return f"{database_label()} is of another version: {_MIGRATE_FIRST}"
 
 
 def error_line(error: Exception) -> str:
@@ -74,10 +74,11 @@ def error_line(error: Exception) -> str:
     return text.replace(password, "…") if password else text
 
 
-def _db_label() -> str:
-    """Return the database's name, host and port, without user and password."""
-    settings = connection.settings_dict
-    if connection.vendor == "sqlite":
+def database_label(wrapper: BaseDatabaseWrapper | None = None) -> str:
+    """Return the name, host and port of a database, by default Django's default one, without user
+    and password."""
+    settings = (wrapper or connection).settings_dict
+    if (wrapper or connection).vendor == "sqlite":
         return f"database {settings['NAME']}"
     place = ":".join(str(settings[key]) for key in ("HOST", "PORT") if settings[key])
     return f"database {settings['NAME']}" + (f" at {place}" if place else "")
