@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
@@ -116,15 +116,15 @@ def _upgrade_tables(editor: BaseDatabaseSchemaEditor) -> None:
     users = {user.pk: user.get_username() for user in get_user_model().objects.using(using).all()}
     new: dict[str, list[Any]] = {"Revision": []}
     for kind, step_kind in KINDS:
-        rows, steps = _read(connection, kind), _read(connection, step_kind)
+        rows = _read(connection, kind, scenario_document)
+        steps = _read(connection, step_kind, step_document)
         for row in rows:
             row.setdefault("key", new_key())
             row["base"] = _shortest_base(row.get("base"))
         history = _History(kind, rows, steps, users)
-        records = _read(connection, f"Historical{kind}")
-        step_records = _read(connection, f"Historical{step_kind}")
-        new[kind] = [{**row, "document": scenario_document(row)} for row in rows]
-        new[step_kind] = [{**step, "document": step_document(step)} for step in steps]
+        records = _read(connection, f"Historical{kind}", scenario_document)
+        step_records = _read(connection, f"Historical{step_kind}", step_document)
+        new |= {kind: rows, step_kind: steps}
         new["Revision"] += history.revisions(records, step_records)
     former = [f"{prefix}{name}" for prefix in ("historical", "") for name in FORMER_TABLES]
     for name in former:
@@ -181,7 +181,7 @@ class _History:
         latest: Row | None = None
         for state in self._states(pk, records):
             document, steps = state.pop("document"), state.pop("steps")
-            documents = [step_document(step) for step in steps]
+            documents = [step["document"] for step in steps]
             revision = {
                 **state,
                 "kind": self._kind,
@@ -223,7 +223,7 @@ class _History:
                     "user": self._users.get(save[-1]["history_user_id"], ""),
                     "reason": reason or "",
                     "deleted": deleted,
-                    "document": scenario_document(known),
+                    "document": known["document"],
                     "steps": sorted(steps.values(), key=_in_order),
                 }
             if deleted:
@@ -234,7 +234,7 @@ class _History:
                 "user": "",
                 "reason": "" if records else FIRST_REASON,
                 "deleted": False,
-                "document": scenario_document(row),
+                "document": row["document"],
                 "steps": self._steps.get(pk, []),
             }
 
@@ -260,8 +260,11 @@ def _saves(records: Iterable[Row]) -> Iterator[list[Row]]:
         yield save
 
 
-def _read(connection: BaseDatabaseWrapper, name: str) -> list[Row]:
-    """Return the rows of a table of version 0.1 by column, JSON parsed and times in UTC."""
+def _read(
+    connection: BaseDatabaseWrapper, name: str, document: Callable[[Row], dict[str, Any]]
+) -> list[Row]:
+    """Return the rows of a table of version 0.1 by column, JSON parsed and times in UTC, each with
+    its document."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT * FROM {connection.ops.quote_name(_table_of(name))} ORDER BY 1")
         columns = [column[0] for column in cursor.description]
@@ -272,6 +275,7 @@ def _read(connection: BaseDatabaseWrapper, name: str) -> list[Row]:
                 row[column] = json.loads(value)
             elif isinstance(value, datetime) and value.tzinfo is None:
                 row[column] = value.replace(tzinfo=UTC)
+        row["document"] = document(row)
     return rows
 
 

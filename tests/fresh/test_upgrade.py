@@ -1,7 +1,7 @@
 """Upgrade of a database of version 0.1, and refusal of databases of unknown versions."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -203,9 +203,7 @@ def test_upgraded_database_has_the_same_scenarios_histories_and_records(
     process = run("migrate", environment=upgraded)
     assert (process.returncode, process.stderr) == (0, "")
     assert "Upgraded the database of version 0.1." in process.stdout
-    assert run_script(TABLES, cwd=Path("/"), **upgraded) == run_script(
-        TABLES, cwd=Path("/"), **new
-    )
+    assert run_script(TABLES, cwd=Path("/"), **upgraded) == run_script(TABLES, cwd=Path("/"), **new)
     process = run("migrate", environment=upgraded)
     assert "Upgraded" not in process.stdout and "No migrations to apply." in process.stdout
     stored = run_script(STORED, cwd=Path("/"), **upgraded)

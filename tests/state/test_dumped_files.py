@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from chat_app.conversations import append_message, create
 from chat_app.models import ABComparison, ModelProfile, Sender
-from scenarios_app.models import CatalogVersion, PastAnswers
+from scenarios_app.models import CatalogVersion, Draft, PastAnswers, Revision, Scenario, Step
+from scenarios_app.store.history import versions_of
 
 pytestmark = pytest.mark.django_db
 
@@ -94,3 +95,31 @@ def test_rows_of_this_server_are_dumped_only_by_name(
 def test_log_of_the_admin_is_refused() -> None:
     with pytest.raises(CommandError, match="is a history"):
         call_command("dumpdata", "admin.logentry")
+
+
+def test_loaded_scenario_keeps_the_histories_of_both_databases(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    scenario = Scenario.objects.create(name="weather", priority=1)
+    call_command("dumpdata", "scenarios_app", output=dump)
+    scenario.delete()
+    Revision.objects.all().delete()
+    scenario = Scenario.objects.create(name="weather", priority=2)
+    draft = Draft.objects.create(name="soon", published=scenario)
+    for _ in range(2):
+        call_command("loaddata", str(dump), verbosity=0)
+    priorities = [r.document.get("priority") for r in Revision.objects.order_by("at")]
+    assert priorities == [1, 2, None, 1]
+    assert len(versions_of(Scenario.objects.get())) == 3
+    assert Draft.objects.get(published=scenario) == draft
+
+
+def test_loaded_step_with_the_key_of_another_gets_a_new_key(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    scenario = Scenario.objects.create(name="weather")
+    first, second = (scenario.steps.create(order=order) for order in (1, 2))
+    call_command("dumpdata", "scenarios_app.scenario", "scenarios_app.step", output=dump)
+    Step.objects.filter(pk=first.pk).update(order=3)
+    call_command("loaddata", str(dump), verbosity=0)
+    keys = scenario.steps.values_list("order", "key")
+    assert dict(keys)[2] == second.key and dict(keys)[3] == first.key
+    assert len({key for _, key in keys}) == 3
