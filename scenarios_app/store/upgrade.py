@@ -95,13 +95,13 @@ def needs_upgrade(connection: BaseDatabaseWrapper) -> bool:
         return False
     for app, names in applied.items():
         for problem, different in (
-            ("has not", FORMER[app] - names),
-            ("has", names - FORMER[app]),
+            ("lacks", FORMER[app] - names),
+            ("has the unknown", names - FORMER[app]),
         ):
             if different:
                 raise UnknownDatabaseError(
-                    f"the database {problem} the migration {app}.{min(different)}: it is of another"
-                    " version, or a migration stopped halfway. Nothing was changed. Run"
+                    f"it {problem} migration {app}.{min(different)}, so it is of"
+                    " another version, or a migration stopped halfway. Nothing was changed. Run"
                     " `mockllm migrate` of the version that it belongs to, or use a new database"
                 )
     return True

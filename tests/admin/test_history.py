@@ -115,10 +115,10 @@ def test_reloaded_fixture_adds_versions_only_of_changed_rows(root: Client) -> No
     scenario, other = load_demo_scenario(), Scenario.objects.get(name="story")
     save(root, scenario, description="edited")
     call_command("loaddata", "demo", verbosity=0)
-    newest, edit, _ = versions_of(scenario)
+    newest, edit, _ = versions_of(Scenario.objects.get(pk=scenario.pk))
     assert (newest.reason, edit.who) == ("loaded from demo", "root")
     assert newest.changes[0].startswith("description")
-    assert len(versions_of(other)) == 1
+    assert len(versions_of(Scenario.objects.get(pk=other.pk))) == 1
 
 
 def test_configured_file_scenario_has_a_first_version() -> None:

@@ -9,6 +9,7 @@ from scenarios_app.models import Draft, Revision, Scenario, ServedRequest
 from scenarios_app.store.documents import load
 from scenarios_app.store.drafts import get_or_create_draft, plan_publication
 from scenarios_app.store.drafts import publish as publish_draft
+from scenarios_app.store.history import deletions
 from scenarios_app.store.trash import restore as restore_from_trash
 from tests.state.entries import entry
 
@@ -31,9 +32,8 @@ def texts(name: str) -> dict[str, Any]:
 
 def delete_scenario(name: str) -> dict[str, Any]:
     scenario = Scenario.objects.get(name=name)
-    pk = scenario.pk
     scenario.delete()
-    return {"pk": pk}
+    return {"pk": deletions().get(key=scenario.key).pk}
 
 
 def restore(pk: int) -> dict[str, Any]:

@@ -94,7 +94,7 @@ RUNS = (
     run("sendtestemail qa@example.com", "mockllm: sendtestemail: mockllm sends no mail", code=1),
     CommandRun(("shell", "-c", "print(Scenario.objects.count(), 'scenarios')"), "0 scenarios"),
     run("shell", "9 pages", stdin="print(3 * 3, 'pages')\n"),
-    run("showmigrations scenarios_app", "[X] 0001_initial"),
+    run("showmigrations scenarios_app", "[X] 0001_documents"),
     run("skill", "name: mockllm"),
     run("spectacular", "openapi: 3.1.0"),
     run("sqlflush", "scenarios_app_scenario"),

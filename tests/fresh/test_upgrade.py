@@ -236,12 +236,12 @@ def test_upgraded_database_has_the_same_scenarios_histories_and_records(
     [
         (
             "DELETE FROM django_migrations WHERE name = '0020_fault_results'",
-            "has not the migration scenarios_app.0020_fault_results",
+            "lacks migration scenarios_app.0020_fault_results",
         ),
-        ("DELETE FROM django_migrations WHERE app = 'chat_app'", "has not the migration chat_app"),
+        ("DELETE FROM django_migrations WHERE app = 'chat_app'", "lacks migration chat_app"),
         (
             "INSERT INTO django_migrations (app, name, applied) VALUES ('traces_app', '0006_x', 0)",
-            "has the migration traces_app.0006_x",
+            "has the unknown migration traces_app.0006_x",
         ),
     ],
 )

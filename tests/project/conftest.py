@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from chat_app.models import ABComparison, Conversation, ModelProfile
 from mockllm_site.roles import READER
 from scenarios_app.store.drafts import get_or_create_draft
+from scenarios_app.store.history import deletions
 from tests.admin.chat.talks import create_conversation
 from tests.admin.pages import create_scenario
 from tests.admin.traffic import create_journal_row
@@ -40,6 +41,7 @@ def ids(db: None) -> dict[str, Any]:
 
     A word after the model marks a row that already has the state which an action would set.
     """
+    create_scenario("gone", {}).delete()
     scenario = create_scenario("one", {})
     draft, _ = get_or_create_draft(create_scenario("two", {}))
     conversation, archived = (
@@ -74,6 +76,7 @@ def ids(db: None) -> dict[str, Any]:
         "traces_app/traceevent": TraceEvent.objects.get_or_create(
             trace_id=comparison.trace_a_id, seq=99, type="status"
         )[0].pk,
+        "revision": deletions().get().pk,
         "trace_id": comparison.trace_a_id,
         "app_label": "scenarios_app",
         "url": "nothing",

@@ -94,8 +94,8 @@ MATRIX: dict[str, Row] = {
     f"{SCENARIO}/new/": FOR_EDITORS,
     f"{SCENARIO}/trash/": FOR_READERS,
     # No existing row is in the trash.
-    f"{SCENARIO}/trash/<int:pk>/": (LOGIN, 403, 404, 404),
-    f"{SCENARIO}/trash/<int:pk>/restore/": (LOGIN, 405, 405, 405),
+    f"{SCENARIO}/trash/<int:revision>/": FOR_READERS,
+    f"{SCENARIO}/trash/<int:revision>/restore/": (LOGIN, 405, 405, 405),
     f"{SCENARIO}/add/check/": POST_ONLY,
     f"{SCENARIO}/add/test/": POST_ONLY,
     f"{SCENARIO}/<path:object_id>/test/": POST_ONLY,

@@ -72,12 +72,6 @@ def restore_fields(model: type[Scenario] | type[Draft]) -> Body:
     return body
 
 
-def delete_scenario(client: Client, url: str, ids: Ids) -> dict[str, Any]:
-    """Move the scenario to the trash; the form has no fields."""
-    Scenario.objects.get(pk=ids["scenarios_app/scenario"]).delete()
-    return {}
-
-
 def keep_conversation(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     """Return the fields that keep a conversation for the scenario."""
     name = Scenario.objects.get(pk=ids["scenarios_app/scenario"]).name
@@ -235,7 +229,12 @@ WRITES: tuple[Write, ...] = (
         CHANGE,
         also_answered=("reader", "view"),
     ),
-    Write(f"admin/{SCENARIO}/trash/<int:pk>/restore/", "from the trash", delete_scenario, ("add",)),
+    Write(
+        f"admin/{SCENARIO}/trash/<int:revision>/restore/",
+        "from the trash",
+        fixed_fields(),
+        ("add",),
+    ),
     Write(f"admin/{SCENARIO}/<path:object_id>/switch/", "switch", fixed_fields(), CHANGE),
     list_action(SCENARIO, "disable", CHANGE),
     list_action(SCENARIO, "enable", CHANGE, row="disabled"),
@@ -353,7 +352,7 @@ READ_ONLY_ROUTES: set[str] = {
         "play/",
         "user/",
         "trash/",
-        "trash/<int:pk>/",
+        "trash/<int:revision>/",
     ),
     *_pages(DRAFT, *EDITOR_PAGES),
     *_pages(REQUEST, *MODEL_PAGES, "session/", "sessions/", "make-step/"),

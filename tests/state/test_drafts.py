@@ -16,7 +16,7 @@ from scenarios_app.journal.coverage import coverage
 from scenarios_app.models import CatalogVersion, Draft, DraftStep, Scenario, Step
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
-from scenarios_app.store.drafts import discard, get_or_create_draft, plan_publication, publish
+from scenarios_app.store.drafts import get_or_create_draft, plan_publication, publish
 from scenarios_app.store.history import NO_USER
 from tests.state.catalogs import answer
 
@@ -80,7 +80,7 @@ def test_draft_changes_do_not_reload_the_catalog() -> None:
     draft.name = "other"
     draft.save()
     draft.steps.first().save()
-    discard(draft)
+    draft.delete()
     assert CatalogVersion.objects.get().number == number
     assert catalog.snapshot() is snapshot
 

@@ -56,8 +56,12 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             ),
             self.route("new/", partial(gallery_page, owner=self), "new"),
             self.route("trash/", partial(trash_page, owner=self), "trash"),
-            self.route("trash/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
-            self.route("trash/<int:pk>/restore/", partial(restore_view, owner=self), "restore"),
+            self.route(
+                "trash/<int:revision>/", partial(deleted_history_page, owner=self), "trash_entry"
+            ),
+            self.route(
+                "trash/<int:revision>/restore/", partial(restore_view, owner=self), "restore"
+            ),
             self.route("<path:object_id>/export/", self.export_one, "export"),
             path("<path:object_id>/switch/", switch, name="scenarios_app_scenario_switch"),
             self.route("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),

@@ -28,10 +28,10 @@ def trash_page(request: HttpRequest, owner: Any) -> HttpResponse:
     return render_page(request, owner, "trash.html", context)
 
 
-def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
+def deleted_history_page(request: HttpRequest, owner: Any, revision: int) -> HttpResponse:
     """Show the history of a deleted scenario."""
     owner.require(request, "view")
-    scenario = _deleted_scenario(pk)
+    scenario = _deleted_scenario(revision)
     context = {
         "title": f"History of {scenario}",
         "original": scenario,
@@ -43,13 +43,13 @@ def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpRespo
 
 
 @require_POST
-def restore_view(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
+def restore_view(request: HttpRequest, owner: Any, revision: int) -> HttpResponse:
     """Restore a deleted scenario, under another name if its own is taken, and redirect to its page.
     Raises MissingPermission and Http404."""
     owner.require(request, "add")
-    old_name = _deleted_scenario(pk).name
+    old_name = _deleted_scenario(revision).name
     try:
-        scenario = trash.restore(pk)
+        scenario = trash.restore(revision)
     except Scenario.DoesNotExist:
         raise Http404 from None
     owner.log_addition(request, scenario, "Restored from the trash.")
@@ -77,9 +77,9 @@ def report_deletion(request: HttpRequest, name: str) -> None:
     messages.success(request, format_html(text, name, url, days, "" if days == 1 else "s"))
 
 
-def _deleted_scenario(pk: int) -> Scenario:
+def _deleted_scenario(revision: int) -> Scenario:
     """Return a scenario in the trash as an unsaved row. Raises Http404."""
     try:
-        return trash.deleted_scenario(pk)
+        return trash.deleted_scenario(revision)
     except Scenario.DoesNotExist:
         raise Http404 from None
