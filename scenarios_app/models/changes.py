@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, models, transaction
+from django.db import models, transaction
 from django.dispatch import Signal
 from django.utils import timezone
 
@@ -64,10 +64,21 @@ def announce_changes(scenarios: Collection[int | None], using: str) -> None:
 
 
 class DiscardQuerySet(models.QuerySet[Row]):
+    """Rows of scenarios or drafts."""
+
     def discard(self) -> None:
         """Delete rows without the signals that `delete` sends for each one."""
         self._for_write = True
         self.order_by()._raw_delete(self.db)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete the rows and what depends on them as one save."""
+        self._for_write = True
+        with one_save(using=self.db):
+            return super().delete()
+
+    # Not a method of managers, which would delete all rows.
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
 
 class CatalogQuerySet(DiscardQuerySet[Row]):
@@ -114,15 +125,6 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             CatalogVersion.increase(self.db)
             return super().bulk_update(objs, fields, batch_size)
 
-    def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete the rows and what depends on them as one save."""
-        self._for_write = True
-        with one_save(using=self.db):
-            return super().delete()
-
-    # Not a method of managers, which would delete all rows.
-    delete.queryset_only = True  # type: ignore[attr-defined]
-
     def discard(self) -> None:
         with self._change() as scenarios:
             scenarios.update(self.order_by().values_list(self.scenario_column, flat=True))
@@ -139,11 +141,6 @@ class CatalogRow(models.Model):
         """Save in a transaction together with what a signal changes."""
         with transaction.atomic(using=kwargs.get("using")):
             super().save(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Delete the row and what depends on it as one save."""
-        with one_save(using=kwargs.get("using") or self._state.db or DEFAULT_DB_ALIAS):
-            return super().delete(*args, **kwargs)
 
 
 class Installation(models.Model):

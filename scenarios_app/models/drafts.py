@@ -1,18 +1,18 @@
 """Drafts of scenarios, in separate tables, so that no query for scenarios returns one."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from django.db import DEFAULT_DB_ALIAS, models
+from django.db import models
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from scenarios_app.models.changes import DiscardQuerySet, new_key
 from scenarios_app.models.fields import JsonField
-from scenarios_app.models.revisions import Revision, mark_changed, one_save
+from scenarios_app.models.revisions import Revision, mark_changed
 from scenarios_app.models.scenarios import Scenario, ScenarioRow, Step, StepRow
 
 
-class DraftQuerySet(models.QuerySet["Draft"]):
+class DraftQuerySet(DiscardQuerySet["Draft"]):
     def get_by_natural_key(self, key: str) -> "Draft":
         return self.get(key=key)
 
@@ -33,11 +33,6 @@ class Draft(ScenarioRow):
     class Meta:
         ordering = ("name", "pk")
         permissions = (("publish_draft", "Can publish draft"),)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Delete the draft with its steps and revisions."""
-        with one_save(using=kwargs.get("using") or self._state.db or DEFAULT_DB_ALIAS):
-            return super().delete(*args, **kwargs)
 
     def natural_key(self) -> tuple[str]:
         return (self.key,)

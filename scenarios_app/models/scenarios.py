@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
 from django.utils import timezone
@@ -21,7 +21,7 @@ from scenarios_app.models.changes import (
     new_key,
 )
 from scenarios_app.models.fields import JsonField, NamesField, Select
-from scenarios_app.models.revisions import mark_deleted, move_revisions
+from scenarios_app.models.revisions import mark_deleted, move_revisions, one_save
 
 
 class ScenarioRow(models.Model):
@@ -42,6 +42,11 @@ class ScenarioRow(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete the row with its steps as one save."""
+        with one_save(using=kwargs.get("using") or self._state.db or DEFAULT_DB_ALIAS):
+            return super().delete(*args, **kwargs)
 
 
 class StepRow(models.Model):
