@@ -104,7 +104,7 @@ def versions_of(scenario: AnyScenario) -> list[Version]:
 
 def current_state(scenario: AnyScenario) -> State:
     """Return the stored state of a scenario or draft."""
-    steps = list(scenario.steps.all())
+    steps: list[Any] = list(scenario.steps.all())
     return State.of(whole_document(scenario, steps), [step.key for step in steps])
 
 
