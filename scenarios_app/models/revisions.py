@@ -104,7 +104,7 @@ class _Save:
             for start in range(0, len(revisions), _BATCH_ROWS):
                 _store(revisions[start : start + _BATCH_ROWS], using)
         for (using, model), keys in self.changed.items():
-            rows: Any = model._base_manager.using(using)
+            rows: Any = model._default_manager.using(using)
             remaining = iter(sorted(keys))
             while part := list(islice(remaining, _BATCH_ROWS)):
                 changed = rows.filter(pk__in=part).prefetch_related("steps")

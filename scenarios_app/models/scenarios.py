@@ -166,7 +166,7 @@ def _before_load(*, instance: Scenario | Step, raw: bool, using: str, **_: objec
     become those of its new key."""
     if not raw:
         return
-    rows: models.QuerySet[Any] = type(instance)._base_manager.using(using)
+    rows: models.QuerySet[Any] = type(instance)._default_manager.using(using)
     if rows.filter(key=instance.key).exclude(pk=instance.pk).exists():
         instance.key = new_key()
     if isinstance(instance, Scenario):

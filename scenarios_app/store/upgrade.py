@@ -133,7 +133,7 @@ def _upgrade_tables(editor: BaseDatabaseSchemaEditor) -> None:
         model = models.get_model("scenarios_app", name)
         editor.create_model(model)
         columns = {field.attname for field in model._meta.concrete_fields}
-        model._base_manager.using(using).bulk_create(
+        model._default_manager.using(using).bulk_create(
             [model(**{column: row[column] for column in columns & row.keys()}) for row in rows],
             batch_size=_BATCH_ROWS,
         )

@@ -11,16 +11,6 @@ from tests.support import migrated_database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return the URL of a database without tables."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/empty.sqlite3"
-    else:
-        with postgres_database(empty=True) as address:
-            yield address
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
 def shared_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         migrated_database.copy_to(tmp_path / "shared.sqlite3")

@@ -116,7 +116,8 @@ def test_loaded_scenario_keeps_the_histories_of_both_databases(tmp_path: Path) -
 def test_loaded_step_with_the_key_of_another_gets_a_new_key(tmp_path: Path) -> None:
     dump = tmp_path / "dump.json"
     scenario = Scenario.objects.create(name="weather")
-    first, second = (scenario.steps.create(order=order) for order in (1, 2))
+    document = {"produce": {"text": "Rain."}}
+    first, second = (scenario.steps.create(order=order, document=document) for order in (1, 2))
     call_command("dumpdata", "scenarios_app.scenario", "scenarios_app.step", output=dump)
     Step.objects.filter(pk=first.pk).update(order=3)
     call_command("loaddata", str(dump), verbosity=0)

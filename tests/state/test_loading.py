@@ -9,6 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump, load_documents
 from scenarios_app.models import Revision, Scenario, Step
+from scenarios_app.models.revisions import RevisionQuerySet
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import Loaded, load
 from tests.state.catalogs import answer
@@ -142,7 +143,7 @@ def test_failed_load_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
         if Scenario.objects.filter(name="b").exists():
             raise DatabaseError
 
-    monkeypatch.setattr(Revision.objects, "bulk_create", fail)
+    monkeypatch.setattr(RevisionQuerySet, "bulk_create", fail)
     with pytest.raises(DatabaseError):
         load(make_documents(text_scenario("a", "changed"), "b"))
     assert scenario_names() == ["a"]

@@ -13,7 +13,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
 )
-from scenarios_app.models import Draft, Scenario, Step
+from scenarios_app.models import Draft, Revision, Scenario, Step
 from scenarios_app.store import (
     document_of,
     own_document,
@@ -82,7 +82,7 @@ def test_document_written_in_another_way_replaces_the_stored_one() -> None:
     for data in ({"name": "a", "tags": ["x"]}, {"tags": ["x"], "name": "a"}):
         scenario = save_document(load_one(data))
         assert stored(scenario) == json.dumps(data)
-    assert Scenario.history.count() == 2
+    assert Revision.objects.of(scenario).count() == 2
 
 
 @pytest.mark.parametrize("data", [{"id": "a", "turns": []}, [WRITTEN[3], WRITTEN[3]]])
