@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -37,7 +36,7 @@ from scenarios_app.engine.document import (
 from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.matching.near_misses import near_misses, shares_topic
 from scenarios_app.engine.scenario import Step as CompiledStep
-from scenarios_app.models import Draft, Scenario, ServedRequest
+from scenarios_app.models import Draft, Scenario, ServedRequest, one_save
 from scenarios_app.models.fields import ScriptFormField
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, rows_of, save_document
@@ -244,7 +243,7 @@ def _save_step(
         return redirect("admin:scenarios_app_draft_change", draft.pk)
     require_permissions(request, PUBLISH[0] if new else PUBLISH[1])
     switched_on = False
-    with transaction.atomic():
+    with one_save():
         if not new:
             # A step saved concurrently waits, and is appended after this one.
             scenario = Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
@@ -276,7 +275,7 @@ def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draf
     document = _document_with_step(form, served)
     if new:
         return create_draft(document)
-    with transaction.atomic():
+    with one_save():
         draft, _ = get_or_create_draft(Scenario.objects.get(pk=form.cleaned_data["target"]))
         append_step(draft, rows_of(document)[1][-1])
     return draft
