@@ -100,7 +100,7 @@ MATRIX: dict[str, Row] = {
     f"{SCENARIO}/add/test/": POST_ONLY,
     f"{SCENARIO}/<path:object_id>/test/": POST_ONLY,
     f"{SCENARIO}/<path:object_id>/check/": POST_ONLY,
-    f"{SCENARIO}/<path:object_id>/switch/": POST_ONLY,
+    f"{SCENARIO}/<path:object_id>/switch/": (LOGIN, 405, 405, 405),
     f"{SCENARIO}/<path:object_id>/here/": FOR_EDITORS,
     f"{SCENARIO}/<path:object_id>/draft/": POST_ONLY,
     f"{SCENARIO}/<path:object_id>/duplicate/": POST_ONLY,

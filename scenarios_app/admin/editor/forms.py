@@ -76,8 +76,11 @@ class ScenarioForm(DocumentForm):
         except DocumentError as error:
             for problem in error.problems:
                 field, message = problem_at(SCENARIO, problem.place, problem.message, self.document)
+                if field.place not in self.fields:
+                    # The page was posted without this field.
+                    self.add_error(None, f"{field.label}: {message}")
                 # A refused field leaves the stored value in the document, which was valid.
-                if field.place not in error_places:
+                elif field.place not in error_places:
                     self.add_error(field.place, message)
 
 
