@@ -52,20 +52,20 @@ OTHER_KEYS = [
 
 ALL: Sequence[Any] = [*PLAIN, *NESTED, *OBJECTS]
 # The values that a kind of field shows.
-SHOWN = {kind: [value for value in ALL if shows(value)] for kind, shows in KINDS.items()}
+VALUES_BY_KIND = {kind: [value for value in ALL if shows(value)] for kind, shows in KINDS.items()}
 
 
 def random_document(random: Random, layout: Layout) -> Any:
     """Return a document with some of a page's places, other keys, and now and then junk inside."""
     document: dict[str, Any] = {}
-    fields = [field for field in layout.fields.values() if field.kind in SHOWN]
+    fields = [field for field in layout.fields.values() if field.kind in VALUES_BY_KIND]
     chosen = random.sample(fields, random.randint(0, 9))
     if "match.model" in layout.fields:
         names = ("messages(user)", "messages(system)", "tool_results(name)", "model")
         chosen += [layout.fields[f"match.{random.choice(names)}"] for _ in range(2)]
     for field in chosen:
         *outer, last = field.keys
-        value = random.choice(random.choice([SHOWN[field.kind], ALL]))
+        value = random.choice(random.choice([VALUES_BY_KIND[field.kind], ALL]))
         if "match" in outer and random.random() < 0.5:
             value = random_condition(random)
         if "(" in last:

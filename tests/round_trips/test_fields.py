@@ -101,7 +101,7 @@ LAST = {"which": "last", "role": "user", "equals": "u", "ignore_case": True}
 
 
 @pytest.mark.parametrize(
-    ("messages", "shown", "others"),
+    ("messages", "field_values", "others"),
     [
         ([SYSTEM, USER], {"system": {"contains": "s"}, "user": {"contains": "u"}}, []),
         ([USER, SYSTEM], {"user": {"contains": "u"}}, [SYSTEM]),
@@ -114,11 +114,11 @@ LAST = {"which": "last", "role": "user", "equals": "u", "ignore_case": True}
     ],
 )
 def test_first_condition_of_a_role_is_shown(
-    messages: list[Any], shown: dict[str, Any], others: list[Any]
+    messages: list[Any], field_values: dict[str, Any], others: list[Any]
 ) -> None:
     step = {"match": {"messages": messages}}
     values, rest = STEP.split(step)
-    assert values == {f"match.messages({role})": value for role, value in shown.items()}
+    assert values == {f"match.messages({role})": value for role, value in field_values.items()}
     assert rest == ({"match.*": {"messages": others}} if others else {})
     check(STEP, step)
 

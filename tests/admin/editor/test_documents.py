@@ -79,7 +79,7 @@ def test_field_says_what_it_cannot_show(
     response = root.get(page_of(scenario_of(step)))
     groups = response.context["rows"][0].groups
     unshown = {cell.cell.place: cell.unshown for group in groups for cell in group.cells}
-    assert {name: said for name, said in unshown.items() if said} == {place: text}
+    assert {name: note for name, note in unshown.items() if note} == {place: text}
 
 
 def test_typed_value_replaces_one_that_was_not_shown(root: Client) -> None:
