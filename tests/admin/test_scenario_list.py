@@ -70,7 +70,7 @@ def test_switch_saves_its_own_scenario_alone(root: Client) -> None:
 
 
 def test_switch_answers_with_its_effects_on_others(root: Client) -> None:
-    create_scenario("a", {"match_user": "hi", "consume": False})
+    create_scenario("a", {"match.messages(user)": "hi", "consume": False})
     general = create_scenario("b", {"consume": False}, priority=5, enabled=False)
     page = root.post(f"{LIST}{general.pk}/switch/", {f"enabled-{general.pk}": "on"})
     assert "step 1 is now never reached: step 1 of b answers first" in page.content.decode()

@@ -138,7 +138,7 @@ def test_wrong_script_is_reported_at_its_field(root: Client) -> None:
 def test_script_is_edited_saved_and_published_as_a_draft(root: Client) -> None:
     row = store_scenario()
     draft = edit_as_draft(root, row)
-    assert draft.user == REFUND["user"]
+    assert draft.document["user"] == REFUND["user"]
     page = root.get(PAGE, {"tab": "user", "draft": draft.pk})
     assert page.context["run"].passed
     fields = fields_at(root, draft_page(draft), "draft_form")
@@ -153,7 +153,7 @@ def test_duplicate_has_the_same_user(root: Client) -> None:
     row = store_scenario()
     root.post(f"{page_of(row).removesuffix('change/')}duplicate/")
     rows = [*Scenario.objects.all(), *Draft.objects.all()]
-    assert [row.user for row in rows] == [REFUND["user"]] * 2
+    assert [row.document["user"] for row in rows] == [REFUND["user"]] * 2
 
 
 def test_page_needs_the_permission_to_view_scenarios(client: Client) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.document import DocumentError, dump, load_text, yaml_text
+from scenarios_app.engine.document import DocumentError, load_text, yaml_text
 from scenarios_app.engine.document.files import NOT_JSON, ScenarioFiles, read_files
 from scenarios_app.engine.document.source_text import located
 from scenarios_app.engine.document.yaml_text import find_positions, read_yaml
@@ -39,7 +39,7 @@ def load_error(text: str, source: str) -> str:
 
 def test_yaml_document_loads_like_json() -> None:
     (document,) = load_text(GREETING.encode(), source="a.yaml")
-    assert dump(document) == {
+    assert document.dump_shortest() == {
         "name": "greeting",
         "steps": [{"match": {"messages": ["hello"]}, "produce": {"text": "Hi!\nI am here.\n"}}],
     }
@@ -157,6 +157,6 @@ def test_yaml_file_passed_by_path_must_be_a_document(tmp_path: Path) -> None:
         {"$schema": "a", "id": "x", "turns": []},
     ],
 )
-def test_schema_key_is_accepted_and_not_stored(document: dict[str, Any], tmp_path: Path) -> None:
+def test_schema_key_is_no_part_of_the_scenario(document: dict[str, Any], tmp_path: Path) -> None:
     (loaded_document,) = load_text(str(document).replace("'", '"').encode())
-    assert "$schema" not in dump(loaded_document)
+    assert "$schema" not in loaded_document.dump_shortest()

@@ -47,7 +47,7 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
 async def test_answer_is_the_same_to_the_byte_and_uses_no_task(call: Call) -> None:
-    options = {"origins": ("*",)}
+    options = {"cors_origins": ("*",)}
     async with run_loop_server(Harness(DOCUMENT, **options), HttpToolsProtocol) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(encode_call(call))
