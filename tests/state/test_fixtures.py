@@ -154,8 +154,8 @@ def test_a_draft_in_a_fixture_may_be_invalid(tmp_path: Path) -> None:
             "order desk: priority: expected a whole number from -2147483647 to 2147483647",
         ),
         (
-            [scenario_row(descripton="x")],
-            'order desk: descripton: unknown key, did you mean "description"?',
+            [scenario_row(priorty=1)],
+            'order desk: priorty: unknown key, did you mean "priority"?',
         ),
         (
             [scenario_row(steps=[answer("x")])],
