@@ -67,7 +67,7 @@ test-long: setup
 
 # Branch coverage of the pure parts by their own tests, without random ones.
 coverage: setup
-	$(PYTEST) $(SPREAD) tests/engine tests/wire -m 'not (long or hypothesis)' \
+	$(PYTEST) $(SPREAD) tests/engine tests/wire tests/test_builder*.py -m 'not (long or hypothesis)' \
 		--cov=scenarios_app.engine --cov=scenarios_app.wire \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100
 

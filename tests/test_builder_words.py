@@ -58,6 +58,14 @@ EXPECTATIONS: list[tuple[BuilderCall, dict[str, Any]]] = [
         {"match": {"model": ["a", {"regex": "^gpt-", "ignore_case": True}]}},
     ),
     (lambda s: s.with_stream(), {"match": {"stream": True}}),
+    (
+        lambda s: s.with_recorded({"model": "m"}),
+        {"match": {"recorded": {"body": {"model": "m"}}}},
+    ),
+    (
+        lambda s: s.with_recorded("x", method="GET", exact=["ids"]),
+        {"match": {"recorded": {"body": "x", "method": "GET", "exact": ["ids"]}}},
+    ),
     (lambda s: s.with_stream(False), {"match": {"stream": False}}),
     (
         lambda s: s.with_messages("hi").with_messages(role="tool", which="any", startswith="a"),

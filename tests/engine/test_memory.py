@@ -302,3 +302,26 @@ async def test_arrive_and_consume_changes_nothing_if_the_step_is_consumed() -> N
     assert (await state.read("s")).ordinal == 1
     assert state.arrive_and_consume("s", None) == 2
     assert state.arrive_and_consume("other", step) == 1
+
+
+async def test_copy_of_a_session_has_its_state_scenarios_and_responses_alone() -> None:
+    original = MemoryState()
+    await original.replace_scenarios("a", {"own": {"steps": []}}, revision=0)
+    await original.arrive("a")
+    await original.arrive("b")
+    await original.consume("a", STEP_1)
+    await original.count_failure("a", AttemptRef(STEP_2, "openai"), times=3)
+    await original.increment("a", "counter")
+    copied = MemoryState.of_session(
+        await original.read("a"), await original.scenarios_of("a"), {"r1": b"one", "lost": None}
+    )
+    assert await copied.read("a") == await original.read("a")
+    assert await copied.scenarios_of("a") == await original.scenarios_of("a")
+    assert [await copied.recall_response("a", name) for name in ("r1", "lost")] == [b"one", None]
+    await copied.arrive("a")
+    assert ((await original.read("a")).ordinal, await copied.sessions()) == (1, ("a",))
+
+
+async def test_copy_of_a_session_without_scenarios_has_none() -> None:
+    copied = MemoryState.of_session(SessionState("a"), (0, {}), {})
+    assert await copied.scenarios_of("a") == (0, {})

@@ -14,6 +14,7 @@ from scenarios_app.engine.document import (
     dump,
     load_documents,
     load_match,
+    load_scenario,
     load_text,
 )
 from tests.engine.documents import CONTRACT, one_step_scenario
@@ -29,6 +30,12 @@ def test_the_example_of_the_contract_loads() -> None:
     document = load_one(CONTRACT)
     assert document.name == "weather"
     assert [step.name for step in document.steps] == ["call the tool", None]
+
+
+def test_one_scenario_loads_only_in_our_form() -> None:
+    assert load_scenario(CONTRACT) == load_one(CONTRACT)
+    with pytest.raises(DocumentError, match="scenarios: unknown key"):
+        load_scenario({"scenarios": [CONTRACT]})
 
 
 def test_a_dump_loads_to_an_equal_document() -> None:
