@@ -62,7 +62,7 @@ def test_scenarios_of_the_configuration_and_of_markers_are_served(
     assert [step["served"] for step in common["steps"]] == [1]
     (own,) = [scenario for scenario in coverage["scenarios"] if scenario["scenario"] == "own"]
     assert [step["served"] for step in own["steps"]] == [1]
-    result.stdout.fnmatch_lines(["never served: common, step 1"])
+    result.stdout.fnmatch_lines(["mockllm: never served: common, step 1"])
 
 
 SCENARIOS_OF_TESTS = """
