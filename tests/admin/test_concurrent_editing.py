@@ -6,8 +6,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.forms import inlineformset_factory
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from scenarios_app.admin.editor import step_inline
@@ -224,3 +226,11 @@ def test_form_that_waits_for_the_database_keeps_no_other_form_waiting(
         finally:
             may_go_on.set()
         assert len(blocked_form.result(30)) == 1
+
+
+def test_open_page_holds_no_transaction(root: Client) -> None:
+    """In SQLite a transaction of a page would keep all others from writing."""
+    scenario = create_scenario("weather", {})
+    with CaptureQueriesContext(connection) as queries:
+        root.get(page_of(scenario))
+    assert not [query for query in queries if "SAVEPOINT" in query["sql"]]

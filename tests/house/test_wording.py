@@ -36,7 +36,7 @@ ROOM_LINES: Mapping[str, int] = {
     "mockllm_site/public/mockllm": 74,
     "mockllm_site/serve": 2_527,
     "scenarios_app": 1_032,
-    "scenarios_app/admin": 6_984,
+    "scenarios_app/admin": 6_985,
     "scenarios_app/builder": 662,
     "scenarios_app/catalog": 764,
     "scenarios_app/cluster": 925,

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from copy import deepcopy
 from datetime import UTC
 from typing import Any
@@ -132,9 +133,9 @@ class ScenarioPage(KeptFormAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Save the scenario and its steps as one revision. Flush the journal first: its writer
-        would wait for the page's transaction."""
+        would wait for the page's transaction, which only a save has."""
         journal.flush()
-        with one_save():
+        with one_save() if request.method == "POST" else nullcontext():
             return super().changeform_view(request, object_id, form_url, extra_context)
 
     def save_model(
